@@ -19,13 +19,14 @@ $(error ARCH must be amd64 or arm64, not '$(ARCH)')
 endif
 
 CC := gcc
+CLANG := clang
 ifeq ($(ARCH),$(HOST_ARCH))
-CROSS_CC := $(CC)
+STATIC_CC := $(CC)
 STRIP := strip
 READELF := readelf
 KERNEL := /usr/include
 else
-CROSS_CC := $(triplet)-gcc
+STATIC_CC := $(triplet)-gcc
 STRIP := $(triplet)-strip
 READELF := $(triplet)-readelf
 KERNEL := /usr/$(triplet)/include
@@ -35,39 +36,49 @@ endif
 
 BUILD := build
 B := $(BUILD)/$(ARCH)
+UNIT := $(BUILD)/unit
+SANITIZE := $(BUILD)/sanitize
+FUZZ := $(BUILD)/fuzz
 DEPS := $(BUILD)/deps
 MUSL := $(DEPS)/musl-$(ARCH)
 
 SRC := $(sort $(wildcard core/*.c rpc/*.c applets/*.c applets/*/*.c))
 LIB_SRC := $(filter-out applets/main.c,$(SRC))
-VENDOR_OBJ := vendor/cJSON.o vendor/sha256.o vendor/platform_util.o
-UNIT := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
-FUZZ := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
+UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
+FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
-objects = $(patsubst %.c,$1/%.o,$2)
-vendor = $(addprefix $1/,$(VENDOR_OBJ))
+# objects DIR SOURCES: with the foreign code
+objects = $(patsubst %.c,$1/%.o,$2) $(addprefix $1/vendor/,cJSON.o sha256.o platform_util.o)
 
 # ---- flags ------------------------------------------------------------------------------------------------------
 
-# Calls run downwards only, applets -> rpc -> core, and each room sees no more than it may: the include path is the rule.
-CJSON := -isystem $(DEPS)/cjson
-MBEDTLS := -isystem $(DEPS)/mbedtls/include
-BANNED := $(if $(wildcard core/banned.h),-include core/banned.h)
-rooms = -Icore $(if $(filter rpc/% applets/% test/%,$1),-Irpc) $(if $(filter applets/% test/%,$1),-Iapplets) \
-    $(if $(filter rpc/% %_methods.c test/%,$1),$(CJSON)) $(if $(filter core/sha256.c,$1),$(MBEDTLS)) \
-    $(if $(filter test/%,$1),,$(BANNED))
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla \
+    -Wpointer-arith -Wwrite-strings -Wformat=2 -Wconversion -Wno-sign-conversion -Wdouble-promotion
+LANG_FLAGS := -std=c11 -D_GNU_SOURCE
 
-WARN := -Wall -Wextra
-LANG_FLAGS := -std=c11 -D_GNU_SOURCE -DMBEDTLS_CONFIG_FILE='"mbedtls_config.h"' -idirafter third_party
-STATIC_FLAGS := -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fstack-protector-strong \
-    -fno-asynchronous-unwind-tables -fno-unwind-tables -ffile-prefix-map=$(CURDIR)=. \
-    -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CROSS_CC) -print-file-name=include) -isystem $(B)/kernel
+# -Os: as fast as -O2 where it matters (start-up), and a quarter smaller. _FORTIFY_SOURCE does nothing with musl.
+# No unwind tables: nothing unwinds. -g costs nothing: the shipped file is stripped, toolbox.full is for gdb.
+STATIC_FLAGS = -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
+    -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection -ffile-prefix-map=$(CURDIR)=. \
+    -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
+GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)
 STATIC_LINK := -nostdlib -nostartfiles -static-pie \
     -Wl,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none,-O1
-DEBUG_FLAGS := -O1 -g -fno-omit-frame-pointer
-SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 
-# ---- the binary -------------------------------------------------------------------------------------------------
+DEBUG_FLAGS := -O1 -g -fno-omit-frame-pointer
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+# Calls run downwards only, applets -> rpc -> core, and each room sees no more than it may: the include path is the rule.
+CJSON := -isystem $(DEPS)/cjson
+MBEDTLS := -isystem $(DEPS)/mbedtls/include -isystem third_party -DMBEDTLS_CONFIG_FILE='"mbedtls_config.h"'
+rooms = -Icore \
+    $(if $(filter rpc/% applets/% test/%,$1),-Irpc) \
+    $(if $(filter applets/% test/%,$1),-Iapplets) \
+    $(if $(filter rpc/% %_methods.c test/%,$1),$(CJSON)) \
+    $(if $(filter core/sha256.c,$1),$(MBEDTLS)) \
+    $(if $(filter test/%,$1),-Wno-missing-prototypes,-include core/banned.h)
+
+# ---- how things are made ----------------------------------------------------------------------------------------
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -75,35 +86,30 @@ SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 
-all: $(if $(filter $(ARCH),$(HOST_ARCH)),toolbox,$(B)/toolbox) ## ./toolbox for this machine (ARCH=arm64: build/arm64/toolbox)
-
-toolbox: $(B)/toolbox
-	@cp $< $@.new && mv $@.new $@
-
 # A short line for each step; V=1 shows the commands themselves.
 Q := $(if $(V),,@)
-say = @mkdir -p $(@D)$(if $(V),,; printf '  %-5s %s\n' $1 $2)
+say = @mkdir -p $(@D)$(if $(V),,; printf '  %-6s %s\n' $1 $2)
 
-.PHONY: all FORCE
+.PHONY: FORCE
 FORCE:
 
-# Everything that was decided outside the sources; an object is made again when it changes.
-define remember
-	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$1)' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$1)' >$@
-endef
+# remember TEXT: a file that changes only when TEXT does. What depends on it is made again when a flag, a list of
+# objects or a source of the build id changes.
+quote = '$(subst ','\'',$1)'
+remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || printf '%s\n' $(call quote,$1) >$@
 
-BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/*.def rpc/*.[ch] applets/*.[ch] applets/*.def \
-    applets/*/*.[ch]))
-build_id = $(shell { echo '$(VERSION) $1'; cat $(DEPS)/manifest; LC_ALL=C sha256sum $(BUILD_INPUTS); } 2>&1 | \
+# The build id tells builds apart: it is derived from all that goes in, by name and content.
+BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/*.def rpc/*.[ch] rpc/*.def applets/*.[ch] \
+    applets/*.def applets/*/*.[ch] applets/*/*.def))
+build_id = $(shell { echo '$(VERSION) $1'; cat $(DEPS)/manifest; LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
     sha256sum | cut -c1-16)
 
-# flavour DIR COMPILER FLAGS: how DIR/x.o comes from x.c
+# flavour DIR COMPILER FLAGS [FIRST]: how DIR/x.o comes from x.c (FIRST has to be there before)
 define flavour
 $1/flags: FORCE
 	$$(call remember,$2 $(LANG_FLAGS) $(WARN) $3)
 $1/build_id: $(DEPS)/manifest FORCE
-	$$(call remember,$$(call build_id,$1))
+	$$(call remember,$$(call build_id,$(notdir $1)))
 $1/%.o: %.c $1/flags $(DEPS)/manifest | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) $(WARN) $3 $$(call rooms,$$<) -MMD -MP -c -o $$@ $$<
@@ -120,35 +126,66 @@ $1/vendor/%.o: $(DEPS)/manifest $1/flags third_party/mbedtls_config.h | $4
 -include $$(wildcard $1/*/*.d $1/*/*/*.d)
 endef
 
-$(eval $(call flavour,$(B),$(CROSS_CC),$(STATIC_FLAGS),$(B)/kernel/asm))
-$(eval $(call flavour,$(BUILD)/unit,$(CC),$(DEBUG_FLAGS)))
-$(eval $(call flavour,$(BUILD)/sanitize,$(CC),$(DEBUG_FLAGS) $(SAN)))
+# program FILE COMPILER SOURCES FLAGS: FILE is linked from its flavour's objects, and again when their list changes
+define program
+$1.objects: FORCE
+	$$(call remember,$2 $3 $4)
+$1: $3 $1.objects
+	$$(call say,LD,$$@)
+	$(Q)$2 -o $$@ $3 $4
+endef
 
-# The kernel's headers come with the C compiler's own package set; nothing else of the host's is visible.
+# ---- the binary -------------------------------------------------------------------------------------------------
+
+HERE := $(filter $(ARCH),$(HOST_ARCH))
+
+all: $(if $(HERE),toolbox,$(B)/toolbox) ## ./toolbox for this machine; ARCH=amd64, ARCH=arm64: build/ARCH/toolbox
+.PHONY: all
+
+toolbox: $(B)/toolbox
+	@cp $< $@.new && mv $@.new $@
+
+$(eval $(call flavour,$(B),$(STATIC_CC),$(STATIC_FLAGS),$(B)/kernel/asm))
+
+# The kernel's headers come with the compiler's own packages; nothing else of this machine's is visible to the compiler.
 $(B)/kernel/asm:
 	@mkdir -p $(B)/kernel
 	@ln -sfn $(KERNEL)/linux $(B)/kernel/linux
 	@ln -sfn $(KERNEL)/asm-generic $(B)/kernel/asm-generic
-	@ln -sfn $(firstword $(wildcard $(KERNEL)/$(triplet)/asm $(KERNEL)/asm)) $@
+	@ln -sfn $(firstword $(wildcard $(KERNEL)/$(triplet)/asm) $(KERNEL)/asm) $@
 
-crt = $(shell $(CROSS_CC) -print-file-name=$1)
+# static_program FILE OBJECTS: FILE.full is FILE with its symbols
+crt = $(shell $(STATIC_CC) -print-file-name=$1 2>/dev/null)
+define static_program
+$(eval $(call program,$1.full,$(STATIC_CC),$2,$(STATIC_LINK) $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o \
+    $(call crt,crtbeginS.o) -L$(MUSL)/lib -Wl$(comma)--start-group -lc -lgcc -Wl$(comma)--end-group \
+    $(call crt,crtendS.o) $(MUSL)/lib/crtn.o))
+$1: $1.full scripts/check-static
+	@$(STRIP) -s -R .comment -o $$@.new $$<
+	@scripts/check-static $(READELF) $(ARCH) $$@.new
+	@mv $$@.new $$@
+endef
+comma := ,
 
-$(B)/toolbox.full: $(call objects,$(B),$(SRC)) $(call vendor,$(B))
-	$(call say,LD,$@)
-	$(Q)$(CROSS_CC) $(STATIC_LINK) -o $@ $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o $(call crt,crtbeginS.o) $^ \
-	    -L$(MUSL)/lib -Wl,--start-group -lc -lgcc -lgcc_eh -Wl,--end-group $(call crt,crtendS.o) $(MUSL)/lib/crtn.o
+$(eval $(call static_program,$(B)/toolbox,$(call objects,$(B),$(SRC))))
+$(eval $(call static_program,$(B)/bench/exit0,$(B)/test/bench/exit0.o))
 
-$(B)/toolbox: $(B)/toolbox.full scripts/check-static
-	@$(STRIP) -s -o $@.new $<
-	@scripts/check-static $(READELF) $(ARCH) $@.new
-	@mv $@.new $@
-
-objs: $(call objects,$(B),$(SRC)) $(call vendor,$(B)) ## compile everything, link nothing
+objs: $(call objects,$(B),$(SRC)) ## compile every source, link nothing
 .PHONY: objs
+
+size: $(B)/toolbox ## what the binary's bytes are spent on
+	@size -A $(B)/toolbox | awk '$$2 > 255'
+	@ls -l $(B)/toolbox
+.PHONY: size
+
+PREFIX ?= /usr/local
+install: toolbox ## copy ./toolbox to $(DESTDIR)$(PREFIX)/bin
+	install -D -m 755 toolbox $(DESTDIR)$(PREFIX)/bin/toolbox
+.PHONY: install
 
 # ---- dependencies -----------------------------------------------------------------------------------------------
 
-deps: $(DEPS)/manifest ## fetch cJSON, mbedtls and musl (DEB_MIRROR=, DEPS_DIR=, TOOLBOX_CACHE=)
+deps: $(DEPS)/manifest ## fetch cJSON, mbedtls and musl once (DEB_MIRROR=, DEPS_DIR=, TOOLBOX_CACHE=)
 .PHONY: deps
 
 $(DEPS)/manifest: third_party/pins third_party/fetch
@@ -156,22 +193,111 @@ $(DEPS)/manifest: third_party/pins third_party/fetch
 
 # ---- tests ------------------------------------------------------------------------------------------------------
 
-$(BUILD)/unit/%: $(BUILD)/unit/test/unit/%.o $(call objects,$(BUILD)/unit,$(LIB_SRC)) $(call vendor,$(BUILD)/unit)
-	$(call say,LD,$@)
-	$(Q)$(CC) -o $@ $^ -lcmocka
+PYTEST := /usr/bin/python3 -m pytest -p no:cacheprovider
 
-unit: $(addprefix $(BUILD)/unit/,$(UNIT)) ## unit tests
-	@status=0; for t in $(addprefix $(BUILD)/unit/,$(UNIT)); do echo "== $$t"; $$t || status=1; done; exit $$status
+test: ## install what is missing, then run every test (what CI runs)
+	scripts/test
+.PHONY: test
+
+# unit_programs DIR COMPILER FLAGS: every unit test, with everything but main linked to it
+define unit_programs
+$(foreach t,$(UNIT_TESTS),$(eval $(call program,$1/$t,$2,$1/test/unit/$t.o $(call objects,$1,$(LIB_SRC)),$3 -lcmocka)))
+endef
+
+$(eval $(call flavour,$(UNIT),$(CC),$(DEBUG_FLAGS)))
+$(call unit_programs,$(UNIT),$(CC),)
+
+unit: $(addprefix $(UNIT)/,$(UNIT_TESTS)) ## unit tests
+	@scripts/run-units $^
 .PHONY: unit
+
+$(eval $(call flavour,$(SANITIZE),$(CC),$(DEBUG_FLAGS) $(SANITIZERS)))
+$(eval $(call program,$(SANITIZE)/toolbox,$(CC),$(call objects,$(SANITIZE),$(SRC)),$(SANITIZERS)))
+$(call unit_programs,$(SANITIZE),$(CC),$(SANITIZERS))
+$(foreach t,$(FUZZ_TARGETS),$(eval $(call program,$(SANITIZE)/replay/$t,$(CC),$(SANITIZE)/test/fuzz/$t.o \
+    $(SANITIZE)/test/fuzz/replay.o $(call objects,$(SANITIZE),$(LIB_SRC)),$(SANITIZERS))))
+
+replay: $(addprefix $(SANITIZE)/replay/,$(FUZZ_TARGETS)) ## every input of the fuzzers' corpora once, under sanitizers
+	@status=0; for t in $(FUZZ_TARGETS); do \
+	    timeout 300 $(SANITIZE)/replay/$$t test/fuzz/corpus/$${t#fuzz_} && echo "ok - $$t" || { echo "not ok - $$t"; status=1; }; \
+	done; exit $$status
+.PHONY: replay
+
+sanitize: $(SANITIZE)/toolbox $(addprefix $(SANITIZE)/,$(UNIT_TESTS)) replay ## unit and integration tests under ASan and UBSan
+	@scripts/run-units $(addprefix $(SANITIZE)/,$(UNIT_TESTS))
+	scripts/run-sanitized $(CURDIR)/$(SANITIZE)/toolbox $(PYTEST) test/integration
+.PHONY: sanitize
+
+# ---- fuzzing ----------------------------------------------------------------------------------------------------
+
+FUZZ_SECONDS ?= 20
+
+$(eval $(call flavour,$(FUZZ),$(CLANG),$(DEBUG_FLAGS) $(SANITIZERS) -fsanitize=fuzzer-no-link))
+$(foreach t,$(FUZZ_TARGETS),$(eval $(call program,$(FUZZ)/$t,$(CLANG),$(FUZZ)/test/fuzz/$t.o \
+    $(call objects,$(FUZZ),$(LIB_SRC)),$(SANITIZERS) -fsanitize=fuzzer)))
+
+fuzz: $(addprefix $(FUZZ)/,$(FUZZ_TARGETS)) ## each fuzzer for FUZZ_SECONDS=20; what it finds stays in build/fuzz
+	@for t in $(FUZZ_TARGETS); do \
+	    echo "== $$t"; mkdir -p $(FUZZ)/corpus/$$t test/fuzz/corpus/$${t#fuzz_}; \
+	    $(FUZZ)/$$t -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 \
+	        -artifact_prefix=$(FUZZ)/$$t- $(FUZZ)/corpus/$$t test/fuzz/corpus/$${t#fuzz_} || exit 1; \
+	done
+.PHONY: fuzz
+
+# ---- checks -----------------------------------------------------------------------------------------------------
+
+OWN_C = $(SRC) $(sort $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c))
+OWN_H = $(sort $(wildcard core/*.h rpc/*.h applets/*.h applets/*/*.h test/unit/*.h third_party/*.h))
+SCRIPTS = $(shell git ls-files -co --exclude-standard | xargs awk 'FNR == 1 && /^#!.*sh( |$$)/ { print FILENAME } \
+    FNR > 1 { nextfile }' 2>/dev/null)
+PYTHON = $(shell git ls-files -co --exclude-standard '*.py')
+
+check: check-format check-gcc check-clang check-tidy check-cppcheck check-scripts ## every static check, warnings are errors
+.PHONY: check check-format check-gcc check-clang check-tidy check-cppcheck check-scripts
+
+check-format:
+	clang-format --dry-run -Werror $(OWN_C) $(OWN_H)
+
+# The real compilation, with the warnings that only gcc has; the whole program's objects, so flow warnings see all.
+GCC_WARN := -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference -Wcast-align=strict -Werror
+$(eval $(call flavour,$(BUILD)/check-gcc,$(STATIC_CC),$(STATIC_FLAGS) -O2 $(GCC_WARN),$(B)/kernel/asm))
+check-gcc: $(patsubst %.c,$(BUILD)/check-gcc/%.o,$(SRC))
+
+$(eval $(call flavour,$(BUILD)/check-clang,$(CLANG),$(DEBUG_FLAGS) -Wunreachable-code -Wcomma -Wconditional-uninitialized -Werror))
+check-clang: $(patsubst %.c,$(BUILD)/check-clang/%.o,$(OWN_C))
+
+check-tidy: $(patsubst %,$(BUILD)/tidy/%.ok,$(OWN_C))
+$(BUILD)/tidy/%.ok: % .clang-tidy $(OWN_H) $(DEPS)/manifest
+	$(call say,TIDY,$<)
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(LANG_FLAGS) $(call rooms,$<) \
+	    -DTOOLBOX_VERSION='""' -DTOOLBOX_BUILD_ID='""' 2>$@.log || { cat $@.log; exit 1; }
+	@touch $@
+
+check-cppcheck: $(DEPS)/manifest
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	    --suppress=missingIncludeSystem -D_GNU_SOURCE -DTOOLBOX_VERSION='""' -DTOOLBOX_BUILD_ID='""' \
+	    -Icore -Irpc -Iapplets $(SRC)
+
+check-scripts:
+	shellcheck $(SCRIPTS)
+	$(if $(PYTHON),/usr/bin/python3 -m pyflakes $(PYTHON))
+
+repro: ## build twice, in two folders as two users: the same bytes?
+	scripts/repro
+.PHONY: repro
+
+bench: toolbox $(B)/bench/exit0 ## the figures, with their ratios
+	$(if $(wildcard test/bench/run),test/bench/run $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench/exit0,@echo 'no test/bench/run')
+.PHONY: bench
 
 # ---- the rest ---------------------------------------------------------------------------------------------------
 
-clean: ## remove what was built (fetched dependencies stay)
+clean: ## remove what was built (what was fetched stays)
 	rm -rf toolbox $(filter-out $(DEPS) $(BUILD)/cache $(BUILD)/deps.lock,$(wildcard $(BUILD)/*))
 
-distclean: ## remove everything that was made or fetched
+distclean: ## remove what was built and fetched
 	rm -rf toolbox $(BUILD)
 
 help: ## this text
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
 .PHONY: clean distclean help
