@@ -1,0 +1,149 @@
+"""Fixtures of the integration tests, and the watch over what they leave behind.
+
+Every test gets its binary, its server directory and its client fresh, and fails when a process of its survives it;
+the whole suite fails when it has left a file in one of the places where the tool keeps things.
+"""
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harness import containers, leftovers, processes, roots, users
+from harness import docker as docker_engine
+from harness.client import Client
+from harness.machine import Host
+
+# Found by all users, and gone at the end: the binary, server directories, all that tests write.
+_BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-"))
+
+
+def pytest_configure(config):
+    _BASE.chmod(0o755)
+    tempfile.tempdir = str(_BASE)
+    processes.become_subreaper()
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(_BASE)
+
+
+def _binary(variable, default, name):
+    """A copy of the binary that every user may run, and that no rebuild changes under a running suite."""
+    source = Path(os.environ.get(variable) or default)
+    if not os.access(source, os.X_OK):
+        pytest.exit(f"{source} is missing: run make, or set {variable} to the binary to test", returncode=2)
+    target = _BASE / "bin" / name
+    target.parent.mkdir(exist_ok=True)
+    shutil.copy(source, target)
+    target.chmod(0o755)
+    return target
+
+
+@pytest.fixture(scope="session")
+def toolbox():
+    """Path of the binary under test: $TOOLBOX_BIN, else ./toolbox of this tree."""
+    return _binary("TOOLBOX_BIN", containers.REPO / "toolbox", "toolbox")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _suite_leaves_no_file():
+    before = leftovers.snapshot()
+    yield
+    leftovers.check(before)
+
+
+@pytest.fixture(autouse=True)
+def _test_leaves_nothing():
+    watch, descriptors = processes.Watch(), processes.descriptors(os.getpid())
+    yield
+    watch.check()
+    new = set(processes.descriptors(os.getpid()).items()) - set(descriptors.items())
+    assert not new, f"the test left descriptors open: {new}"
+
+
+@pytest.fixture
+def workdir():
+    """A fresh folder that every user may write to (as /tmp), removed with all that is in it."""
+    folder = Path(tempfile.mkdtemp(prefix="work-"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def server_dir(workdir):
+    """Where a test's server directory is to be: the tool itself makes it."""
+    return workdir / "server"
+
+
+@pytest.fixture
+def new_client(toolbox, workdir):
+    """Makes clients, each with a server directory of its own: new_client(user=…, env=…, dir=…, binary=…)."""
+    clients = []
+
+    def make(dir=None, user=None, env=None, binary=toolbox):
+        client = Client(Host(), binary, dir or workdir / f"server-{len(clients)}", user, env)
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def client(new_client, server_dir):
+    """A client with a server directory of its own."""
+    return new_client(dir=server_dir)
+
+
+@pytest.fixture(scope="session")
+def user():
+    """A real user with an entry in /etc/passwd, a home and a supplementary group."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: makes a user")
+    with users.temporary_user(_BASE / "home") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def namespaces():
+    """Containers without an engine (harness/containers.py)."""
+    with tempfile.TemporaryDirectory() as empty:
+        try:
+            return containers.Namespaces(empty)
+        except containers.Unavailable as reason:
+            pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def docker():
+    """Containers of a Docker engine (harness/docker.py)."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        try:
+            engine = stack.enter_context(docker_engine.runtime(folder))
+        except containers.Unavailable as reason:
+            pytest.skip(str(reason))
+        yield engine
+
+
+@pytest.fixture(scope="session", params=["namespaces", "docker"])
+def runtime(request):
+    """Each of the runtimes that can be had here."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def start(runtime):
+    """Starts containers: start(root's name, options as in containers.Options). They end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def make(root, **options):
+            container = runtime.start(roots.get(root), containers.Options(**options))
+            stack.callback(container.destroy)
+            return container
+
+        yield make

@@ -1,0 +1,143 @@
+"""Containers of a Docker engine: the one that answers, otherwise a private one that ends with the suite."""
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from harness.containers import Container, Unavailable
+from harness.machine import HANG
+from harness.processes import Watch
+
+# Mounted into every container, where no shell is looked for: its cat is process 1, and the container ends with our pipe.
+_INIT = "/.init/busybox"
+
+
+def _answers(docker):
+    try:
+        return subprocess.run([*docker, "version"], capture_output=True, timeout=10).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+class Docker:
+    """The runtime on an engine. `docker` is the client with the options that lead it there."""
+
+    def __init__(self, docker):
+        self.docker = docker
+        self.images = {}
+
+    def call(self, *argv, **kwargs):
+        done = subprocess.run([*self.docker, *argv], capture_output=True, timeout=HANG, **kwargs)
+        if done.returncode != 0:
+            raise Unavailable(f"docker {argv[0]}: {done.stderr.decode(errors='replace').strip()[-500:]}")
+        return done.stdout.decode()
+
+    def _image(self, root):
+        """No registry is asked: an image is the tar of a root."""
+        if root.name not in self.images:
+            name = f"toolbox-test:{root.name}-{secrets.token_hex(4)}"
+            with subprocess.Popen(["tar", "-C", root.folder, "-c", "."], stdout=subprocess.PIPE) as tar:
+                self.call("import", "-", name, stdin=tar.stdout)
+            self.images[root.name] = name
+        return self.images[root.name]
+
+    def start(self, root, options):
+        return DockerContainer(self, self._image(root), options)
+
+    def close(self):
+        for image in self.images.values():
+            self.call("rmi", "--force", image)
+
+
+class DockerContainer(Container):
+    def __init__(self, engine, image, options):
+        assert options.pts and options.proc, "Docker has no option for that"
+        self.engine, self.user = engine, options.user
+        self.name = f"toolbox-test-{secrets.token_hex(6)}"
+        flags = ["--read-only"] * options.read_only
+        for entry in options.tmpfs:
+            flags += ["--tmpfs", entry]
+        for target, source in {_INIT: shutil.which("busybox"), **options.files}.items():
+            flags += ["--volume", f"{source}:{target}:ro"]
+        argv = ["run", "--interactive", "--rm", "--pull=never", "--network=none", "--name", self.name, *flags, image]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.life = subprocess.Popen([*engine.docker, *argv, _INIT, "cat"], **pipes)
+        self.life.stdin.write(b"ready\n")
+        self.life.stdin.flush()
+        if self.life.stdout.readline() != b"ready\n":
+            raise Unavailable(self.life.communicate()[1].decode(errors="replace").strip()[-500:])
+
+    def command(self, argv, env, user, cwd):
+        user = self.user if user is None else user
+        flags = ["--user", f"{user}:{user}"] if user else []
+        for name, value in env.items():
+            flags += ["--env", f"{name}={value}"]
+        if cwd:
+            flags += ["--workdir", str(cwd)]
+        return [*self.engine.docker, "exec", "--interactive", *flags, self.name, *argv], {}
+
+    def copy(self, source, target):
+        with tempfile.TemporaryDirectory() as folder:
+            staged = Path(folder, *target.split("/"))
+            staged.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, staged)
+            staged.chmod(0o755)
+            with subprocess.Popen(["tar", "-C", folder, "-c", target.lstrip("/")], stdout=subprocess.PIPE) as tar:
+                self.engine.call("cp", "-", f"{self.name}:/", stdin=tar.stdout)
+
+    def destroy(self):
+        self.life.communicate(timeout=HANG)
+
+
+# In a plain chroot "/" is no mount point, and runc can't change its root from there: the engine gets a root that is one.
+_IN_CHROOT = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-euc",
+              'mount --make-private /proc; mount --rbind / /mnt; exec chroot /mnt "$@"', "engine"]
+
+
+@contextlib.contextmanager
+def _private_engine(folder):
+    """A dockerd with everything it has in one folder, without a network, as process of ours."""
+    missing = [name for name in ("docker", "dockerd") if not shutil.which(name)]
+    if missing:
+        raise Unavailable(f"no Docker engine answers, and none can be started: no {' and no '.join(missing)} here")
+    if os.geteuid() != 0:
+        raise Unavailable("no Docker engine answers, and only root could start one")
+    docker = ["docker", "--host", f"unix://{folder}/d.sock"]
+    argv = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--host", docker[2],
+            "--pidfile", f"{folder}/pid", "--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
+    with open(f"{folder}/log", "wb") as log:
+        engine = subprocess.Popen(([] if os.path.ismount("/") else _IN_CHROOT) + argv, stdin=subprocess.DEVNULL,
+                                  stdout=log, stderr=log, start_new_session=True)
+    Watch.keep(engine.pid)
+    try:
+        deadline = time.monotonic() + 30
+        while not _answers(docker):
+            if engine.poll() is not None or time.monotonic() > deadline:
+                raise Unavailable(f"a private Docker engine did not start: {_last_line(folder)}")
+            time.sleep(0.1)
+        yield docker
+    finally:
+        engine.send_signal(signal.SIGTERM)
+        engine.wait(HANG)
+
+
+def _last_line(folder):
+    lines = Path(folder, "log").read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+@contextlib.contextmanager
+def runtime(folder):
+    """A Docker runtime for as long as the context lasts; a private engine keeps its things in the folder."""
+    with contextlib.ExitStack() as stack:
+        docker = ["docker"]
+        if not (shutil.which("docker") and _answers(docker)):
+            docker = stack.enter_context(_private_engine(folder))
+        engine = Docker(docker)
+        stack.callback(engine.close)
+        yield engine

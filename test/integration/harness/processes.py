@@ -1,0 +1,148 @@
+"""Who runs.
+
+The suite is the subreaper of all that it starts: a daemon that leaves its parent becomes our child, so every process that
+a test has started, however it has detached itself, is found by walking down from us. No process has to be readable or
+to cooperate for that; /proc/PID/stat is open for all.
+"""
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Process(NamedTuple):
+    pid: int
+    start: int  # in clock ticks since boot: tells a process from a later one with the same id
+
+    def __str__(self):
+        stat = _stat(self.pid)
+        if stat is None:
+            return f"{self.pid} (gone)"
+        return f"{self.pid} {stat.state} child of {stat.parent}: {_command_line(self.pid) or stat.name}"
+
+
+class _Stat(NamedTuple):
+    name: str
+    state: str
+    parent: int
+    start: int
+
+
+def _stat(pid):
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
+    return _Stat(name, rest[0], int(rest[1]), int(rest[19]))
+
+
+def _command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def become_subreaper():
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def descendants(pid=None, but=()):
+    """All processes below pid (us), except for the trees that begin with a pid in `but`."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        stat = _stat(int(entry)) if entry.isdigit() else None
+        if stat:
+            children.setdefault(stat.parent, []).append(Process(int(entry), stat.start))
+    found, todo = set(), [pid or os.getpid()]
+    while todo:
+        new = [child for child in children.get(todo.pop(), []) if child.pid not in but]
+        found.update(new)
+        todo.extend(child.pid for child in new)
+    return found
+
+
+def is_zombie(process):
+    stat = _stat(process.pid)
+    return stat is not None and stat.start == process.start and stat.state == "Z"
+
+
+def count_zombies(pid):
+    """Ended children that pid has not waited for."""
+    return sum(1 for child in descendants(pid) if is_zombie(child))
+
+
+def descriptors(pid):
+    """What a process has open: {number: target}. For a process that is not dumpable only root may look."""
+    folder = Path(f"/proc/{pid}/fd")
+    found = {}
+    for entry in folder.iterdir():
+        try:
+            found[int(entry.name)] = os.readlink(entry)
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def _reap(processes):
+    """Adopted daemons that have ended are ours to wait for."""
+    for process in filter(is_zombie, processes):
+        try:
+            os.waitpid(process.pid, os.WNOHANG)
+        except ChildProcessError:
+            continue  # somebody else's child
+
+
+class Watch:
+    """Notices what is left of the processes started after it was made. Long-lived ones (an engine) are told by keep()."""
+
+    kept = set()
+
+    def __init__(self):
+        self.before = descendants()
+
+    @classmethod
+    def keep(cls, pid):
+        cls.kept.add(pid)
+
+    def left(self, seconds=0.0):
+        """What has not ended within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            left = descendants(but=self.kept) - self.before
+            _reap(left)
+            left -= {process for process in left if _stat(process.pid) is None}
+            if not left or time.monotonic() > deadline:
+                return left
+            time.sleep(0.01)
+
+    def check(self, seconds=10.0):
+        """Fails when a process is left, and ends it, so that no other test suffers from it."""
+        left = self.left(seconds)
+        if not left:
+            return
+        names = "\n  ".join(sorted(map(str, left)))
+        for process in left:
+            try:
+                os.kill(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.left(seconds)
+        raise AssertionError(f"processes left behind:\n  {names}")
+
+
+def wait_until(condition, what, seconds=30.0):
+    """Polls until condition() is true, and returns what it returned. The bound only tells a hang."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.02)

@@ -1,0 +1,50 @@
+"""Users. Most tests need only a number: a uid without an entry in /etc/passwd is normal in containers."""
+import contextlib
+import os
+import pwd
+import subprocess
+import time
+from typing import NamedTuple
+
+import pytest
+
+NOBODY_KNOWS = 12345  # a uid, and gid, that no file mentions
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runs as other users")
+
+
+class User(NamedTuple):
+    name: str
+    uid: int
+    gid: int
+    home: str
+    groups: list  # supplementary gids
+
+
+def _retried(*argv):
+    """The tools of the passwd package give up when another process holds the lock of /etc/passwd."""
+    for _ in range(50):
+        done = subprocess.run(argv, capture_output=True, text=True)
+        if done.returncode == 0 or "cannot lock" not in done.stderr:
+            break
+        time.sleep(0.1)
+    if done.returncode != 0:
+        raise RuntimeError(f"{argv[0]}: {done.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def temporary_user(home):
+    """A user with an entry, a home and one supplementary group, for as long as the context lasts."""
+    name = f"tbx{os.getpid()}"
+    group = f"{name}x"
+    with contextlib.ExitStack() as undo:
+        _retried("groupadd", group)
+        undo.callback(_retried, "groupdel", group)
+        _retried("useradd", "--no-log-init", "--user-group", "--groups", group, "--home-dir", str(home),
+                 "--no-create-home", "--shell", "/bin/bash", name)
+        undo.callback(_retried, "userdel", name)
+        entry = pwd.getpwnam(name)
+        os.mkdir(home, 0o755)
+        os.chown(home, entry.pw_uid, entry.pw_gid)
+        groups = [gid for gid in os.getgrouplist(name, entry.pw_gid) if gid != entry.pw_gid]
+        yield User(name, entry.pw_uid, entry.pw_gid, str(home), groups)
