@@ -1,0 +1,35 @@
+/* What the bytes of certain files say about a system: its release, its programs' loader, its C library.
+ *
+ * Nothing is executed and nothing is opened here: the functions take text that somebody else has read, whole
+ * or the start of it, and may be given any bytes. */
+#ifndef CORE_OSINFO_H
+#define CORE_OSINFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The processor this binary is made for, as Go names it: amd64, arm64, … */
+const char *os_arch(void);
+
+/* Value of a key in the text of os-release(5), with quotes, escapes and CR removed; the last of several
+ * counts. NULL when it is absent or empty. free() it. */
+char *os_release_get(const char *text, size_t n, const char *key);
+
+/* Where the path of a dynamic program's loader stands in its file, from the start of the file. False when it
+ * is no ELF program, or one without a loader. */
+bool elf_interpreter(const void *head, size_t n, size_t *offset, size_t *size);
+
+/* Whose loader has that name (a path is fine): "glibc", "musl", "uclibc", "bionic"; NULL: nobody's. */
+const char *libc_of_loader(const char *path);
+
+#define LIBC_VERSION_SIZE 32 /* longest version with its NUL */
+
+/* The version in a name such as ld-2.31.so or libuClibc-1.0.42.so. */
+bool libc_version_in_name(const char *path, char version[LIBC_VERSION_SIZE]);
+/* The version in a piece of the library's file. A piece should overlap the next by LIBC_TEXT_MAX bytes. */
+bool glibc_version(const char *bytes, size_t n, char version[LIBC_VERSION_SIZE]);
+bool musl_version(const char *bytes, size_t n, char version[LIBC_VERSION_SIZE]);
+
+#define LIBC_TEXT_MAX 256
+
+#endif
