@@ -1,0 +1,31 @@
+/* An applet: one word of the multi-call binary.
+ *
+ * A new one is a folder below applets/, a const struct like this in it and a line in applets.def. */
+#ifndef APPLETS_APPLET_H
+#define APPLETS_APPLET_H
+
+struct applet {
+    const char *name;
+    const char *summary;               /* one line, for the list */
+    const char *usage;                 /* whole text of --help, with a newline at the end */
+    int (*run)(int argc, char **argv); /* argv[0] is the applet's name; returns the exit status */
+};
+
+/* Exit status where the applet itself defines no other. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* The whole program: what main() calls, and what the drop-in names call with another argv. */
+int applet_main(int argc, char **argv);
+
+/* Helpers for option parsing, with one wording for all applets. */
+
+/* "toolbox NAME: unknown option '--x'" with the closest of the known words where one is near, and where to
+ * find help; on stderr. Returns EXIT_USAGE. `known` ends with NULL and may be NULL. */
+int usage_unknown(const char *applet, const char *kind, const char *word, const char *const *known);
+/* "toolbox NAME: " and the message, on stderr; returns EXIT_USAGE or EXIT_FAILED. */
+int usage_error(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int applet_failed(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Prints the usage text on stdout; EXIT_OK, or EXIT_FAILED where it can't be written. */
+int usage_print(const struct applet *applet);
+
+#endif

@@ -1,0 +1,75 @@
+#include "err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A message may quote a path or a name of any length: cut it where a character starts. */
+static void cut_at_character(char *msg, size_t cap)
+{
+    size_t len = strnlen(msg, cap);
+    if (len + 1 < cap)
+        return;
+    while (len > 0 && ((unsigned char)msg[len - 1] & 0xC0) == 0x80)
+        len--;
+    if (len > 0 && (unsigned char)msg[len - 1] >= 0xC0)
+        len--;
+    msg[len] = '\0';
+}
+
+static void format(struct err *err, const char *fmt, va_list ap)
+{
+    vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+    cut_at_character(err->msg, sizeof err->msg);
+}
+
+int err_set(struct err *err, int code, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    format(err, fmt, ap);
+    va_end(ap);
+    err->code = code;
+    return -1;
+}
+
+static void append(struct err *err, const char *text)
+{
+    size_t len = strlen(err->msg);
+    snprintf(err->msg + len, sizeof err->msg - len, ": %s", text);
+    cut_at_character(err->msg, sizeof err->msg);
+}
+
+int err_sys(struct err *err, int code, int errnum, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    format(err, fmt, ap);
+    va_end(ap);
+    append(err, err_text(errnum));
+    err->code = code;
+    return -1;
+}
+
+int err_wrap(struct err *err, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    char inner[ERR_MSG_MAX];
+    memcpy(inner, err->msg, sizeof inner);
+    va_list ap;
+    va_start(ap, fmt);
+    format(err, fmt, ap);
+    va_end(ap);
+    append(err, inner);
+    return -1;
+}
+
+const char *err_text(int errnum)
+{
+    return strerror(errnum);
+}

@@ -1,0 +1,154 @@
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "buf.h"
+
+#define READ_STEP 65536
+
+static void wait_for(int fd, short events)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    poll(&p, 1, -1);
+}
+
+int io_write_all(int fd, const void *data, size_t len)
+{
+    const char *at = data;
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+        if (n >= 0) {
+            at += n;
+            len -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            wait_for(fd, POLLOUT);
+        } else if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int io_read_all(int fd, struct buf *out)
+{
+    for (;;) {
+        /* One byte past max, so that a file of exactly max bytes is told from a longer one. */
+        char one;
+        size_t room = out->max - out->len < READ_STEP ? out->max - out->len : READ_STEP;
+        if (buf_reserve(out, room) < 0)
+            return errno = ENOMEM, -1;
+        ssize_t n = room > 0 ? read(fd, out->data + out->len, room) : read(fd, &one, 1);
+        if (n == 0)
+            return 0;
+        if (n < 0 && errno == EAGAIN)
+            wait_for(fd, POLLIN);
+        else if (n < 0 && errno != EINTR)
+            return -1;
+        if (n > 0 && room == 0)
+            return errno = EFBIG, -1;
+        if (n > 0) {
+            out->len += (size_t)n;
+            out->data[out->len] = '\0';
+        }
+    }
+}
+
+int io_read_file(int dirfd, const char *path, struct buf *out)
+{
+    int fd FD_AUTO = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd < 0 ? -1 : io_read_all(fd, out);
+}
+
+int io_set_nonblock(int fd, bool on)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return -1;
+    return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+void io_close(int *fd)
+{
+    int saved = errno;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    errno = saved;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static void close_range_slowly(int first, int last)
+{
+    struct rlimit limit;
+    int top = 65536;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536)
+        top = (int)limit.rlim_cur;
+    if (last >= top)
+        last = top - 1;
+    for (int fd = first; fd <= last; fd++)
+        close(fd);
+}
+
+static void close_from_to(int first, int last)
+{
+    if (first > last)
+        return;
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, (unsigned)first, (unsigned)last, 0u) == 0)
+        return;
+#endif
+    close_range_slowly(first, last);
+}
+
+void io_close_others(const int *keep, size_t n)
+{
+    int sorted[16];
+    size_t count = 0;
+    for (size_t i = 0; i < n && count < sizeof sorted / sizeof *sorted; i++)
+        if (keep[i] > 2)
+            sorted[count++] = keep[i];
+    qsort(sorted, count, sizeof *sorted, by_value);
+    int first = 3;
+    for (size_t i = 0; i < count; i++) {
+        close_from_to(first, sorted[i] - 1);
+        first = sorted[i] + 1;
+    }
+    close_from_to(first, 0x7fffffff);
+}
+
+void io_fill_std(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        int filler = open("/dev/null", O_RDWR);
+        int ends[2];
+        if (filler < 0 && pipe(ends) == 0) {
+            /* The lower end takes the place; the other one is closed, so reads end and writes fail. */
+            filler = ends[0] == fd ? ends[0] : ends[1];
+            close(filler == ends[0] ? ends[1] : ends[0]);
+        }
+        if (filler >= 0 && filler != fd) {
+            dup2(filler, fd);
+            close(filler);
+        }
+    }
+}
+
+long long now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}

@@ -1,0 +1,34 @@
+/* Reading and writing descriptors whole, with EINTR and short transfers dealt with once. */
+#ifndef CORE_IO_H
+#define CORE_IO_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct buf;
+
+/* Writes all of it (waiting where the descriptor doesn't block). 0, or -1 with errno. */
+int io_write_all(int fd, const void *data, size_t len);
+
+/* Reads to the end of the file into out. 0, or -1 with errno (EFBIG when out's max is reached). */
+int io_read_all(int fd, struct buf *out);
+
+/* io_read_all of a file; the size in its metadata is not believed (/proc says 0). `dirfd` as openat. */
+int io_read_file(int dirfd, const char *path, struct buf *out);
+
+int io_set_nonblock(int fd, bool on);
+
+/* Closes *fd unless it is -1, sets it to -1 and keeps errno: for cleanup attributes as well. */
+void io_close(int *fd);
+#define FD_AUTO __attribute__((cleanup(io_close)))
+
+/* Closes every descriptor above 2 except those in `keep` (n of them). Needs no /proc and no close_range. */
+void io_close_others(const int *keep, size_t n);
+
+/* Opens /dev/null (or, where there is none, a pipe's closed end) on whichever of 0, 1, 2 is closed, so that
+ * no socket or file of ours becomes a standard descriptor. */
+void io_fill_std(void);
+
+long long now_ms(void); /* CLOCK_MONOTONIC, milliseconds */
+
+#endif

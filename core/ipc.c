@@ -1,0 +1,172 @@
+#include "ipc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "version.h"
+
+#define BACKLOG 1024
+
+/* ".BUILD.DEV-INO": computed once, "/" doesn't change under a process. */
+static const char *suffix(void)
+{
+    static char text[64];
+    struct stat st;
+    if (!*text) {
+        if (stat("/", &st) < 0)
+            st = (struct stat){0};
+        snprintf(text, sizeof text, ".%s.%llx-%llx", toolbox_build_id, (unsigned long long)st.st_dev,
+                 (unsigned long long)st.st_ino);
+    }
+    return text;
+}
+
+int ipc_name(char name[IPC_NAME_MAX], const char *owner)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    size_t n = strlen(owner);
+    if (n == 0 || strspn(owner, allowed) != n || n + strlen(suffix()) >= IPC_NAME_MAX) {
+        errno = ENOENT;
+        return -1;
+    }
+    snprintf(name, IPC_NAME_MAX, "%s%s", owner, suffix());
+    return 0;
+}
+
+static struct sockaddr_un address(const char *name)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", name);
+    return a;
+}
+
+/* bind or connect with the directory as working directory, and back. */
+static int in_directory(int dirfd, int (*call)(int, const struct sockaddr *, socklen_t), int fd,
+                        const char *name)
+{
+    struct sockaddr_un a = address(name);
+    int back FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fchdir(dirfd) < 0)
+        return -1;
+    int result = call(fd, (struct sockaddr *)&a, sizeof a);
+    int saved = errno;
+    if (back >= 0 && fchdir(back) < 0 && result == 0)
+        return -1; /* not reached in practice: the directory was ours a moment ago */
+    errno = saved;
+    return result;
+}
+
+int ipc_listen(int dirfd, const char *owner, struct err *err)
+{
+    char name[IPC_NAME_MAX], temporary[IPC_NAME_MAX];
+    if (ipc_name(name, owner) < 0)
+        return err_set(err, ERR_INTERNAL, "'%s' is no name for a socket", owner);
+    snprintf(temporary, sizeof temporary, ".new-%ld", (long)getpid());
+    unlinkat(dirfd, temporary, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot make a socket");
+    mode_t mask = umask(0177);
+    int failed = in_directory(dirfd, bind, fd, temporary) < 0 ? errno : 0;
+    umask(mask);
+    if (!failed && (listen(fd, BACKLOG) < 0 || renameat(dirfd, temporary, dirfd, name) < 0)) {
+        failed = errno;
+        unlinkat(dirfd, temporary, 0);
+    }
+    if (failed) {
+        close(fd);
+        return err_sys(err, ERR_TOOL, failed, "cannot listen at %s", name);
+    }
+    return fd;
+}
+
+int ipc_peer(int fd, pid_t *pid, uid_t *uid)
+{
+    struct ucred c;
+    socklen_t n = sizeof c;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) < 0)
+        return -1;
+    if (c.pid == 0) {
+        errno = EPERM;
+        return -1;
+    }
+    *pid = c.pid;
+    *uid = c.uid;
+    return 0;
+}
+
+int ipc_connect(int dirfd, const char *owner)
+{
+    char name[IPC_NAME_MAX];
+    if (ipc_name(name, owner) < 0)
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    pid_t pid;
+    uid_t uid;
+    if (in_directory(dirfd, connect, fd, name) < 0 || ipc_peer(fd, &pid, &uid) < 0) {
+        io_close(&fd);
+    } else if (uid != geteuid()) {
+        io_close(&fd);
+        errno = EPERM;
+    }
+    return fd;
+}
+
+int ipc_find(struct place *p, const char *owner)
+{
+    struct buf path BUF_AUTO = BUF_INIT;
+    for (unsigned n = 0; place_candidate(n, &path); n++) {
+        if (place_enter(p, path.data, false, NULL) < 0)
+            continue;
+        int fd = ipc_connect(p->fd, owner);
+        if (fd >= 0)
+            return fd;
+        place_release(p);
+    }
+    return -1;
+}
+
+bool ipc_exists(int dirfd, const char *owner)
+{
+    char name[IPC_NAME_MAX];
+    struct stat st;
+    return ipc_name(name, owner) == 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void ipc_unlink(int dirfd, const char *owner)
+{
+    char name[IPC_NAME_MAX];
+    if (ipc_name(name, owner) == 0)
+        unlinkat(dirfd, name, 0);
+}
+
+void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)
+{
+    int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir) {
+        io_close(&copy);
+        return;
+    }
+    struct dirent *entry;
+    while ((entry = readdir(dir))) {
+        size_t n = strlen(entry->d_name), tail = strlen(suffix());
+        if (n <= tail || n >= IPC_NAME_MAX || strcmp(entry->d_name + n - tail, suffix()) != 0)
+            continue;
+        char owner[IPC_NAME_MAX];
+        snprintf(owner, sizeof owner, "%.*s", (int)(n - tail), entry->d_name);
+        fn(arg, owner);
+    }
+    closedir(dir);
+}

@@ -1,0 +1,49 @@
+/* Unix sockets of the server and the keepers, inside a place (place.h).
+ *
+ * A socket's name carries the build id and the identity of "/": a client talks only to a process of exactly
+ * its own build and its own container. bind and connect are done relative to the directory, so a path of any
+ * length works; a socket gets its name only once it listens, so that nobody ever meets one that is bound and
+ * refuses. There are no pid files: a connect that succeeds proves that the owner lives, its credentials give
+ * its pid. */
+#ifndef CORE_IPC_H
+#define CORE_IPC_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "err.h"
+#include "place.h"
+
+#define IPC_NAME_MAX 104 /* fits sun_path */
+
+#define IPC_SERVER "server"
+
+/* File name of `owner`'s socket ("server", "BashSession_1"): OWNER.BUILD.DEV-INO. -1 when owner is too long
+ * or holds anything but letters, digits, '_' and '-'. */
+int ipc_name(char name[IPC_NAME_MAX], const char *owner);
+
+/* Listens as `owner` in the directory; whatever socket of that name was there is replaced. Non-blocking,
+ * close-on-exec. */
+int ipc_listen(int dirfd, const char *owner, struct err *err);
+
+/* Connects to `owner` (blocking socket, close-on-exec). -1 with errno: ENOENT and ECONNREFUSED mean that
+ * nobody is there. Its peer must be of this process's own uid and see us as in one pid namespace (EPERM
+ * otherwise). */
+int ipc_connect(int dirfd, const char *owner);
+
+/* Looks for a live `owner` in all candidate places. The socket, and in *p the place; -1 when there is none.
+ */
+int ipc_find(struct place *p, const char *owner);
+
+/* True when there is a socket file of that owner, live or not. */
+bool ipc_exists(int dirfd, const char *owner);
+void ipc_unlink(int dirfd, const char *owner);
+
+/* Owners of this build and container with sockets in the directory: calls fn for each. */
+void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg);
+
+/* Credentials of the peer. -1 when they can't be had or when the peer is in another pid namespace (its pid
+ * reads 0). */
+int ipc_peer(int fd, pid_t *pid, uid_t *uid);
+
+#endif

@@ -1,0 +1,47 @@
+/* A keeper: the process that owns one session, job or MCP server.
+ *
+ * It is forked from the server without exec, is the subreaper of everything its child ever forks, listens on
+ * a socket of its own, and lives on when the server dies. It keeps the server's uid; only what it starts
+ * becomes another user. */
+#ifndef CORE_KEEPER_H
+#define CORE_KEEPER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "err.h"
+#include "ipc.h"
+#include "loop.h"
+
+/* What server and keepers stand on. */
+struct base {
+    struct loop *loop;
+    int dirfd;     /* the place; also the working directory of the process */
+    int start_dir; /* where the starter stood: sessions and jobs begin there; -1: gone */
+    char **env;    /* the starter's environment, without private variables */
+};
+
+struct keeper {
+    struct base base;
+    char name[IPC_NAME_MAX];
+    int listen_fd;
+};
+
+/* Runs in the keeper: sets the work up (starts the child, serves the socket). -1: the keeper ends, its name
+ * is free again. */
+typedef int (*keeper_start_fn)(struct keeper *k, void *arg, struct err *err);
+
+/* In the server, once: pid and NULL when the keeper is up (its socket listens, `start` has succeeded), or pid
+ * -1 and why not. */
+typedef void (*keeper_up_fn)(void *arg, pid_t pid, const struct err *err);
+
+/* Forks one. `up` is called from the loop, never at once. */
+void keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
+                 keeper_up_fn up, void *up_arg);
+
+/* Becomes a process of the background: own session, no terminal, standard descriptors on /dev/null, not
+ * dumpable (no ptrace and no look at its files in /proc by others of the same uid), subreaper, working
+ * directory in the place, SIGHUP ignored. */
+void background(const struct base *base, const char *title);
+
+#endif

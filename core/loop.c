@@ -1,0 +1,323 @@
+#include "loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mem.h"
+
+enum kind { KIND_FD, KIND_TIMER, KIND_CHILD };
+
+struct loop_source {
+    struct loop *loop;
+    struct loop_source *next, **link; /* list of its kind; link == NULL: removed, waits for its release */
+    enum kind kind;
+    int fd;
+    bool armed; /* timer */
+    long long due;
+    pid_t pid;
+    union {
+        loop_fd_fn fd;
+        loop_timer_fn timer;
+        loop_child_fn child;
+    } fn;
+    void *arg;
+};
+
+struct loop {
+    int epoll;
+    int signal_pipe[2];
+    struct loop_source *sources[3]; /* by kind */
+    struct loop_source *removed;
+    loop_signal_fn on_signal;
+    void *on_signal_arg;
+    bool stopped;
+    int result;
+};
+
+/* Where the signal handlers write; one loop a process. Signals that are pending are kept as bits, so that a
+ * full pipe loses none. */
+static int signal_fd = -1;
+static volatile sig_atomic_t signal_pending[NSIG];
+
+static void note_signal(int signal)
+{
+    int saved = errno;
+    signal_pending[signal] = 1;
+    if (signal_fd >= 0 && write(signal_fd, "", 1) < 0) {
+        /* full: a wake-up is under way */
+    }
+    errno = saved;
+}
+
+static void handle(int signal, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(signal, &action, NULL);
+}
+
+static void link_source(struct loop *loop, struct loop_source *s)
+{
+    struct loop_source **head = &loop->sources[s->kind];
+    s->next = *head;
+    if (s->next)
+        s->next->link = &s->next;
+    s->link = head;
+    *head = s;
+}
+
+static struct loop_source *source_new(struct loop *loop, enum kind kind, void *arg)
+{
+    struct loop_source *s = mem_zalloc(sizeof *s);
+    s->loop = loop;
+    s->kind = kind;
+    s->fd = -1;
+    s->arg = arg;
+    link_source(loop, s);
+    return s;
+}
+
+static void on_signal_pipe(void *arg, int events);
+
+struct loop *loop_new(struct err *err)
+{
+    struct loop *loop = mem_zalloc(sizeof *loop);
+    loop->signal_pipe[0] = loop->signal_pipe[1] = -1;
+    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll < 0 || pipe2(loop->signal_pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
+        err_sys(err, ERR_INTERNAL, errno, "event loop");
+        loop_free(loop);
+        return NULL;
+    }
+    signal_fd = loop->signal_pipe[1];
+    loop_fd(loop, loop->signal_pipe[0], LOOP_READ, on_signal_pipe, loop);
+    handle(SIGCHLD, note_signal);
+    handle(SIGPIPE, SIG_IGN);
+    return loop;
+}
+
+static void free_list(struct loop_source *s)
+{
+    while (s) {
+        struct loop_source *next = s->next;
+        free(s);
+        s = next;
+    }
+}
+
+void loop_free(struct loop *loop)
+{
+    for (size_t i = 0; i < 3; i++)
+        free_list(loop->sources[i]);
+    free_list(loop->removed);
+    signal_fd = -1;
+    io_close(&loop->signal_pipe[0]);
+    io_close(&loop->signal_pipe[1]);
+    io_close(&loop->epoll);
+    free(loop);
+}
+
+void loop_after_fork(struct loop *loop)
+{
+    signal_fd = -1;
+    memset((void *)signal_pending, 0, sizeof signal_pending);
+    io_close(&loop->signal_pipe[0]);
+    io_close(&loop->signal_pipe[1]);
+    io_close(&loop->epoll);
+    handle(SIGCHLD, SIG_DFL);
+    handle(SIGPIPE, SIG_DFL);
+    handle(SIGTERM, SIG_DFL);
+    handle(SIGINT, SIG_DFL);
+}
+
+static uint32_t to_epoll(int events)
+{
+    return (events & LOOP_READ ? EPOLLIN : 0u) | (events & LOOP_WRITE ? EPOLLOUT : 0u);
+}
+
+struct loop_source *loop_fd(struct loop *loop, int fd, int events, loop_fd_fn fn, void *arg)
+{
+    struct loop_source *s = source_new(loop, KIND_FD, arg);
+    s->fd = fd;
+    s->fn.fd = fn;
+    struct epoll_event e = {.events = to_epoll(events), .data.ptr = s};
+    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &e);
+    return s;
+}
+
+void loop_fd_events(struct loop_source *s, int events)
+{
+    struct epoll_event e = {.events = to_epoll(events), .data.ptr = s};
+    epoll_ctl(s->loop->epoll, EPOLL_CTL_MOD, s->fd, &e);
+}
+
+struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, void *arg)
+{
+    struct loop_source *s = source_new(loop, KIND_TIMER, arg);
+    s->fn.timer = fn;
+    loop_timer_set(s, ms);
+    return s;
+}
+
+void loop_timer_set(struct loop_source *s, int64_t ms)
+{
+    s->due =
+        now_ms() + (ms > 0 ? ms : 1); /* never at once: a callback that sets its own timer must not spin */
+    s->armed = true;
+}
+
+struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg)
+{
+    struct loop_source *s = source_new(loop, KIND_CHILD, arg);
+    s->pid = pid;
+    s->fn.child = fn;
+    return s;
+}
+
+void loop_remove(struct loop_source *s)
+{
+    if (!s || !s->link)
+        return;
+    if (s->kind == KIND_FD)
+        epoll_ctl(s->loop->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+    *s->link = s->next;
+    if (s->next)
+        s->next->link = s->link;
+    s->link = NULL;
+    s->armed = false;
+    s->next = s->loop->removed;
+    s->loop->removed = s;
+}
+
+void loop_drop(struct loop_source **source)
+{
+    loop_remove(*source);
+    *source = NULL;
+}
+
+void loop_on_signal(struct loop *loop, loop_signal_fn fn, void *arg)
+{
+    loop->on_signal = fn;
+    loop->on_signal_arg = arg;
+    handle(SIGTERM, note_signal);
+    handle(SIGINT, note_signal);
+}
+
+static struct loop_source *watcher_of(struct loop *loop, pid_t pid)
+{
+    struct loop_source *any = NULL;
+    for (struct loop_source *s = loop->sources[KIND_CHILD]; s; s = s->next) {
+        if (s->pid == pid)
+            return s;
+        if (s->pid == 0)
+            any = s;
+    }
+    return any;
+}
+
+static void reap(struct loop *loop)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct loop_source *s = watcher_of(loop, pid);
+        if (!s)
+            continue;
+        loop_child_fn fn = s->fn.child;
+        void *arg = s->arg;
+        if (s->pid != 0)
+            loop_remove(s);
+        fn(arg, pid, status);
+    }
+}
+
+static void on_signal_pipe(void *arg, int events)
+{
+    struct loop *loop = arg;
+    char drain[64];
+    (void)events;
+    while (read(loop->signal_pipe[0], drain, sizeof drain) > 0)
+        ;
+    if (signal_pending[SIGCHLD]) {
+        signal_pending[SIGCHLD] = 0;
+        reap(loop);
+    }
+    static const int ends[] = {SIGTERM, SIGINT};
+    for (size_t i = 0; i < 2; i++) {
+        if (!signal_pending[ends[i]])
+            continue;
+        signal_pending[ends[i]] = 0;
+        if (loop->on_signal)
+            loop->on_signal(loop->on_signal_arg, ends[i]);
+    }
+}
+
+static int next_timeout(const struct loop *loop)
+{
+    long long first = -1;
+    for (const struct loop_source *s = loop->sources[KIND_TIMER]; s; s = s->next)
+        if (s->armed && (first < 0 || s->due < first))
+            first = s->due;
+    if (first < 0)
+        return -1;
+    long long left = first - now_ms();
+    return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+}
+
+/* A callback may remove any source, so the search begins anew after each; a timer that is set again meanwhile
+ * is due later than `now` and not found. */
+static void run_timers(struct loop *loop)
+{
+    long long now = now_ms();
+    for (struct loop_source *s = loop->sources[KIND_TIMER]; s;) {
+        if (!s->armed || s->due > now) {
+            s = s->next;
+            continue;
+        }
+        s->armed = false;
+        s->fn.timer(s->arg);
+        if (s->link && !s->armed)
+            loop_remove(s);
+        s = loop->sources[KIND_TIMER];
+    }
+}
+
+static void release_removed(struct loop *loop)
+{
+    free_list(loop->removed);
+    loop->removed = NULL;
+}
+
+int loop_run(struct loop *loop)
+{
+    struct epoll_event events[64];
+    loop->stopped = false;
+    while (!loop->stopped) {
+        int n = epoll_wait(loop->epoll, events, 64, next_timeout(loop));
+        for (int i = 0; i < n; i++) {
+            struct loop_source *s = events[i].data.ptr;
+            uint32_t e = events[i].events;
+            int what = (e & EPOLLIN ? LOOP_READ : 0) | (e & EPOLLOUT ? LOOP_WRITE : 0) |
+                       (e & (EPOLLHUP | EPOLLERR) ? LOOP_HANGUP : 0);
+            if (s->link)
+                s->fn.fd(s->arg, what);
+        }
+        run_timers(loop);
+        release_removed(loop);
+    }
+    return loop->result;
+}
+
+void loop_stop(struct loop *loop, int result)
+{
+    loop->stopped = true;
+    loop->result = result;
+}

@@ -1,0 +1,62 @@
+/* The event loop of a process: descriptors, timers and child exits.
+ *
+ * One loop a process. Only the loop calls waitpid, so that nobody else takes an exit status away.
+ * Nothing wakes an idle loop. A source may be removed at any time, also from a callback, its own
+ * included: it is freed once the round of dispatch is over and its callback is not called again.
+ * All callbacks run from loop_run; they must not block. */
+#ifndef CORE_LOOP_H
+#define CORE_LOOP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+struct loop;
+struct loop_source;
+
+enum {
+    LOOP_READ = 1,
+    LOOP_WRITE = 2,
+    LOOP_HANGUP = 4
+}; /* HANGUP is always reported: its receiver removes the source */
+
+typedef void (*loop_fd_fn)(void *arg, int events);
+typedef void (*loop_timer_fn)(void *arg);
+/* `status` as of waitpid. For a child that nobody watches the default watcher (pid 0) is called. */
+typedef void (*loop_child_fn)(void *arg, pid_t pid, int status);
+
+struct loop *loop_new(struct err *err);
+void loop_free(struct loop *loop);
+
+/* Watches fd, which stays the caller's: remove the source before closing it. Never NULL. */
+struct loop_source *loop_fd(struct loop *loop, int fd, int events, loop_fd_fn fn, void *arg);
+void loop_fd_events(struct loop_source *source,
+                    int events); /* changes what is waited for (0: nothing but HANGUP) */
+
+/* Calls fn once, `ms` (at least 1) milliseconds from now; the source ends with the call unless fn sets it
+ * again. */
+struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, void *arg);
+void loop_timer_set(struct loop_source *source, int64_t ms); /* starts it again from now */
+
+/* Calls fn when the child has been reaped; the source ends with the call. */
+struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg);
+
+/* Takes a source away; NULL is fine. */
+void loop_remove(struct loop_source *source);
+/* loop_remove and forget: loop_drop(&self->timer). */
+void loop_drop(struct loop_source **source);
+
+/* Signals that end the process in good order (TERM, INT): fn instead of their default action. */
+typedef void (*loop_signal_fn)(void *arg, int signal);
+void loop_on_signal(struct loop *loop, loop_signal_fn fn, void *arg);
+
+/* Runs until loop_stop; returns what that was given. */
+int loop_run(struct loop *loop);
+void loop_stop(struct loop *loop, int result);
+
+/* After fork, in a child that makes a loop of its own or execs: closes the parent's descriptors and gives
+ * the signals their defaults back. The structures are not freed: sources belong to the parent. */
+void loop_after_fork(struct loop *loop);
+
+#endif

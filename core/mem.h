@@ -1,0 +1,22 @@
+/* Memory that is there or the process ends.
+ *
+ * Every size that a peer can choose is bounded before it gets here (struct buf's max, the limits of
+ * the parsers), so running out is a fault of the machine, not an input: the process says so and ends,
+ * and what it held for others lives on in the other keepers. Blocks are freed with free(). */
+#ifndef CORE_MEM_H
+#define CORE_MEM_H
+
+#include <stddef.h>
+
+void *mem_alloc(size_t size);
+void *mem_zalloc(size_t size);
+void *mem_realloc(void *block, size_t size);
+char *mem_dup(const char *s, size_t len); /* a copy with a NUL behind */
+char *mem_strdup(const char *s);
+char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* __attribute__((cleanup)) for pointers from the above. */
+void mem_free_auto(void *pointer_to_pointer);
+#define MEM_AUTO __attribute__((cleanup(mem_free_auto)))
+
+#endif

@@ -1,0 +1,159 @@
+#include "place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mem.h"
+#include "user.h"
+
+static const char *given(void)
+{
+    static const char *const names[] = {"TOOLBOX_DIR", "INSPECT_SANDBOX_TOOLS_DIR"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return value;
+    }
+    return NULL;
+}
+
+bool place_is_given(void)
+{
+    return given() != NULL;
+}
+
+bool place_candidate(unsigned n, struct buf *path)
+{
+    static const char *const shared[] = {"/tmp", "/var/tmp", "/dev/shm"};
+    enum { N_SHARED = sizeof shared / sizeof *shared };
+    unsigned uid = (unsigned)geteuid();
+    buf_truncate(path, 0);
+    if (given())
+        return n == 0 && buf_adds(path, given()) == 0;
+    if (n == 0 && uid == 0)
+        return buf_adds(path, "/run/toolbox") == 0;
+    if (n == 0)
+        return buf_addf(path, "/run/user/%u/toolbox", uid) == 0;
+    if (n <= N_SHARED)
+        return buf_addf(path, "%s/.toolbox-%u", shared[n - 1], uid) == 0;
+    if (n > N_SHARED + 1)
+        return false;
+    struct user u USER_AUTO;
+    user_of_uid(&u, uid);
+    return buf_addf(path, "%s/.cache/toolbox", strcmp(u.home, "/") == 0 ? "" : u.home) == 0;
+}
+
+/* Why a directory can't be trusted; NULL when it can. */
+static const char *fault(const struct stat *st)
+{
+    if (st->st_uid != geteuid())
+        return "belongs to another user";
+    if ((st->st_mode & 07777) != 0700)
+        return "has a mode other than 0700";
+    return NULL;
+}
+
+static int open_private(int dirfd, const char *path, const char *shown, struct err *err)
+{
+    int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        const char *what = errno == ELOOP     ? "is a symlink"
+                           : errno == ENOTDIR ? "is no directory"
+                                              : err_text(errno);
+        return err_set(err, ERR_TOOL, "%s: %s", shown, what);
+    }
+    struct stat st;
+    const char *why = fstat(fd, &st) < 0 ? err_text(errno) : fault(&st);
+    if (why) {
+        close(fd);
+        return err_set(err, ERR_TOOL, "%s: %s", shown, why);
+    }
+    return fd;
+}
+
+/* As `mkdir -p`: the parents get the caller's umask like everybody's, the directory itself 0700 whatever it
+ * is. */
+static int make_path(const char *path, struct err *err)
+{
+    char *copy MEM_AUTO = mem_strdup(path);
+    for (char *at = copy + 1; *at; at++) {
+        if (*at != '/' || at[1] == '\0' || at[1] == '/')
+            continue;
+        *at = '\0';
+        int failed =
+            mkdir(copy, 0777) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES ? errno : 0;
+        *at = '/';
+        if (failed)
+            return err_sys(err, ERR_TOOL, failed, "%s", path);
+    }
+    if (mkdir(path, 0700) == 0)
+        return chmod(path, 0700);
+    return errno == EEXIST ? 0 : err_sys(err, ERR_TOOL, errno, "%s", path);
+}
+
+int place_enter(struct place *p, const char *path, bool create, struct err *err)
+{
+    *p = (struct place)PLACE_INIT;
+    char *plain MEM_AUTO = mem_strdup(path);
+    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--)
+        plain[n - 1] = '\0'; /* a slash at the end would follow a symlink */
+    int fd = open_private(AT_FDCWD, plain, path, err);
+    if (fd < 0 && create && errno == ENOENT && make_path(plain, err) == 0)
+        fd = open_private(AT_FDCWD, plain, path, err);
+    if (fd < 0)
+        return -1;
+    p->fd = fd;
+    p->path = mem_strdup(plain);
+    return 0;
+}
+
+/* A directory can be there and nothing be possible in it: a read-only or a full file system. */
+static int check_writable(const struct place *p, struct err *err)
+{
+    char name[32];
+    snprintf(name, sizeof name, ".try-%ld", (long)getpid());
+    int fd = openat(p->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != EEXIST)
+        return err_sys(err, ERR_TOOL, errno, "%s", p->path);
+    unlinkat(p->fd, name, 0);
+    io_close(&fd);
+    return 0;
+}
+
+int place_open(struct place *p, struct err *err)
+{
+    struct buf path BUF_AUTO = BUF_INIT;
+    struct buf tried BUF_AUTO = BUF_INIT;
+    for (unsigned n = 0; place_candidate(n, &path); n++) {
+        struct err why;
+        if (place_enter(p, path.data, true, &why) == 0) {
+            if (check_writable(p, &why) == 0)
+                return 0;
+            place_release(p);
+        }
+        buf_addf(&tried, "%s%s", tried.len > 0 ? "; " : "", why.msg);
+    }
+    return err_set(err, ERR_TOOL,
+                   "no usable directory for the server's socket and files (%s); name one in TOOLBOX_DIR",
+                   buf_str(&tried));
+}
+
+int place_subdir(const struct place *p, const char *name, bool create, struct err *err)
+{
+    char *shown MEM_AUTO = mem_printf("%s/%s", p->path, name);
+    if (create && mkdirat(p->fd, name, 0700) == 0)
+        fchmodat(p->fd, name, 0700, 0);
+    return open_private(p->fd, name, shown, err);
+}
+
+void place_release(struct place *p)
+{
+    io_close(&p->fd);
+    free(p->path);
+    *p = (struct place)PLACE_INIT;
+}

@@ -1,0 +1,41 @@
+/* What the kernel says of processes, and the end of whole trees of them. */
+#ifndef CORE_PROC_H
+#define CORE_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct loop;
+struct user;
+
+struct proc {
+    pid_t pid, ppid, group, session;
+    char state;               /* R, S, D, T, Z, … */
+    unsigned long long start; /* with the pid, the identity of a process */
+};
+
+/* -1 when there is no such process, or no /proc. */
+int proc_read(pid_t pid, struct proc *p);
+/* Name of a process's program as the kernel has it (at most 15 bytes), "" when it can't be told. */
+void proc_name(pid_t pid, char name[16]);
+/* Text that ends in the target of /proc/PID/NAME ("cwd", "exe"); false when it can't be read. */
+bool proc_link(pid_t pid, const char *name, char *path, size_t size);
+
+/* All descendants of `root`, parents before children; free() the list. 0 and NULL without /proc. */
+size_t proc_descendants(pid_t root, struct proc **list);
+
+/* Signals exactly that process: a pid that has been given to another one meanwhile is left alone. */
+int proc_signal(const struct proc *p, int signal);
+
+/* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop. HUP (an
+ * interactive shell ignores TERM), CONT and TERM to all, after `grace_ms` KILL to the children, and again to
+ * what then becomes a child, until none is left or `limit_ms` has passed. `spare` (may be NULL) says which
+ * children stay. Then done is called with how many are left. Without /proc only `group` (0: none) can be
+ * signalled. */
+struct tree_end;
+struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
+                          bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),
+                          void *arg);
+
+#endif

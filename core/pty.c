@@ -1,0 +1,106 @@
+#include "pty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "user.h"
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER _IO('T', 0x41)
+#endif
+
+static int open_master(struct err *err)
+{
+    static const char *const names[] = {"/dev/ptmx", "/dev/pts/ptmx"};
+    int first = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int fd = open(names[i], O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+        if (fd >= 0)
+            return fd;
+        if (i == 0)
+            first = errno;
+    }
+    if (first == ENOSPC)
+        return err_set(err, ERR_TOOL, "no terminal left: all pseudo terminals are in use (kernel.pty.max)");
+    return err_sys(err, ERR_TOOL, first,
+                   "cannot open a pseudo terminal at /dev/ptmx (is devpts mounted at /dev/pts?)");
+}
+
+/* By descriptor where the kernel can (4.13): the name may lead nowhere, or to another container's terminal.
+ */
+static int open_slave(int master)
+{
+    int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    unsigned n;
+    char name[32];
+    if (ioctl(master, TIOCGPTN, &n) < 0)
+        return -1;
+    snprintf(name, sizeof name, "/dev/pts/%u", n);
+    return open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+static int configure(int slave)
+{
+    struct termios t;
+    if (tcgetattr(slave, &t) < 0)
+        return -1;
+    t.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL | ECHOCTL | ECHOKE);
+    t.c_oflag &= ~(tcflag_t)ONLCR;
+    t.c_iflag |= IUTF8;
+    return tcsetattr(slave, TCSANOW, &t);
+}
+
+int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const struct user *user,
+             struct err *err)
+{
+    *p = (struct pty)PTY_INIT;
+    p->master = open_master(err);
+    if (p->master < 0)
+        return -1;
+    int unlock = 0;
+    ioctl(p->master, TIOCSPTLCK, &unlock);
+    p->slave = open_slave(p->master);
+    if (p->slave < 0 || configure(p->slave) < 0 || pty_resize(p, rows, cols) < 0) {
+        err_sys(err, ERR_TOOL, errno, "cannot set up a pseudo terminal (is devpts mounted at /dev/pts?)");
+        pty_close(p);
+        return -1;
+    }
+    if (user && !user_is_self(user) &&
+        (fchown(p->slave, user->uid, (gid_t)-1) < 0 || fchmod(p->slave, 0620) < 0)) {
+        err_sys(err, ERR_TOOL, errno, "cannot give the terminal to user %ld", (long)user->uid);
+        pty_close(p);
+        return -1;
+    }
+    return 0;
+}
+
+int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols)
+{
+    struct winsize size = {.ws_row = rows, .ws_col = cols};
+    return ioctl(p->master, TIOCSWINSZ, &size);
+}
+
+void pty_close(struct pty *p)
+{
+    io_close(&p->master);
+    io_close(&p->slave);
+}
+
+pid_t pty_foreground(const struct pty *p)
+{
+    pid_t group = 0;
+    return ioctl(p->master, TIOCGPGRP, &group) < 0 || group < 0 ? 0 : group;
+}
+
+int pty_signal(const struct pty *p, int signal)
+{
+    return ioctl(p->master, TIOCSIG, signal);
+}

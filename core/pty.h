@@ -1,0 +1,35 @@
+/* A pseudo terminal, as programs in a session expect it: echo off, output newlines not translated, a usable
+ * size. */
+#ifndef CORE_PTY_H
+#define CORE_PTY_H
+
+#include <sys/types.h>
+
+#include "err.h"
+
+struct user;
+
+struct pty {
+    int master; /* non-blocking, close-on-exec; -1: none */
+    int slave;  /* kept open: the end of output is the child's exit, not EIO, and the kernel's view of what is
+                   unread  is asked through it */
+};
+#define PTY_INIT                                                                                             \
+    {                                                                                                        \
+        .master = -1, .slave = -1                                                                            \
+    }
+
+/* Opens one; for a user other than this process's the slave is given to them. ERR_TOOL with the reason, and
+ * what to do
+ * (/dev/pts not mounted, no terminal left). */
+int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const struct user *user,
+             struct err *err);
+int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols);
+void pty_close(struct pty *p);
+
+/* Foreground process group of the terminal, 0 when it can't be told. */
+pid_t pty_foreground(const struct pty *p);
+/* Sends a signal to the foreground group as the terminal's own keys do; -1 with errno. */
+int pty_signal(const struct pty *p, int signal);
+
+#endif

@@ -1,0 +1,261 @@
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "io.h"
+#include "loop.h"
+#include "mem.h"
+#include "user.h"
+
+static const char DEFAULT_PATH[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/* What comes through the close-on-exec pipe: a byte (its index) for each program that the child is about to
+ * try, and behind them, only when nothing could be run, a struct err. */
+
+static void reset_signals(void)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    for (int s = 1; s < NSIG; s++)
+        sigaction(s, &action, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Before the user is switched: afterwards only raising it is allowed, and not everywhere. Best effort. */
+static void offer_as_victim(void)
+{
+    int fd FD_AUTO = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0 && write(fd, "1000", 4) < 0) {
+        /* no such file, or not ours to write: the child is as likely a victim as anybody */
+    }
+}
+
+static int enter_directory(const struct spawn *s, struct err *err)
+{
+    if (s->cwd)
+        return chdir(s->cwd) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "cannot use directory '%s'", s->cwd);
+    struct stat st;
+    if (s->start_dir >= 0 && fstat(s->start_dir, &st) == 0 && st.st_nlink > 0 && fchdir(s->start_dir) == 0)
+        return 0;
+    return chdir("/") == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "cannot use directory '/'");
+}
+
+static int set_descriptors(const struct spawn *s, struct err *err)
+{
+    int fds[3];
+    for (int i = 0; i < 3; i++) {
+        int from = s->fds[i] >= 0 ? s->fds[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
+        /* Above the standard ones first, so that no dup2 below overwrites one that is still needed. */
+        fds[i] = from >= 0 ? fcntl(from, F_DUPFD_CLOEXEC, 3) : -1;
+        if (fds[i] < 0 && s->fds[i] >= 0)
+            return err_sys(err, ERR_TOOL, errno, "cannot set up standard descriptors");
+    }
+    for (int i = 0; i < 3; i++) {
+        close(i);
+        if (fds[i] >= 0 && dup2(fds[i], i) < 0)
+            return err_sys(err, ERR_TOOL, errno, "cannot set up standard descriptors");
+    }
+    io_fill_std();
+    if (s->terminal && ioctl(0, TIOCSCTTY, 0) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot take the terminal");
+    return 0;
+}
+
+/* execve without PATH games; the kernel's ENOEXEC for a text file without #! stays an error. */
+static int run_at(const char *path, const struct spawn *s)
+{
+    execve(path, s->argv, s->env);
+    return errno;
+}
+
+/* As execvp looks a name up, in the PATH of the child's environment: the first that is there and can't be
+ * used is remembered, so that "permission denied" isn't told as "not found". */
+static int run_by_name(const char *name, const struct spawn *s)
+{
+    if (strchr(name, '/'))
+        return run_at(name, s);
+    if (!*name)
+        return ENOENT;
+    const char *path = spawn_env_get(s->env, "PATH");
+    int result = ENOENT;
+    for (const char *at = path ? path : DEFAULT_PATH;; at++) {
+        size_t n = strcspn(at, ":");
+        char *file MEM_AUTO = n > 0 ? mem_printf("%.*s/%s", (int)n, at, name) : mem_strdup(name);
+        int failed = run_at(file, s);
+        if (failed != ENOENT && failed != ENOTDIR && result == ENOENT)
+            result = failed;
+        at += n;
+        if (*at == '\0')
+            return result;
+    }
+}
+
+static const char *why_not_run(int errnum)
+{
+    switch (errnum) {
+    case ENOENT:
+        return "not found (or its interpreter or dynamic loader is)";
+    case ENOEXEC:
+        return "neither a program for this processor nor a script with a #! line";
+    case EACCES:
+        return "permission denied (not executable, or on a file system mounted noexec)";
+    default:
+        return err_text(errnum);
+    }
+}
+
+static int run_first(const struct spawn *s, int report_fd, struct err *err)
+{
+    char tried[ERR_MSG_MAX] = "";
+    size_t used = 0;
+    for (char i = 0; s->programs[(int)i]; i++) {
+        const char *program = s->programs[(int)i];
+        if (write(report_fd, &i, 1) < 0)
+            return err_sys(err, ERR_INTERNAL, errno, "cannot report");
+        used += (size_t)snprintf(tried + used, sizeof tried - used, "%s%s: %s", i > 0 ? "; " : "", program,
+                                 why_not_run(run_by_name(program, s)));
+        if (used >= sizeof tried)
+            used = sizeof tried - 1;
+    }
+    return err_set(err, ERR_TOOL, "%s", tried);
+}
+
+static _Noreturn void child(const struct spawn *s, struct loop *loop, int report_fd)
+{
+    struct err err = {0};
+    if (loop)
+        loop_after_fork(loop);
+    setsid();
+    reset_signals();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* a process that isn't can't write its own oom_score_adj */
+    if (s->victim)
+        offer_as_victim();
+    if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
+        enter_directory(s, &err) == 0) {
+        io_close_others(&report_fd, 1);
+        run_first(s, report_fd, &err);
+    }
+    io_write_all(report_fd, &err, sizeof err);
+    _exit(127);
+}
+
+static pid_t wait_started(pid_t pid, int report_fd, int *program, struct err *err)
+{
+    struct buf report BUF_AUTO = BUF_INIT;
+    io_read_all(report_fd, &report);
+    if (report.len >= sizeof *err) {
+        waitpid(pid, NULL, 0);
+        if (err)
+            memcpy(err, report.data + report.len - sizeof *err, sizeof *err);
+        return -1;
+    }
+    if (program && report.len > 0)
+        *program = report.data[report.len - 1];
+    return pid;
+}
+
+pid_t spawn(const struct spawn *s, struct loop *loop, int *program, struct err *err)
+{
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot start a program");
+    pid_t pid = fork();
+    if (pid == 0)
+        child(s, loop, report[1]);
+    close(report[1]);
+    if (pid < 0)
+        err_sys(err, ERR_TOOL, errno, "cannot start a program");
+    else
+        pid = wait_started(pid, report[0], program, err);
+    close(report[0]);
+    return pid;
+}
+
+static bool is_private(const char *entry)
+{
+    static const char *const prefixes[] = {"TOOLBOX_", "INSPECT_SANDBOX_"};
+    static const char *const names[] = {"INSPECT_MCP_READLINE_LIMIT_BYTES="};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+    return n == strcspn(b, "=") && memcmp(a, b, n) == 0;
+}
+
+/* Sets "NAME=value" in the list, over what was there. */
+static void put(char ***env, size_t *n, const char *entry)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (same_name((*env)[i], entry)) {
+            free((*env)[i]);
+            (*env)[i] = mem_strdup(entry);
+            return;
+        }
+    }
+    *env = mem_realloc(*env, (*n + 2) * sizeof **env);
+    (*env)[(*n)++] = mem_strdup(entry);
+    (*env)[*n] = NULL;
+}
+
+static void put_value(char ***env, size_t *n, const char *name, const char *value)
+{
+    char *entry MEM_AUTO = mem_printf("%s=%s", name, value);
+    put(env, n, entry);
+}
+
+char **spawn_env(char *const *base, char *const *extra, const struct user *user)
+{
+    char **env = mem_zalloc(sizeof *env);
+    size_t n = 0;
+    for (; base && *base; base++) {
+        if (is_private(*base))
+            continue;
+        env = mem_realloc(env, (n + 2) * sizeof *env);
+        env[n++] = mem_strdup(*base);
+        env[n] = NULL;
+    }
+    if (user && !user_is_self(user)) {
+        put_value(&env, &n, "HOME", user->home);
+        put_value(&env, &n, "USER", user->name ? user->name : "");
+        put_value(&env, &n, "LOGNAME", user->name ? user->name : "");
+        put_value(&env, &n, "SHELL", *user->shell ? user->shell : "/bin/sh");
+    }
+    for (; extra && *extra; extra++)
+        put(&env, &n, *extra);
+    return env;
+}
+
+void spawn_env_free(char **env)
+{
+    for (char **at = env; at && *at; at++)
+        free(*at);
+    free(env);
+}
+
+const char *spawn_env_get(char *const *env, const char *name)
+{
+    size_t n = strlen(name);
+    for (; env && *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}

@@ -1,0 +1,43 @@
+/* Starting a program as a child that starts clean: no descriptor but 0, 1 and 2, no blocked or ignored
+ * signal, none of our private variables, the starter's umask, its own session and process group.
+ *
+ * Failures after the fork (directory, user, program) come back through a pipe as typed errors, so that a
+ * child that never ran is never taken for one that ended. */
+#ifndef CORE_SPAWN_H
+#define CORE_SPAWN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+struct user;
+struct loop;
+
+struct spawn {
+    const char *const *programs; /* paths (or a name without slash, looked for in PATH of env) to try in this
+                                    order; NULL at the end */
+    char *const *argv;
+    char *const *env;
+    const char *cwd;         /* NULL: start_dir, falling back to "/" where that is gone */
+    int start_dir;           /* descriptor, -1: none */
+    const struct user *user; /* NULL: stay who we are */
+    int fds[3];              /* become 0, 1, 2; -1: /dev/null */
+    bool terminal;           /* fds[0] is a terminal that becomes the controlling one */
+    bool victim;             /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
+};
+
+/* Starts it. Returns the pid; *program (may be NULL) is the index of the program that was started. -1 with
+ * ERR_TOOL that names what can't be used and why. */
+pid_t spawn(const struct spawn *s, struct loop *loop, int *program, struct err *err);
+
+/* The environment for a child: base (NULL-terminated) without our private variables, overlaid with `extra`
+ * ("NAME=value", may be NULL), and for a user other than this process's with HOME, USER, LOGNAME and SHELL of
+ * the user, where `extra` doesn't set them. free() each string and the list with spawn_env_free. */
+char **spawn_env(char *const *base, char *const *extra, const struct user *user);
+void spawn_env_free(char **env);
+
+/* Value of a variable in such a list, NULL when it isn't there. */
+const char *spawn_env_get(char *const *env, const char *name);
+
+#endif

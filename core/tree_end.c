@@ -1,0 +1,94 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "loop.h"
+#include "mem.h"
+#include "proc.h"
+
+#define TICK_MS 10
+
+struct tree_end {
+    struct loop_source *timer;
+    long long kill_at, give_up_at;
+    pid_t group;
+    bool (*spare)(void *arg, pid_t pid);
+    void (*done)(void *arg, size_t left);
+    void *arg;
+};
+
+static bool is_spared(const struct tree_end *t, pid_t pid)
+{
+    return t->spare && t->spare(t->arg, pid);
+}
+
+/* Works without /proc as well, as long as nothing is spared. */
+static bool has_no_children(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+/* Signals the descendants (with `all`) or just the children, but for the spared ones and what hangs below
+ * those; how many there were. Signal 0 only counts. The list has parents before their children. */
+static size_t signal_all(const struct tree_end *t, int signal, bool all)
+{
+    struct proc *list;
+    size_t n = proc_descendants(getpid(), &list), count = 0;
+    bool *spared MEM_AUTO = mem_zalloc(n);
+    for (size_t i = 0; i < n; i++) {
+        bool child = list[i].ppid == getpid();
+        spared[i] = child && is_spared(t, list[i].pid);
+        for (size_t j = 0; j < i && !spared[i]; j++)
+            spared[i] = spared[j] && list[j].pid == list[i].ppid;
+        if (!spared[i] && list[i].state != 'Z' && (all || child) &&
+            (signal == 0 || proc_signal(&list[i], signal) == 0))
+            count++;
+    }
+    free(list);
+    if (n == 0 && signal != 0 && t->group > 0)
+        kill(-t->group, signal); /* no /proc */
+    return count;
+}
+
+static void finish(struct tree_end *t, size_t left)
+{
+    void (*done)(void *, size_t) = t->done;
+    void *arg = t->arg;
+    loop_remove(t->timer);
+    free(t);
+    done(arg, left);
+}
+
+static void tick(void *arg)
+{
+    struct tree_end *t = arg;
+    long long now = now_ms();
+    bool none = has_no_children();
+    size_t left = none ? 0 : now >= t->kill_at ? signal_all(t, SIGKILL, false) : signal_all(t, 0, true);
+    if (none || (t->spare && left == 0) || now >= t->give_up_at)
+        finish(t, left);
+    else
+        loop_timer_set(t->timer, TICK_MS);
+}
+
+struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
+                          bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),
+                          void *arg)
+{
+    struct tree_end *t = mem_zalloc(sizeof *t);
+    t->kill_at = now_ms() + grace_ms;
+    t->give_up_at = now_ms() + limit_ms;
+    t->group = group;
+    t->spare = spare;
+    t->done = done;
+    t->arg = arg;
+    static const int polite[] = {SIGHUP, SIGCONT, SIGTERM};
+    for (size_t i = 0; grace_ms > 0 && i < sizeof polite / sizeof *polite; i++)
+        signal_all(t, polite[i], true);
+    t->timer = loop_timer(loop, 1, tick, t);
+    return t;
+}

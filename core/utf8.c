@@ -1,0 +1,122 @@
+#include "utf8.h"
+
+#include "buf.h"
+
+/* Length of a character by its first byte, and the range its second byte must be in
+ * (RFC 3629, section 4): what keeps overlong forms and surrogates out. */
+static int lead(unsigned char c, unsigned char *low, unsigned char *high)
+{
+    *low = 0x80;
+    *high = 0xBF;
+    if (c < 0x80)
+        return 1;
+    if (c >= 0xC2 && c <= 0xDF)
+        return 2;
+    if (c >= 0xE0 && c <= 0xEF) {
+        if (c == 0xE0)
+            *low = 0xA0;
+        if (c == 0xED)
+            *high = 0x9F;
+        return 3;
+    }
+    if (c >= 0xF0 && c <= 0xF4) {
+        if (c == 0xF0)
+            *low = 0x90;
+        if (c == 0xF4)
+            *high = 0x8F;
+        return 4;
+    }
+    return 0;
+}
+
+/* Bytes at s that belong together: a whole character (*whole) or the longest prefix of one. */
+static size_t sequence(const char *s, size_t n, bool *whole)
+{
+    unsigned char low, high;
+    const unsigned char *u = (const unsigned char *)s;
+    int want = lead(u[0], &low, &high);
+    size_t have = 1;
+    if (want > 0) {
+        while (have < (size_t)want && have < n && u[have] >= low && u[have] <= high) {
+            low = 0x80;
+            high = 0xBF;
+            have++;
+        }
+    }
+    *whole = want > 0 && have == (size_t)want;
+    return have;
+}
+
+int utf8_char(const char *s, size_t n)
+{
+    bool whole;
+    size_t have = sequence(s, n, &whole);
+    if (whole)
+        return (int)have;
+    unsigned char low, high;
+    return have == n && lead((unsigned char)s[0], &low, &high) > 0 ? -1 : 0;
+}
+
+size_t utf8_valid_prefix(const char *s, size_t n)
+{
+    size_t i = 0;
+    while (i < n) {
+        if ((unsigned char)s[i] < 0x80) {
+            i++;
+            continue;
+        }
+        int len = utf8_char(s + i, n - i);
+        if (len <= 0)
+            break;
+        i += (size_t)len;
+    }
+    return i;
+}
+
+size_t utf8_count(const char *s, size_t n)
+{
+    size_t count = 0;
+    bool whole;
+    for (size_t i = 0; i < n; count++)
+        i += (unsigned char)s[i] < 0x80 ? 1 : sequence(s + i, n - i, &whole);
+    return count;
+}
+
+size_t utf8_clean(struct buf *out, const char *s, size_t n, bool final)
+{
+    size_t i = 0;
+    while (i < n) {
+        size_t good = utf8_valid_prefix(s + i, n - i);
+        buf_add(out, s + i, good);
+        i += good;
+        if (i == n)
+            break;
+        if (!final && utf8_char(s + i, n - i) < 0)
+            break;
+        bool whole;
+        i += sequence(s + i, n - i, &whole);
+        buf_adds(out, UTF8_REPLACEMENT);
+    }
+    return i;
+}
+
+void utf8_put(struct buf *out, unsigned c)
+{
+    if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
+        buf_adds(out, UTF8_REPLACEMENT);
+    } else if (c < 0x80) {
+        buf_addc(out, (char)c);
+    } else if (c < 0x800) {
+        buf_addc(out, (char)(0xC0 | c >> 6));
+        buf_addc(out, (char)(0x80 | (c & 0x3F)));
+    } else if (c < 0x10000) {
+        buf_addc(out, (char)(0xE0 | c >> 12));
+        buf_addc(out, (char)(0x80 | (c >> 6 & 0x3F)));
+        buf_addc(out, (char)(0x80 | (c & 0x3F)));
+    } else {
+        buf_addc(out, (char)(0xF0 | c >> 18));
+        buf_addc(out, (char)(0x80 | (c >> 12 & 0x3F)));
+        buf_addc(out, (char)(0x80 | (c >> 6 & 0x3F)));
+        buf_addc(out, (char)(0x80 | (c & 0x3F)));
+    }
+}

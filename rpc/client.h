@@ -1,0 +1,41 @@
+/* The other side of http_server.h: one JSON-RPC request over a connected Unix socket.
+ *
+ * Delivery: the last byte of the answer's body stays unread in the socket until the caller says that the
+ * answer has reached its reader; closing before that resets the connection, and the server knows that its
+ * answer was lost. */
+#ifndef RPC_CLIENT_H
+#define RPC_CLIENT_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+#include "err.h"
+#include "json.h"
+#include "loop.h"
+#include "rpc.h"
+
+/* Blocking: sends the request and reads the whole answer into `answer` (body only, without a final newline).
+ * timeout_ms < 0: none. -1 with ERR_INTERNAL when no answer could be had. The connection stays open. */
+int client_call(int fd, struct span request, struct buf *answer, int timeout_ms, struct err *err);
+
+/* Says that the last answer on fd was delivered (reads its last byte). The caller then closes fd. */
+void client_delivered(int fd);
+
+/* Result or error of a response object. 0: *result is its text (in the response's memory); -1: err is the
+ * error that it carries (or ERR_INTERNAL when it is no response). */
+int client_result(struct span response, struct span *result, struct err *err);
+
+/* On a loop: takes fd (connected; made non-blocking) and sends the request. `done` is called once, with the
+ * answer (a span valid during the call) or an error. */
+struct client;
+typedef void (*client_done_fn)(void *arg, struct span answer, const struct err *err);
+struct client *client_start(struct loop *loop, int fd, struct span request, int timeout_ms,
+                            client_done_fn done, void *arg);
+/* After done, or to give up before: delivered or not as above; closes the connection and frees. */
+void client_end(struct client *client, bool delivered);
+
+/* Passes a call on to another process (fd: connected to it, taken) and its answer, delivery and abandonment
+ * back. */
+void rpc_forward(struct rpc_call *call, struct loop *loop, int fd);
+
+#endif

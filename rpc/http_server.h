@@ -1,0 +1,32 @@
+/* HTTP/1.1 (RFC 9112) on a listening Unix socket: POST / with a JSON-RPC body.
+ *
+ * Strict: request line, header syntax, Content-Length or chunked but not both, limits on head and body,
+ * Expect: 100-continue, keep-alive and pipelining (answers in order). Only peers that are root or of this
+ * process's own uid get past accept, and none whose pid reads 0 (another container's). Slow, silent,
+ * half-closed and vanishing clients cost a descriptor and what they sent. A client that closes its side, or
+ * breaks, before its answer has gone out abandons the call (half-close included: that is what a killed client
+ * looks like). After an answer, a clean end of file or a next request means delivered, anything else
+ * (ECONNRESET: the answer was not read to its last byte) not. */
+#ifndef RPC_HTTP_SERVER_H
+#define RPC_HTTP_SERVER_H
+
+#include "err.h"
+#include "loop.h"
+#include "rpc.h"
+
+#define HTTP_HEAD_MAX 16384
+#define HTTP_BODY_MAX (128u << 20)
+
+struct http_server;
+
+struct http_server *http_server_new(struct loop *loop, int listen_fd, rpc_find_fn find, void *find_ctx);
+void http_server_free(struct http_server *server); /* closes the clients and the listening socket */
+
+/* Sends what is queued and then calls done: for a process that answers its own shutdown. New connections are
+ * no longer taken. Bounded by 500 ms. */
+void http_server_drain(struct http_server *server, void (*done)(void *arg), void *arg);
+
+/* Calls of clients that have not been answered yet. */
+size_t http_server_pending(const struct http_server *server);
+
+#endif

@@ -1,0 +1,74 @@
+/* Parameters of a method, described by a table and checked in one place.
+ *
+ * A struct is filled by name: absent and null members of optional parameters leave it as the caller
+ * initialised it (so that is where defaults stand). Every error is ERR_PARAMS with a message "Invalid
+ * parameters: FIELD: what is wrong", nested fields as server_params.env.PATH or view_range[1]. */
+#ifndef RPC_PARAMS_H
+#define RPC_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "err.h"
+#include "json.h"
+
+/* A string parameter: owned, with a NUL behind; may hold NULs. s == NULL: absent. */
+struct text {
+    char *s;
+    size_t n;
+};
+/* An array of strings, or of "NAME=value" entries; owned; list ends with NULL. list == NULL: absent. */
+struct texts {
+    char **list;
+    size_t n;
+};
+struct ints {
+    long long *list;
+    size_t n;
+    bool set;
+};
+
+enum param_type {
+    PARAM_TEXT,   /* struct text */
+    PARAM_NAME,   /* struct text; a NUL in it is refused */
+    PARAM_INT,    /* long long; written as an integer: 1.0 and 1e3 are refused; min and max hold */
+    PARAM_NUMBER, /* double, finite; an integer is fine; min and max hold */
+    PARAM_BOOL,   /* bool */
+    PARAM_INTS,   /* struct ints: array of integers */
+    PARAM_NAMES,  /* struct texts: array of strings without NUL */
+    PARAM_ENV, /* struct texts of NAME=value from an object of strings. Names that are empty or hold '=' and
+                  NULs are refused by name */
+    PARAM_OBJECT, /* filled by a nested table (param.table) into the struct at the offset */
+    PARAM_RAW,    /* struct span: the exact text of an object, in the request's own memory */
+};
+
+struct params_table;
+
+struct param {
+    const char *key;
+    enum param_type type;
+    size_t offset;
+    bool required;
+    double min, max; /* both 0: no bounds. Bounds are inclusive and within +-2^53 */
+    const struct params_table *table;
+};
+
+struct params_table {
+    const struct param *list;
+    size_t n;
+    bool ignore_unknown; /* otherwise an unknown or a doubled key is refused */
+};
+
+#define PARAMS_TABLE(array)                                                                                  \
+    {                                                                                                        \
+        .list = (array), .n = sizeof(array) / sizeof *(array)                                                \
+    }
+
+/* Fills *into (a struct the caller has initialised) from the text of `params` (s == NULL: absent, equals {}),
+ * which has been checked. On error nothing is left allocated. */
+int params_unpack(const struct params_table *table, struct span params, void *into, struct err *err);
+
+/* Frees what params_unpack allocated in *from. */
+void params_release(const struct params_table *table, void *from);
+
+#endif

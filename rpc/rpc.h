@@ -1,0 +1,77 @@
+/* JSON-RPC 2.0: requests, answers, dispatch.
+ *
+ * A handler gets a call and answers it exactly once, now or later: rpc_result, rpc_null or rpc_fail. Until
+ * then it may set an abandon hook, called when the client has gone away (the handler then forgets the call;
+ * answering it is an error). After the answer the delivered hook, if set, is called once with whether the
+ * client took the answer and closed in good order (or sent its next request): what a waiting call hands out
+ * counts as read only then. */
+#ifndef RPC_RPC_H
+#define RPC_RPC_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+#include "err.h"
+#include "json.h"
+
+struct rpc_call;
+
+typedef void (*rpc_handler)(struct rpc_call *call, struct span params, void *ctx);
+
+struct rpc_method {
+    const char *name; /* the table ends with NULL */
+    rpc_handler run;
+};
+
+/* Answers: `result` is the JSON text of the result (no copy is kept). */
+void rpc_result(struct rpc_call *call, struct span result);
+void rpc_result_string(struct rpc_call *call, const char *s, size_t n);
+void rpc_null(struct rpc_call *call);
+void rpc_fail(struct rpc_call *call, const struct err *err);
+
+/* An answer made elsewhere: the whole JSON-RPC response object with this call's own id. */
+void rpc_response(struct rpc_call *call, struct span response);
+
+void rpc_on_abandon(struct rpc_call *call, void (*fn)(void *arg), void *arg);
+void rpc_on_delivered(struct rpc_call *call, void (*fn)(void *arg, bool delivered), void *arg);
+
+/* The request's exact text (the one object, of a batch the call's own element), valid until the answer. */
+struct span rpc_request_text(const struct rpc_call *call);
+
+/* Envelope of one request. Spans point into the text. */
+struct rpc_request {
+    struct span id;          /* s == NULL: a notification */
+    struct span method_text; /* as written, with quotes */
+    char method[128];        /* decoded; a longer one or one with a NUL can't be a method of ours: "" */
+    struct span params;      /* s == NULL: absent */
+};
+
+/* Reads one checked JSON value as a request. -1 with ERR_INVALID_REQUEST or (params an array) ERR_PARAMS; *r
+ * then still has the id, where that is usable. */
+int rpc_request_parse(struct rpc_request *r, struct span value, struct err *err);
+
+/* Appends a request / a response / an error response object. `id` is JSON text; s == NULL: null. */
+void rpc_put_request(struct buf *out, struct span id, const char *method, struct span params);
+void rpc_put_result(struct buf *out, struct span id, struct span result);
+void rpc_put_error(struct buf *out, struct span id, const struct err *err);
+
+/* Where the answers of one message go: called once with the text of the response, or of the batch's array of
+ * responses; len 0 when there is nothing to say (notifications). Then delivered/abandon hooks are the sink's
+ * matter. */
+struct rpc_sink {
+    void (*answer)(void *arg, struct span response);
+    void *arg;
+};
+
+/* Takes in one message (a request, a notification or a batch) as bytes, dispatches what is in it to the
+ * methods, and answers into the sink: parse errors, invalid requests and unknown methods itself. Batches run
+ * one after the other, in order. `find` looks a method up (so that a process can offer several tables). The
+ * text is copied. Returns a handle for rpc_message_abandoned / rpc_message_delivered; NULL when everything
+ * was answered and no hook is left to call. */
+struct rpc_message;
+typedef rpc_handler (*rpc_find_fn)(void *ctx, const char *method, void **handler_ctx);
+struct rpc_message *rpc_take(struct span text, rpc_find_fn find, void *find_ctx, struct rpc_sink sink);
+void rpc_message_abandon(struct rpc_message *message); /* the client is gone before the answer */
+void rpc_message_delivered(struct rpc_message *message, bool delivered); /* after the answer; frees it */
+
+#endif
