@@ -191,20 +191,18 @@ bool libc_version_in_name(const char *path, char version[LIBC_VERSION_SIZE])
     return starts_with(dash + 1 + len, ".so") && take_version(dash + 1, len, version);
 }
 
-/* "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36.", all releases alike. */
+/* "… stable release version 2.36.", in the library as in its loader. */
 bool glibc_version(const char *bytes, size_t n, char version[LIBC_VERSION_SIZE])
 {
-    static const char start[] = "GNU C Library", mark[] = " release version ";
-    const char *end = bytes + n;
-    const char *at = n > 0 ? memmem(bytes, n, start, sizeof start - 1) : NULL;
-    if (!at)
-        return false;
-    size_t rest = (size_t)(end - at) < LIBC_TEXT_MAX ? (size_t)(end - at) : LIBC_TEXT_MAX;
-    const char *found = memmem(at, rest, mark, sizeof mark - 1);
-    if (!found)
-        return false;
-    found += sizeof mark - 1;
-    return take_version(found, version_length(found, rest - (size_t)(found - at)), version);
+    static const char mark[] = " release version ";
+    const char *at, *end = bytes + n;
+    while (bytes < end && (at = memmem(bytes, (size_t)(end - bytes), mark, sizeof mark - 1))) {
+        bytes = at + sizeof mark - 1;
+        size_t len = version_length(bytes, (size_t)(end - bytes));
+        if (bytes + len + 1 < end && take_version(bytes, len, version))
+            return true;
+    }
+    return false;
 }
 
 /* musl has its version as a string of its own, "1.2.3" or "1.2.3-git-5-gabcdef", and none that looks like it:

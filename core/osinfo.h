@@ -26,10 +26,10 @@ const char *libc_of_loader(const char *path);
 
 /* The version in a name such as ld-2.31.so or libuClibc-1.0.42.so. */
 bool libc_version_in_name(const char *path, char version[LIBC_VERSION_SIZE]);
-/* The version in a piece of the library's file. A piece should overlap the next by LIBC_TEXT_MAX bytes. */
+/* The version in a piece of the loader's or the library's file. Where a file is read in pieces, each should
+ * begin with the last LIBC_TEXT_MAX bytes of the one before. */
+#define LIBC_TEXT_MAX 64
 bool glibc_version(const char *bytes, size_t n, char version[LIBC_VERSION_SIZE]);
 bool musl_version(const char *bytes, size_t n, char version[LIBC_VERSION_SIZE]);
-
-#define LIBC_TEXT_MAX 256
 
 #endif

@@ -193,11 +193,14 @@ static void versions_in_glibc(void **state)
         {"..GNU C Library (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36.\nCopyright", "2.36"},
         {"GNU C Library (GNU libc) stable release version 2.17, by Roland McGrath et al.", "2.17"},
         {"GNU C Library (GNU libc) development release version 2.39.9000.\n", "2.39.9000"},
-        {"GNU C Library stable release version 2.3.6", "2.3.6"},
-        {"stable release version 2.36.", NULL},
+        {"GNU C Library stable release version 2.3.\n", "2.3"},
+        {"ld.so (Debian GLIBC 2.36-9) stable release version 2.36.\n", "2.36"},
+        {"one release version of x, stable release version 2.35.\n", "2.35"},
         {"GNU C Library", NULL},
         {"GNU C Library release version ", NULL},
         {"GNU C Library release version x", NULL},
+        {"stable release version 2.3.", NULL}, /* its end may be in the next piece */
+        {"stable release version 2. ", NULL},
         {"", NULL},
     };
     char version[LIBC_VERSION_SIZE];

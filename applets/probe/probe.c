@@ -1,0 +1,57 @@
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "applet.h"
+#include "buf.h"
+#include "io.h"
+#include "err.h"
+#include "probe_controller.h"
+#include "probe_report.h"
+
+const struct applet probe_applet;
+
+static const char usage[] =
+    "Usage: toolbox probe [--json]\n"
+    "\n"
+    "Reports on this binary and on where it stands: the system, the user, what may be done here, and whether "
+    "a\n"
+    "server runs. Nothing is started, and nothing is needed: what can't be found out is null.\n"
+    "\n"
+    "On a terminal the answer is a table, elsewhere one JSON object on one line.\n"
+    "\n"
+    "  --json   JSON on a terminal too\n"
+    "  --help   this text\n";
+
+static int probe_run(int argc, char **argv)
+{
+    static const char *const options[] = {"--json", "--help", NULL};
+    bool json = !isatty(STDOUT_FILENO);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return usage_print(&probe_applet);
+        if (strcmp(argv[i], "--json") != 0)
+            return usage_unknown("probe", argv[i][0] == '-' ? "option" : "argument", argv[i], options);
+        json = true;
+    }
+    struct probe found;
+    struct buf text BUF_AUTO = BUF_INIT;
+    probe_collect(&found);
+    if (json)
+        probe_json(&found, &text);
+    else
+        probe_table(&found, &text);
+    probe_release(&found);
+    if (io_write_all(STDOUT_FILENO, text.data, text.len) < 0)
+        return applet_failed("probe", "can't write to standard output: %s", err_text(errno));
+    return EXIT_OK;
+}
+
+const struct applet probe_applet = {
+    .name = "probe",
+    .summary = "report on this binary, the system, the user and the limits",
+    .usage = usage,
+    .run = probe_run,
+};

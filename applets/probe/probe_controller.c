@@ -1,0 +1,137 @@
+#include "probe_controller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "io.h"
+#include "ipc.h"
+#include "mem.h"
+#include "pty.h"
+
+#define TEXT_MAX 65536
+
+bool probe_read_text(int root, const char *path, struct buf *text)
+{
+    buf_init(text, TEXT_MAX);
+    io_read_file(root, path + 1, text);
+    return text->len > 0;
+}
+
+/* ---- this binary ---- */
+
+/* The name it was started by, where the kernel's own link can't be read. */
+static char *started_as(void)
+{
+    const char *name = (const char *)getauxval(AT_EXECFN);
+    if (!name || *name == '/')
+        return name ? mem_strdup(name) : NULL;
+    char cwd[PATH_MAX];
+    return getcwd(cwd, sizeof cwd) ? mem_printf("%s/%s", cwd, name) : mem_strdup(name);
+}
+
+static char *own_path(void)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    return n > 0 && (size_t)n < sizeof path ? mem_dup(path, (size_t)n) : started_as();
+}
+
+static void collect_self(struct probe_self *self)
+{
+    *self = (struct probe_self){.path = own_path(), .size = PROBE_UNKNOWN};
+    int fd FD_AUTO = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && self->path)
+        fd = open(self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return;
+    self->size = st.st_size;
+    if (sha256_file(fd, self->sha256) < 0)
+        self->sha256[0] = '\0';
+}
+
+/* ---- places ---- */
+
+static void add_place(struct probe *p, const char *path)
+{
+    for (size_t i = 0; i < p->n_places; i++)
+        if (strcmp(p->places[i].path, path) == 0)
+            return;
+    if (p->n_places < PROBE_PLACES_MAX)
+        p->places[p->n_places++] = (struct probe_place){mem_strdup(path), probe_try_place(path)};
+}
+
+/* In the order in which somebody who brings a program along would try them: what outlives a restart first,
+ * then what may be memory, then what is the user's. */
+static void collect_places(struct probe *p)
+{
+    static const char *const usual[] = {"/var/tmp", "/opt", "/usr/local/bin", "/run", "/tmp", "/dev/shm"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        add_place(p, usual[i]);
+    if (p->identity.home[0] == '/')
+        add_place(p, p->identity.home);
+    char cwd[PATH_MAX];
+    if (getcwd(cwd, sizeof cwd) && cwd[0] == '/')
+        add_place(p, cwd);
+}
+
+/* ---- services ---- */
+
+static void probe_pty(struct probe *p)
+{
+    struct pty pty;
+    struct err err;
+    p->pty = pty_open(&pty, 24, 80, NULL, &err) == 0;
+    if (p->pty)
+        pty_close(&pty);
+    else
+        p->pty_refusal = mem_strdup(err.msg);
+}
+
+static void probe_server(struct probe_server *server)
+{
+    struct place place PLACE_AUTO = PLACE_INIT;
+    uid_t uid;
+    int fd FD_AUTO = ipc_find(&place, IPC_SERVER);
+    *server = (struct probe_server){.running = fd >= 0 && ipc_peer(fd, &server->pid, &uid) == 0};
+    if (server->running)
+        server->directory = mem_strdup(place.path);
+}
+
+void probe_collect(struct probe *p)
+{
+    *p = (struct probe){0};
+    int root FD_AUTO = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    collect_self(&p->self);
+    probe_platform(&p->platform, root);
+    probe_identity(&p->identity);
+    collect_places(p);
+    probe_limits(&p->limits, root);
+    probe_pty(p);
+    probe_server(&p->server);
+}
+
+void probe_release(struct probe *p)
+{
+    free(p->self.path);
+    free(p->platform.id);
+    free(p->platform.version);
+    free(p->platform.name);
+    free(p->platform.container);
+    for (size_t i = 0; i < p->platform.n_shells; i++)
+        free(p->platform.shells[i]);
+    free(p->identity.groups);
+    free(p->identity.user);
+    free(p->identity.home);
+    for (size_t i = 0; i < p->n_places; i++)
+        free(p->places[i].path);
+    free(p->pty_refusal);
+    free(p->server.directory);
+    *p = (struct probe){0};
+}
