@@ -1,0 +1,343 @@
+"""The build itself: what it must refuse, what it must make again, and that it says why.
+
+Each test works on a small tree of its own with the project's Makefile and scripts. The unpacked dependencies are this
+tree's own, so nothing is fetched but where a test is about fetching.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+FOREIGN = {"amd64": "arm64", "arm64": "amd64"}[HOST]
+
+SOURCES = {
+    "core/banned.h": "",
+    "core/version.c": 'extern const char build[];\nconst char build[] = TOOLBOX_VERSION " " TOOLBOX_BUILD_ID;\n',
+    "core/low.h": "int low(void);\n",
+    "core/low.c": '#include "low.h"\nint low(void) { return 1; }\n',
+    "rpc/middle.h": "int middle(void);\n",
+    "rpc/middle.c": '#include "middle.h"\n#include "low.h"\n#include <cJSON.h>\nint middle(void) { return low(); }\n',
+    "applets/main.c": '#include <stdio.h>\n#include "middle.h"\nextern const char build[];\n'
+    "int main(void) { puts(build); return middle() - 1; }\n",
+}
+
+
+class Tree:
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copy(ROOT / "Makefile", folder)
+        for name in ("third_party", "scripts"):
+            shutil.copytree(ROOT / name, folder / name)
+        (folder / "build").mkdir()
+        for name, text in SOURCES.items():
+            self.write(name, text)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def use_our_dependencies(self):
+        (self.folder / "build/deps").symlink_to(ROOT / "build/deps")
+        return self
+
+    def run(self, *command, **variables):
+        environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "ARCH", "DEPS_DIR")}
+        environment.update(LC_ALL="C", **variables)
+        return subprocess.run(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+
+    def make(self, *arguments, **variables):
+        return self.run("make", *arguments, **variables)
+
+    def made(self, *arguments):
+        """The steps that make took, as it names them: {"CC core/low.o", "LD toolbox.full"}."""
+        done = self.make(*arguments)
+        assert done.returncode == 0, done.stdout
+        steps = (line.split() for line in done.stdout.splitlines() if line.startswith("  "))
+        return {f"{step[0]} {step[1].split('/', 2)[2]}" for step in steps if len(step) == 2}
+
+    def version(self):
+        return subprocess.run([self.folder / "toolbox"], text=True, capture_output=True, check=True).stdout.split()
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path).use_our_dependencies()
+
+
+# ---- the binary -------------------------------------------------------------------------------------------------
+
+
+def check_static(tree, arch, file):
+    return tree.run("scripts/check-static", "readelf", arch, str(file))
+
+
+def test_makes_a_binary_that_runs(tree):
+    assert tree.made() >= {"CC core/low.o", "LD toolbox.full"}
+    version, build = tree.version()
+    assert version.count(".") == 2
+    assert len(build) == 16 and int(build, 16) >= 0
+
+
+def test_result_is_checked(tree):
+    assert tree.make().returncode == 0
+    binary = tree.folder / "build" / HOST / "toolbox"
+    assert check_static(tree, HOST, binary).returncode == 0
+    assert "not built for" in check_static(tree, FOREIGN, binary).stdout
+
+    tree.write("x.c", "int main(void) { return 0; }\n")
+    for flags, complaint in (
+        (["-fPIE", "-pie"], "PT_INTERP"),
+        (["-static", "-no-pie"], "not position-independent"),
+        (["-fPIE", "-static-pie", "-Wl,-z,execstack"], "executable stack"),
+        (["-fPIC", "-shared", "-nostdlib", "-Wl,--no-as-needed", "-lc"], "DT_NEEDED"),
+        (["-fPIE", "-static-pie", "-Wl,-z,norelro"], "RELRO"),
+    ):
+        assert tree.run("gcc", "-o", "x", "x.c", *flags).returncode == 0
+        done = check_static(tree, HOST, "x")
+        assert done.returncode != 0 and complaint in done.stdout, (flags, done.stdout)
+
+
+@pytest.mark.parametrize("flag, instead, complaint", [
+    ("-static-pie", "-static -no-pie", "not position-independent"),
+    ("-Wl,--no-dynamic-linker,", "-pie -Wl,", "PT_INTERP"),
+])
+def test_a_bad_link_fails_the_build_and_leaves_no_binary(tree, flag, instead, complaint):
+    makefile = tree.folder / "Makefile"
+    makefile.write_text(makefile.read_text().replace(flag, instead))
+    done = tree.make()
+    assert done.returncode != 0 and complaint in done.stdout
+    assert not (tree.folder / "toolbox").exists()
+    assert not (tree.folder / "build" / HOST / "toolbox").exists()
+
+
+def test_cross_build_leaves_this_machines_binary_alone(tree):
+    assert tree.make().returncode == 0
+    before = (tree.folder / "toolbox").read_bytes()
+    assert tree.make(f"ARCH={FOREIGN}").returncode == 0
+    assert check_static(tree, FOREIGN, f"build/{FOREIGN}/toolbox").returncode == 0
+    assert (tree.folder / "toolbox").read_bytes() == before
+
+
+def test_unknown_architecture_is_named(tree):
+    done = tree.make("ARCH=vax")
+    assert done.returncode != 0 and "ARCH must be amd64 or arm64, not 'vax'" in done.stdout
+
+
+# ---- layering ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, include", [
+    ("core/bad.c", "middle.h"),
+    ("core/bad.c", "tool/tool.h"),
+    ("core/bad.c", "cJSON.h"),
+    ("core/bad.c", "mbedtls/sha256.h"),
+    ("rpc/bad.c", "tool/tool.h"),
+    ("rpc/bad.c", "mbedtls/sha256.h"),
+    ("applets/tool/bad.c", "cJSON.h"),
+    ("applets/tool/bad.c", "mbedtls/sha256.h"),
+    ("applets/bad.c", "sys/queue.h"),  # glibc's; musl has none: nothing of the host's is seen
+])
+def test_a_room_sees_no_more_than_it_may(tree, name, include):
+    tree.write("applets/tool/tool.h", "")
+    tree.write(name, f'#include "{include}"\n')
+    done = tree.make("objs")
+    assert done.returncode != 0 and f"{include}: No such file" in done.stdout
+
+
+@pytest.mark.parametrize("name, include", [
+    ("core/sha256.c", "mbedtls/sha256.h"),
+    ("rpc/good.c", "low.h"),
+    ("applets/tool/good.c", "middle.h"),
+    ("applets/tool/good.c", "tool/tool.h"),
+    ("applets/tool/tool_methods.c", "cJSON.h"),
+    ("core/good.c", "linux/capability.h"),
+])
+def test_a_room_sees_what_it_may(tree, name, include):
+    tree.write("applets/tool/tool.h", "")
+    tree.write(name, f'#include "{include}"\nextern int unused;\n')
+    done = tree.make("objs")
+    assert done.returncode == 0, done.stdout
+
+
+# ---- what is made again -----------------------------------------------------------------------------------------
+
+
+def test_nothing_is_made_twice(tree):
+    assert tree.made()
+    assert tree.made() == set()
+
+
+def test_a_header_makes_what_includes_it(tree):
+    tree.made()
+    tree.write("core/low.h", "int low(void); /* more */\n")
+    steps = tree.made()
+    assert {"CC core/low.o", "CC rpc/middle.o", "CC core/version.o", "LD toolbox.full"} == steps
+
+
+def test_a_flag_makes_everything(tree):
+    first = tree.made()
+    assert tree.made("DEBUG_FLAGS=-O0") == set()
+    assert tree.made("WARN=-Wall") == first
+
+
+def test_a_removed_source_is_gone_from_the_binary(tree):
+    tree.write("core/extra.c", "int extra(void);\nint extra(void) { return 1; }\n")
+    tree.made()
+    (tree.folder / "core/extra.c").unlink()
+    assert tree.made() == {"CC core/version.o", "LD toolbox.full"}
+
+
+# ---- the build id -----------------------------------------------------------------------------------------------
+
+
+def test_build_id_follows_every_input(tree):
+    seen = set()
+
+    def is_new():
+        assert tree.make().returncode == 0
+        build = tree.version()[1]
+        assert build not in seen
+        seen.add(build)
+
+    is_new()
+    for name in ("core/low.c", "core/low.h", "rpc/middle.c", "applets/main.c", "Makefile", "third_party/pins"):
+        if name == "third_party/pins":
+            shutil.copytree((tree.folder / "build/deps").resolve(), tree.folder / "copy", symlinks=True)
+            (tree.folder / "build/deps").unlink()
+            (tree.folder / "copy").rename(tree.folder / "build/deps")
+        with open(tree.folder / name, "a", encoding="ascii") as file:
+            file.write("\n")
+        if name == "third_party/pins":
+            (tree.folder / "build/deps/manifest").touch()
+        is_new()
+    (tree.folder / "core/low.c").rename(tree.folder / "core/lower.c")
+    is_new()
+    for arch in (HOST, FOREIGN):
+        assert tree.make(f"ARCH={arch}").returncode == 0
+    one, other = ((tree.folder / "build" / arch / "build_id").read_text() for arch in (HOST, FOREIGN))
+    assert one != other
+
+
+def test_builds_are_the_same_byte_for_byte():
+    done = subprocess.run(["scripts/repro"], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, timeout=600)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("the same twice") == 2
+
+
+# ---- dependencies -----------------------------------------------------------------------------------------------
+
+NOWHERE = "http://127.0.0.1:9/debian"
+PINNED = [line.split()[1].rsplit("/", 1)[1] for line in (ROOT / "third_party/pins").read_text().splitlines()
+          if not line.startswith("#")]
+CACHE = Path(os.environ.get("TOOLBOX_CACHE") or ROOT / "build/cache")
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A tree whose dependencies haven't been fetched."""
+    (tmp_path / "tree").mkdir()
+    tree = Tree(tmp_path / "tree")
+    tree.folder_of_files = tmp_path / "files"
+    tree.folder_of_files.mkdir()
+    for name in PINNED:
+        shutil.copy(CACHE / name, tree.folder_of_files)
+    return tree
+
+
+def explains(done):
+    return done.returncode != 0 and "DEB_MIRROR=" in done.stdout and "DEPS_DIR=" in done.stdout and all(
+        name in done.stdout for name in PINNED)
+
+
+def test_without_a_mirror_it_says_what_to_do(bare):
+    done = bare.make("deps", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    assert explains(done), done.stdout
+    assert not (bare.folder / "build/deps").exists()
+
+
+def test_a_folder_of_files_will_do_and_afterwards_nothing_is_needed(bare):
+    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    assert done.returncode == 0, done.stdout
+    assert sorted(p.name for p in (bare.folder / "build/deps/licenses").iterdir()) == ["cjson", "mbedtls", "musl"]
+    shutil.rmtree(bare.folder_of_files)
+    for again in ([], ["clean"], []):
+        done = bare.make(*again, DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+        assert done.returncode == 0 and "fetching" not in done.stdout, done.stdout
+
+
+def test_debians_patches_are_applied(bare):
+    assert bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", TOOLBOX_CACHE="").returncode == 0
+    original = subprocess.run(["tar", "-xOf", next(bare.folder_of_files.glob("cjson_*.orig.tar.*")), "--wildcards",
+                               "*/cJSON.c"], stdout=subprocess.PIPE, check=True).stdout
+    assert (bare.folder / "build/deps/cjson/cJSON.c").read_bytes() != original
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_a_changed_file_is_refused(bare, name):
+    with open(bare.folder_of_files / name, "ab") as file:
+        file.write(b"\0")
+    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    assert explains(done) and f"{name} isn't the pinned file" in done.stdout
+    assert not (bare.folder / "build/deps").exists()
+
+
+def test_a_missing_file_is_named(bare):
+    (bare.folder_of_files / PINNED[2]).unlink()
+    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    assert explains(done) and f"has no {PINNED[2]}" in done.stdout
+
+
+def test_a_spoilt_cache_is_not_trusted(bare):
+    (bare.folder_of_files / PINNED[0]).write_bytes(b"")
+    done = bare.make("deps", TOOLBOX_CACHE=str(bare.folder_of_files), DEB_MIRROR=NOWHERE)
+    assert explains(done) and f"fetching {PINNED[0]}" in done.stdout
+
+
+# ---- test programs ----------------------------------------------------------------------------------------------
+
+CMOCKA = "#include <setjmp.h>\n#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <cmocka.h>\n" \
+         "static void one(void **state) {{ (void)state; {body} }}\n" \
+         "int main(void) {{ const struct CMUnitTest tests[] = {{cmocka_unit_test(one)}};\n" \
+         "return cmocka_run_group_tests(tests, NULL, NULL); }}\n"
+
+
+@pytest.mark.parametrize("body, line", [
+    ("assert_int_equal(1, 1);", "ok 1 - one"),
+    ("assert_int_equal(1, 2);", "not ok 1 - one"),
+    ("_Exit(3);", "not ok - build/unit/test_it ended with status 3"),
+])
+def test_unit_tests_are_run_and_counted(tree, body, line):
+    tree.write("test/unit/test_it.c", "#include <stdlib.h>\n" + CMOCKA.format(body=body))
+    done = tree.make("unit")
+    assert line in done.stdout.splitlines()
+    assert (done.returncode == 0) == line.startswith("ok")
+
+
+@pytest.mark.parametrize("body, ok", [("return 0;", True), ("return size == 3 ? ((volatile const uint8_t *)data)[size] * 0 : 0;", False),
+                                      ("if (size == 3) abort(); return 0;", False)])
+def test_corpora_are_replayed(tree, body, ok):
+    tree.write("test/fuzz/replay.c", (ROOT / "test/fuzz/replay.c").read_text())
+    tree.write("test/fuzz/fuzz_it.c", "#include <stdint.h>\n#include <stdlib.h>\n"
+               "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)\n{ (void)data; " + body + " }\n")
+    tree.write("test/fuzz/corpus/it/two", "ab")
+    tree.write("test/fuzz/corpus/it/three", "abc")
+    done = tree.make("replay")
+    assert (done.returncode == 0) == ok, done.stdout
+    assert ("ok - fuzz_it" if ok else "not ok - fuzz_it") in done.stdout.splitlines()
+    assert ok or "input: three" in done.stdout
+
+
+def test_help_names_every_target(tree):
+    text = (ROOT / "Makefile").read_text()
+    declared = {word for line in text.splitlines() if line.startswith(".PHONY:") for word in line.split()[1:]}
+    shown = {line.split()[1] for line in tree.make("help").stdout.splitlines()}
+    assert declared - shown == {"FORCE"} | {word for word in declared if word.startswith("check-")}
