@@ -1,8 +1,9 @@
 /* Parameters of a method, described by a table and checked in one place.
  *
  * A struct is filled by name: absent and null members of optional parameters leave it as the caller
- * initialised it (so that is where defaults stand). Every error is ERR_PARAMS with a message "Invalid
- * parameters: FIELD: what is wrong", nested fields as server_params.env.PATH or view_range[1]. */
+ * initialised it (so that is where defaults stand; what params_release frees starts as NULL). Every error is
+ * ERR_PARAMS with a message "Invalid parameters: FIELD: what is wrong", nested fields as
+ * server_params.env.PATH or view_range[1]. */
 #ifndef RPC_PARAMS_H
 #define RPC_PARAMS_H
 
@@ -42,6 +43,8 @@ enum param_type {
     PARAM_RAW,    /* struct span: the exact text of an object, in the request's own memory */
 };
 
+#define PARAM_MAX 9007199254740992.0 /* 2^53: no bound lies beyond */
+
 struct params_table;
 
 struct param {
@@ -49,13 +52,13 @@ struct param {
     enum param_type type;
     size_t offset;
     bool required;
-    double min, max; /* both 0: no bounds. Bounds are inclusive and within +-2^53 */
+    double min, max; /* inclusive; both 0: no bounds. "At least min" is max = PARAM_MAX */
     const struct params_table *table;
 };
 
 struct params_table {
     const struct param *list;
-    size_t n;
+    size_t n;            /* at most 64 */
     bool ignore_unknown; /* otherwise an unknown or a doubled key is refused */
 };
 

@@ -1,10 +1,12 @@
 /* JSON-RPC 2.0: requests, answers, dispatch.
  *
- * A handler gets a call and answers it exactly once, now or later: rpc_result, rpc_null or rpc_fail. Until
- * then it may set an abandon hook, called when the client has gone away (the handler then forgets the call;
- * answering it is an error). After the answer the delivered hook, if set, is called once with whether the
- * client took the answer and closed in good order (or sent its next request): what a waiting call hands out
- * counts as read only then. */
+ * A handler gets a call and answers it exactly once, now or later: rpc_result, rpc_null, rpc_fail or
+ * rpc_response; after that the call is not its own any more. Until then it may set two hooks. The abandon
+ * hook is called when the client has gone away: the handler then forgets the call; a call without this hook
+ * runs on and its answer is dropped. The delivered hook is called once after the answer, with whether the
+ * client took it and closed in good order (or sent its next request): what a waiting call hands out counts as
+ * read only then. It is false for a notification, whose answer nobody gets. A call ends with one of the two
+ * hooks, never with both. */
 #ifndef RPC_RPC_H
 #define RPC_RPC_H
 
@@ -32,6 +34,7 @@ void rpc_fail(struct rpc_call *call, const struct err *err);
 /* An answer made elsewhere: the whole JSON-RPC response object with this call's own id. */
 void rpc_response(struct rpc_call *call, struct span response);
 
+/* Before the answer. */
 void rpc_on_abandon(struct rpc_call *call, void (*fn)(void *arg), void *arg);
 void rpc_on_delivered(struct rpc_call *call, void (*fn)(void *arg, bool delivered), void *arg);
 
@@ -46,8 +49,8 @@ struct rpc_request {
     struct span params;      /* s == NULL: absent */
 };
 
-/* Reads one checked JSON value as a request. -1 with ERR_INVALID_REQUEST or (params an array) ERR_PARAMS; *r
- * then still has the id, where that is usable. */
+/* Reads one checked JSON value as a request. Members that JSON-RPC doesn't know are ignored. -1 with
+ * ERR_INVALID_REQUEST or (params an array) ERR_PARAMS; *r then still has the id, where that is usable. */
 int rpc_request_parse(struct rpc_request *r, struct span value, struct err *err);
 
 /* Appends a request / a response / an error response object. `id` is JSON text; s == NULL: null. */
@@ -55,23 +58,29 @@ void rpc_put_request(struct buf *out, struct span id, const char *method, struct
 void rpc_put_result(struct buf *out, struct span id, struct span result);
 void rpc_put_error(struct buf *out, struct span id, const struct err *err);
 
-/* Where the answers of one message go: called once with the text of the response, or of the batch's array of
- * responses; len 0 when there is nothing to say (notifications). Then delivered/abandon hooks are the sink's
- * matter. */
+/* Where the answer to one message goes: called once, with the text of the response or of the batch's array of
+ * responses; empty when there is nothing to say (notifications). The bytes may be taken (buf_take), so that
+ * an answer of any length need not be copied. No hook is called from inside. */
 struct rpc_sink {
-    void (*answer)(void *arg, struct span response);
+    void (*answer)(void *arg, struct buf *response);
     void *arg;
 };
 
+#define RPC_BATCH_MAX 1000 /* requests in one batch: answers are much longer than the shortest request */
+
 /* Takes in one message (a request, a notification or a batch) as bytes, dispatches what is in it to the
- * methods, and answers into the sink: parse errors, invalid requests and unknown methods itself. Batches run
- * one after the other, in order. `find` looks a method up (so that a process can offer several tables). The
- * text is copied. Returns a handle for rpc_message_abandoned / rpc_message_delivered; NULL when everything
- * was answered and no hook is left to call. */
+ * methods, and answers into the sink: parse errors, invalid requests and unknown methods itself. A batch's
+ * requests run one after the other, in order; those not begun when the client goes away are not run. `find`
+ * looks a method up (so that a process can offer several tables). The text is copied. Returns a handle on
+ * which rpc_message_abandon or rpc_message_delivered has to be called, once; NULL when everything was
+ * answered before the return and no hook is left to call. */
 struct rpc_message;
 typedef rpc_handler (*rpc_find_fn)(void *ctx, const char *method, void **handler_ctx);
 struct rpc_message *rpc_take(struct span text, rpc_find_fn find, void *find_ctx, struct rpc_sink sink);
 void rpc_message_abandon(struct rpc_message *message); /* the client is gone before the answer */
-void rpc_message_delivered(struct rpc_message *message, bool delivered); /* after the answer; frees it */
+void rpc_message_delivered(struct rpc_message *message, bool delivered); /* after the answer */
+
+/* The handler in one table; NULL when there is none. */
+rpc_handler rpc_find(const struct rpc_method *table, const char *method);
 
 #endif

@@ -1,0 +1,86 @@
+/* Writing JSON. Strings go out in stretches that need no escape, so the cost is that of copying. */
+#include "json.h"
+
+#include <string.h>
+
+#include "utf8.h"
+
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c != '"' && c != '\\';
+}
+
+static void put_escape(struct buf *out, unsigned char c)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+    const char *found = c ? strchr(special, c) : NULL;
+    if (found)
+        buf_addf(out, "\\%c", letter[found - special]);
+    else
+        buf_addf(out, "\\u%04x", c);
+}
+
+void json_put_string(struct buf *out, const char *s, size_t n)
+{
+    buf_addc(out, '"');
+    for (size_t i = 0; i < n;) {
+        size_t start = i;
+        while (i < n && is_plain((unsigned char)s[i]))
+            i++;
+        utf8_clean(out, s + start, i - start, true);
+        if (i < n)
+            put_escape(out, (unsigned char)s[i++]);
+    }
+    buf_addc(out, '"');
+}
+
+void json_puts(struct buf *out, const char *s)
+{
+    json_put_string(out, s, strlen(s));
+}
+
+void json_key(struct buf *out, const char *key)
+{
+    /* No value ends with an opening brace, so where there is one, this is the first member. */
+    if (out->len > 0 && out->data[out->len - 1] != '{')
+        buf_addc(out, ',');
+    json_puts(out, key);
+    buf_addc(out, ':');
+}
+
+void json_put_int(struct buf *out, long long value)
+{
+    buf_addf(out, "%lld", value);
+}
+
+void json_put_bool(struct buf *out, bool value)
+{
+    buf_adds(out, value ? "true" : "false");
+}
+
+void json_member_string(struct buf *out, const char *key, const char *s)
+{
+    json_key(out, key);
+    if (s)
+        json_puts(out, s);
+    else
+        buf_adds(out, "null");
+}
+
+void json_member_text(struct buf *out, const char *key, const char *s, size_t n)
+{
+    json_key(out, key);
+    json_put_string(out, s, n);
+}
+
+void json_member_int(struct buf *out, const char *key, long long value)
+{
+    json_key(out, key);
+    json_put_int(out, value);
+}
+
+void json_member_bool(struct buf *out, const char *key, bool value)
+{
+    json_key(out, key);
+    json_put_bool(out, value);
+}
