@@ -121,7 +121,7 @@ static void take_up(struct rpc_message *m)
     if (m->running)
         return;
     m->running = true;
-    while (!m->gone && !open_call(m) && m->array.s && json_next_element(m->array, &m->at, &text))
+    while (!m->gone && !open_call(m) && m->array.s && json_element(m->array, &m->at, &text))
         start_request(m, text);
     m->running = false;
     if (!open_call(m))
@@ -140,7 +140,7 @@ static void start_batch(struct rpc_message *m, struct span array)
     struct span element;
     struct err err;
     size_t n = 0;
-    for (size_t at = 0; n <= RPC_BATCH_MAX && json_next_element(array, &at, &element);)
+    for (size_t at = 0; n <= RPC_BATCH_MAX && json_element(array, &at, &element);)
         n++;
     if (n > 0 && n <= RPC_BATCH_MAX) {
         m->array = array;

@@ -93,7 +93,7 @@ static struct span take(struct span t, size_t *at, size_t end)
     return part;
 }
 
-bool json_next_element(struct span array, size_t *at, struct span *value)
+bool json_element(struct span array, size_t *at, struct span *value)
 {
     if (!next_entry(array, at))
         return false;

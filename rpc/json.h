@@ -46,7 +46,7 @@ bool json_member(struct span object, const char *key, struct span *value, int *c
 /* Walks the members of a checked object in order, or the elements of a checked array: start with *at = 0;
  * false at the end. `key` is the text of a string, with its quotes. */
 bool json_next_member(struct span object, size_t *at, struct span *key, struct span *value);
-bool json_next_element(struct span array, size_t *at, struct span *value);
+bool json_element(struct span array, size_t *at, struct span *value);
 
 /* Decodes the checked text of a string into out (appends); false when it is none. Lone surrogates come out as
  * U+FFFD. */
