@@ -256,7 +256,11 @@ check: check-format check-gcc check-clang check-tidy check-cppcheck check-script
 .PHONY: check check-format check-gcc check-clang check-tidy check-cppcheck check-scripts
 
 check-format:
-	clang-format --dry-run -Werror $(OWN_C) $(OWN_H)
+	$(Q)clang-format --dry-run -Werror $(OWN_C) $(OWN_H)
+
+format: ## put every C file into the project's form
+	clang-format -i $(OWN_C) $(OWN_H)
+.PHONY: format
 
 # The real compilation, with the warnings that only gcc has; the whole program's objects, so flow warnings see all.
 GCC_WARN := -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference -Wcast-align=strict -Werror
@@ -274,13 +278,13 @@ $(BUILD)/tidy/%.ok: % .clang-tidy $(OWN_H) $(DEPS)/manifest
 	@touch $@
 
 check-cppcheck: $(DEPS)/manifest
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-	    --suppress=missingIncludeSystem -D_GNU_SOURCE -DTOOLBOX_VERSION='""' -DTOOLBOX_BUILD_ID='""' \
-	    -Icore -Irpc -Iapplets $(SRC)
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	    --suppress=missingIncludeSystem -D_GNU_SOURCE -D__x86_64__ -DTOOLBOX_VERSION='""' \
+	    -DTOOLBOX_BUILD_ID='""' -Icore -Irpc -Iapplets $(SRC)
 
 check-scripts:
-	shellcheck $(SCRIPTS)
-	$(if $(PYTHON),/usr/bin/python3 -m pyflakes $(PYTHON))
+	$(Q)shellcheck -x $(SCRIPTS)
+	$(Q)$(if $(PYTHON),/usr/bin/python3 -m pyflakes $(PYTHON))
 
 repro: ## build twice, in two folders as two users: the same bytes?
 	scripts/repro
