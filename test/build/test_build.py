@@ -48,7 +48,8 @@ class Tree:
         return self
 
     def run(self, *command, **variables):
-        environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "ARCH", "DEPS_DIR")}
+        ours = ("MAKEFLAGS", "MAKELEVEL", "ARCH", "BUILD", "DEPS_DIR", "DEB_MIRROR", "TOOLBOX_CACHE")
+        environment = {name: value for name, value in os.environ.items() if name not in ours}
         environment.update(LC_ALL="C", **variables)
         return subprocess.run(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
@@ -238,18 +239,29 @@ def test_builds_are_the_same_byte_for_byte():
 NOWHERE = "http://127.0.0.1:9/debian"
 PINNED = [line.split()[1].rsplit("/", 1)[1] for line in (ROOT / "third_party/pins").read_text().splitlines()
           if not line.startswith("#")]
-CACHE = Path(os.environ.get("TOOLBOX_CACHE") or ROOT / "build/cache")
+
+
+@pytest.fixture(scope="session")
+def pinned_files(tmp_path_factory):
+    """A folder with the pinned files: from the cache, or fetched into it."""
+    cache = Path(os.environ.get("TOOLBOX_CACHE") or ROOT / "build/cache")
+    subprocess.run([ROOT / "third_party/fetch", tmp_path_factory.mktemp("build")], check=True,
+                   env=dict(os.environ, TOOLBOX_CACHE=str(cache)))
+    for name in PINNED:
+        if not (cache / name).exists():
+            pytest.skip(f"{name} is no longer on the mirrors: the pin has to be moved")
+    return cache
 
 
 @pytest.fixture
-def bare(tmp_path):
+def bare(tmp_path, pinned_files):
     """A tree whose dependencies haven't been fetched."""
     (tmp_path / "tree").mkdir()
     tree = Tree(tmp_path / "tree")
     tree.folder_of_files = tmp_path / "files"
     tree.folder_of_files.mkdir()
     for name in PINNED:
-        shutil.copy(CACHE / name, tree.folder_of_files)
+        shutil.copy(pinned_files / name, tree.folder_of_files)
     return tree
 
 
@@ -259,23 +271,23 @@ def explains(done):
 
 
 def test_without_a_mirror_it_says_what_to_do(bare):
-    done = bare.make("deps", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    done = bare.make("deps", DEB_MIRROR=NOWHERE)
     assert explains(done), done.stdout
     assert not (bare.folder / "build/deps").exists()
 
 
 def test_a_folder_of_files_will_do_and_afterwards_nothing_is_needed(bare):
-    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE)
     assert done.returncode == 0, done.stdout
     assert sorted(p.name for p in (bare.folder / "build/deps/licenses").iterdir()) == ["cjson", "mbedtls", "musl"]
     shutil.rmtree(bare.folder_of_files)
     for again in ([], ["clean"], []):
-        done = bare.make(*again, DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+        done = bare.make(*again, DEB_MIRROR=NOWHERE)
         assert done.returncode == 0 and "fetching" not in done.stdout, done.stdout
 
 
 def test_debians_patches_are_applied(bare):
-    assert bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", TOOLBOX_CACHE="").returncode == 0
+    assert bare.make("deps", f"DEPS_DIR={bare.folder_of_files}").returncode == 0
     original = subprocess.run(["tar", "-xOf", next(bare.folder_of_files.glob("cjson_*.orig.tar.*")), "--wildcards",
                                "*/cJSON.c"], stdout=subprocess.PIPE, check=True).stdout
     assert (bare.folder / "build/deps/cjson/cJSON.c").read_bytes() != original
@@ -285,14 +297,14 @@ def test_debians_patches_are_applied(bare):
 def test_a_changed_file_is_refused(bare, name):
     with open(bare.folder_of_files / name, "ab") as file:
         file.write(b"\0")
-    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE)
     assert explains(done) and f"{name} isn't the pinned file" in done.stdout
     assert not (bare.folder / "build/deps").exists()
 
 
 def test_a_missing_file_is_named(bare):
     (bare.folder_of_files / PINNED[2]).unlink()
-    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE, TOOLBOX_CACHE="")
+    done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE)
     assert explains(done) and f"has no {PINNED[2]}" in done.stdout
 
 
