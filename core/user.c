@@ -58,8 +58,6 @@ static void fill_unknown(struct user *u, unsigned number)
 
 int user_lookup(struct user *u, const char *name, struct err *err)
 {
-    if (*name == '\0')
-        return err_set(err, ERR_TOOL, "the user name is empty; give a name of /etc/passwd or a uid");
     struct buf text BUF_AUTO;
     read_text("/etc/passwd", &text);
     struct passwd_entry entry;
