@@ -23,8 +23,8 @@ static bool same(struct passwd_field field, struct passwd_field other)
 static bool next_line(struct passwd_field *rest, struct passwd_field *line)
 {
     while (cut(rest, '\n', line)) {
-        while (line->n > 0 && (line->s[0] == ' ' || line->s[0] == '\t'))
-            line->s++, line->n--;
+        for (; line->n > 0 && (line->s[0] == ' ' || line->s[0] == '\t'); line->n--)
+            line->s++;
         if (line->n > 0 && line->s[line->n - 1] == '\r')
             line->n--;
         if (line->n > 0 && !strchr("#+-", line->s[0]) && !memchr(line->s, '\0', line->n))

@@ -61,12 +61,11 @@ int user_lookup(struct user *u, const char *name, struct err *err)
     struct buf text BUF_AUTO;
     read_text("/etc/passwd", &text);
     struct passwd_entry entry;
-    unsigned number;
-    if (passwd_by_name(buf_str(&text), text.len, name, &entry))
-        return fill_known(u, &entry), 0;
-    if (!passwd_number(name, strlen(name), &number))
+    unsigned number = 0;
+    bool known = passwd_by_name(buf_str(&text), text.len, name, &entry);
+    if (!known && !passwd_number(name, strlen(name), &number))
         return err_set(err, ERR_TOOL, "no such user: '%s' (neither a name in /etc/passwd nor a uid)", name);
-    if (passwd_by_uid(buf_str(&text), text.len, number, &entry))
+    if (known || passwd_by_uid(buf_str(&text), text.len, number, &entry))
         fill_known(u, &entry);
     else
         fill_unknown(u, number);

@@ -20,7 +20,7 @@
 
 /* ---- a root directory of our own, fresh for every test ---- */
 
-static char root_path[] = "/tmp/test_probe.XXXXXX";
+static char root_path[32];
 static int root = -1;
 
 static int make_root(void **state)
@@ -28,7 +28,7 @@ static int make_root(void **state)
     (void)state;
     unsetenv("container");
     unsetenv("KUBERNETES_SERVICE_HOST");
-    memcpy(root_path + sizeof root_path - 7, "XXXXXX", 6);
+    snprintf(root_path, sizeof root_path, "/tmp/test_probe.XXXXXX");
     if (!mkdtemp(root_path))
         return -1;
     root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
