@@ -1,0 +1,83 @@
+/* One remembered edit, as a file of the store.
+ *
+ * The file's name carries what a look through the directory needs (whose it is, its order and size), its head
+ * the rest, with a sum over everything: a damaged entry is told from a whole one and never applied. */
+#ifndef EDIT_ENTRY_H
+#define EDIT_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "buf.h"
+#include "edit_file.h"
+#include "err.h"
+
+enum entry_kind {
+    ENTRY_EDIT = 1, /* undone by restoring the old content */
+    ENTRY_CREATED,  /* undone by deleting the file */
+    ENTRY_UNDO,     /* in the journal alone: the edit that was interrupted was itself an undo */
+};
+
+/* Which file: by its real path, and by its inode as it is after the edit. Both go with the root directory's
+ * identity: a store in a /tmp that two containers share serves both. */
+struct entry_key {
+    uint64_t path, inode;
+};
+struct entry_key entry_key(const char *real_path, const struct stat *st);
+
+/* What stands in the directory. */
+struct entry_item {
+    char name[80];
+    struct entry_key key;
+    uint64_t order, size;
+    bool fresh; /* ".new": written, but its edit may not have come about */
+};
+struct entry_list {
+    struct entry_item *items; /* in order */
+    size_t n;
+};
+
+/* Reads the directory. What isn't an entry is passed over. -1 with errno. */
+int entry_list(struct entry_list *list, int dir);
+void entry_list_release(struct entry_list *list);
+void entry_name(struct entry_item *item); /* from the other members */
+
+struct entry_head {
+    char magic[8];
+    uint64_t sum;           /* over all that follows in the file */
+    uint64_t kind, time;    /* ns since 1970 */
+    uint64_t device, inode; /* after the edit */
+    uint64_t after;         /* sum of the content after the edit */
+    uint64_t at, cut, n_put, n_old, n_path;
+};
+
+/* An entry in memory; the pointers lead into raw (of one that is to be written: elsewhere). */
+struct entry {
+    struct entry_head head;
+    const char *path, *old, *put;
+    struct buf raw;
+};
+#define ENTRY_INIT                                                                                           \
+    {                                                                                                        \
+        .raw = BUF_INIT                                                                                      \
+    }
+
+/* Fills the head's sum. */
+void entry_seal(struct entry *e);
+uint64_t entry_size(const struct entry *e);
+
+/* Writes a new file of that name; removed again when it can't be completed. -1 with errno. */
+int entry_write(const struct entry *e, int dir, const char *name);
+
+/* -1 when there is no whole entry of that name. */
+int entry_read(struct entry *e, int dir, const char *name);
+void entry_release(struct entry *e);
+#define ENTRY_AUTO __attribute__((cleanup(entry_release)))
+
+/* Sum of a content, and of one after a splice. */
+uint64_t content_sum(const char *data, size_t n);
+uint64_t content_sum_spliced(const char *data, size_t n, const struct splice *s);
+
+#endif

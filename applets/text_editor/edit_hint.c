@@ -1,0 +1,262 @@
+#include "edit_hint.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "buf.h"
+#include "edit_text.h"
+#include "utf8.h"
+
+enum {
+    LOOK_MAX = 8 << 20,  /* bytes of a file that are looked through for what is near */
+    QUOTE_MAX = 400,     /* bytes of the file's own text that are quoted */
+    LINE_ALIKE_MAX = 400 /* bytes of a line that are compared */
+};
+
+enum fold { NO_CR = 1, NO_SPACE = 2, NO_CASE = 4 };
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
+}
+
+static bool is_left_out(char c, int fold)
+{
+    return ((fold & NO_SPACE) && is_space(c)) || ((fold & NO_CR) && c == '\r');
+}
+
+static char folded(char c, int fold)
+{
+    return (fold & NO_CASE) && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static void fold_into(struct buf *out, const char *s, size_t n, int fold)
+{
+    buf_reserve(out, n);
+    for (size_t i = 0; i < n; i++)
+        if (!is_left_out(s[i], fold))
+            buf_addc(out, folded(s[i], fold));
+}
+
+/* Offset of the byte that is number `at` of those that are left. */
+static size_t unfold(const char *s, size_t n, size_t at, int fold)
+{
+    size_t i = 0;
+    for (; i < n; i++)
+        if (!is_left_out(s[i], fold) && at-- == 0)
+            break;
+    return i;
+}
+
+static bool find_folded(const char *data, size_t n, const char *old, size_t n_old, int fold, size_t *begin,
+                        size_t *end)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct buf wanted BUF_AUTO = BUF_INIT;
+    fold_into(&wanted, old, n_old, fold);
+    if (wanted.len == 0)
+        return false;
+    fold_into(&text, data, n, fold);
+    const char *found = memmem(buf_str(&text), text.len, wanted.data, wanted.len);
+    if (!found)
+        return false;
+    size_t at = (size_t)(found - text.data);
+    *begin = unfold(data, n, at, fold);
+    *end = unfold(data, n, at + wanted.len - 1, fold) + 1;
+    return true;
+}
+
+/* The file's own text as a string of JSON, so that tabs and line ends can be seen and taken over. */
+static void quote(struct buf *out, const char *s, size_t n)
+{
+    bool cut = n > QUOTE_MAX;
+    struct buf clean BUF_AUTO = BUF_INIT;
+    utf8_clean(&clean, s, cut ? QUOTE_MAX : n, true);
+    buf_addc(out, '"');
+    for (size_t i = 0; i < clean.len; i++) {
+        unsigned char c = (unsigned char)clean.data[i];
+        if (c == '\n')
+            buf_adds(out, "\\n");
+        else if (c == '\t')
+            buf_adds(out, "\\t");
+        else if (c == '\r')
+            buf_adds(out, "\\r");
+        else if (c == '"' || c == '\\')
+            buf_addf(out, "\\%c", c);
+        else if (c < 0x20)
+            buf_addf(out, "\\u%04x", c);
+        else
+            buf_addc(out, (char)c);
+    }
+    buf_adds(out, cut ? "…\"" : "\"");
+}
+
+static void put_lines(struct buf *out, size_t first, size_t last)
+{
+    if (first == last)
+        buf_addf(out, "line %zu", first);
+    else
+        buf_addf(out, "lines %zu-%zu", first, last);
+}
+
+static bool hint_folded(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)
+{
+    static const struct {
+        int fold;
+        const char *what;
+    } tries[] = {{NO_CR, "line ends"},
+                 {NO_SPACE, "white space"},
+                 {NO_CASE, "upper and lower case"},
+                 {NO_SPACE | NO_CASE, "white space and in upper and lower case"}};
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        size_t begin, end;
+        if (!find_folded(data, n, old, n_old, tries[i].fold, &begin, &end))
+            continue;
+        size_t first = 1 + text_count_lf(data, begin);
+        buf_addf(out, "The text in ");
+        put_lines(out, first, first + text_count_lf(data + begin, end - begin));
+        buf_addf(out, " differs from it only in %s; there it is (as a JSON string): ", tries[i].what);
+        quote(out, data + begin, end - begin);
+        return true;
+    }
+    return false;
+}
+
+/* A model that copies from a numbered view: every line begins with a number and a tab. */
+static bool has_line_numbers(const char *old, size_t n_old)
+{
+    const char *at = old, *end = old + n_old;
+    while (at < end) {
+        const char *lf = memchr(at, '\n', (size_t)(end - at));
+        const char *stop = lf ? lf : end;
+        const char *c = at;
+        while (c < stop && *c == ' ')
+            c++;
+        const char *digits = c;
+        while (c < stop && isdigit((unsigned char)*c))
+            c++;
+        if (c == digits || c == stop || *c != '\t')
+            return false;
+        at = stop + 1;
+    }
+    return true;
+}
+
+struct line {
+    const char *s;
+    size_t n;
+};
+
+static struct line trimmed(const char *s, size_t n)
+{
+    while (n > 0 && is_space(s[0])) {
+        s++;
+        n--;
+    }
+    while (n > 0 && is_space(s[n - 1]))
+        n--;
+    return (struct line){s, n < LINE_ALIKE_MAX ? n : LINE_ALIKE_MAX};
+}
+
+/* The longest line of old_str, by which the place is looked for. *index: its number, from 0. */
+static struct line anchor_of(const char *old, size_t n_old, size_t *index, size_t *n_lines)
+{
+    struct line best = {0};
+    const char *at = old, *end = old + n_old;
+    size_t i = 0;
+    for (;; i++) {
+        const char *lf = memchr(at, '\n', (size_t)(end - at));
+        struct line line = trimmed(at, (size_t)((lf ? lf : end) - at));
+        if (line.n > best.n) {
+            best = line;
+            *index = i;
+        }
+        if (!lf || lf + 1 == end)
+            break;
+        at = lf + 1;
+    }
+    *n_lines = i + 1;
+    return best;
+}
+
+static unsigned pair_of(const char *s)
+{
+    return ((unsigned char)s[0] * 31u + (unsigned char)s[1]) & 1023;
+}
+
+/* Dice's coefficient of the pairs of neighbouring bytes, in thousandths. `pairs`: those of a, counted. */
+static unsigned alike(const uint16_t *pairs, size_t n_a, struct line b)
+{
+    uint16_t left[1024];
+    unsigned common = 0;
+    if (n_a < 2 || b.n < 2)
+        return 0;
+    /* Lengths alone rule most lines out. */
+    size_t shorter = n_a < b.n ? n_a : b.n;
+    if (2000 * shorter / (n_a + b.n) < 500)
+        return 0;
+    memcpy(left, pairs, sizeof left);
+    for (size_t i = 0; i + 1 < b.n; i++) {
+        unsigned pair = pair_of(b.s + i);
+        if (left[pair] > 0) {
+            left[pair]--;
+            common++;
+        }
+    }
+    return (unsigned)(2000 * common / (n_a - 1 + b.n - 1));
+}
+
+static bool hint_alike(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)
+{
+    uint16_t pairs[1024] = {0};
+    size_t index = 0, n_lines = 1, line = 1, best_line = 0;
+    unsigned best = 0;
+    struct line anchor = anchor_of(old, n_old, &index, &n_lines);
+    for (size_t i = 0; i + 1 < anchor.n; i++)
+        pairs[pair_of(anchor.s + i)]++;
+    const char *at = data, *end = data + n, *begin = data;
+    for (;; line++) {
+        const char *lf = memchr(at, '\n', (size_t)(end - at));
+        unsigned score = alike(pairs, anchor.n, trimmed(at, (size_t)((lf ? lf : end) - at)));
+        if (score > best) {
+            best = score;
+            best_line = line;
+            begin = at;
+        }
+        if (!lf)
+            break;
+        at = lf + 1;
+    }
+    if (best < 500)
+        return false;
+    size_t start =
+        text_line_back(data, (size_t)(begin - data), index < best_line - 1 ? index : best_line - 1);
+    size_t first = best_line - text_count_lf(data + start, (size_t)(begin - data) - start);
+    const char *stop = data + start;
+    size_t last = first - 1;
+    for (size_t i = 0; i < n_lines && stop < end; i++, last++) {
+        const char *lf = memchr(stop, '\n', (size_t)(end - stop));
+        stop = lf ? lf + 1 : end;
+    }
+    buf_addf(out, "What comes closest is in ");
+    put_lines(out, first, last);
+    buf_adds(out, " (as a JSON string): ");
+    size_t len = (size_t)(stop - (data + start));
+    quote(out, data + start, len > 0 && data[start + len - 1] == '\n' ? len - 1 : len);
+    return true;
+}
+
+int edit_refuse_none(const char *data, size_t n, const char *old, size_t n_old, const char *shown,
+                     struct err *err)
+{
+    struct buf hint BUF_AUTO = BUF_INIT;
+    if (has_line_numbers(old, n_old))
+        buf_adds(&hint,
+                 "It seems to hold the line numbers of a view; leave each number and the tab behind it out");
+    else if (n > LOOK_MAX || n_old > LOOK_MAX ||
+             (!hint_folded(&hint, data, n, old, n_old) && !hint_alike(&hint, data, n, old, n_old)))
+        buf_adds(&hint, "View the file and copy the text exactly, with its white space");
+    return err_set(err, ERR_TOOL, "Nothing was replaced: old_str does not occur in %s. %s", shown, hint.data);
+}

@@ -1,0 +1,314 @@
+#include "edit_history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "text_editor_types.h"
+
+enum { STORE_WAIT_MS = 10000 };
+
+int store_find(struct place *place, const char *name)
+{
+    struct buf path BUF_AUTO = BUF_INIT;
+    for (unsigned n = 0; place_candidate(n, &path); n++) {
+        if (place_enter(place, path.data, false, NULL) < 0)
+            continue;
+        int dir = place_subdir(place, name, false, NULL);
+        if (dir >= 0)
+            return dir;
+        place_release(place);
+    }
+    return -1;
+}
+
+void undo_open(struct undo_store *s, bool create)
+{
+    *s = (struct undo_store)UNDO_INIT;
+    s->dir = store_find(&s->place, "undo");
+    if (s->dir >= 0 || !create)
+        return;
+    if (place_open(&s->place, &s->why) == 0)
+        s->dir = place_subdir(&s->place, "undo", true, &s->why);
+}
+
+void undo_close(struct undo_store *s)
+{
+    if (s->pending_dir != s->dir)
+        io_close(&s->pending_dir);
+    io_close(&s->dir); /* and gives the lock back */
+    place_release(&s->place);
+}
+
+static int lock(struct undo_store *s)
+{
+    if (s->dir < 0)
+        return -1;
+    if (!s->locked)
+        s->locked = edit_lock(s->dir, STORE_WAIT_MS);
+    return s->locked ? 0 : err_set(&s->why, ERR_TOOL, "the undo history is in use by another process");
+}
+
+static void unlock(struct undo_store *s)
+{
+    if (s->locked)
+        flock(s->dir, LOCK_UN);
+    s->locked = false;
+}
+
+bool undo_is_of(const struct entry_item *item, const struct entry_key *key, const struct stat *st)
+{
+    return item->key.path == key->path || (st && item->key.inode == key->inode);
+}
+
+/* A fresh entry of this file is left from an edit that was interrupted: the content says whether it came
+ * about. */
+static void settle(struct undo_store *s, struct entry_item *item, const char *content, size_t n)
+{
+    struct entry e ENTRY_AUTO = ENTRY_INIT;
+    if (content && entry_read(&e, s->dir, item->name) == 0 && e.head.after == content_sum(content, n)) {
+        struct entry_item old = *item;
+        item->fresh = false;
+        entry_name(item);
+        if (renameat(s->dir, old.name, s->dir, item->name) == 0)
+            return;
+    }
+    unlinkat(s->dir, item->name, 0);
+    item->size = 0;
+    item->key = (struct entry_key){0, 0};
+}
+
+static int list_settled(struct undo_store *s, struct entry_list *list, const struct entry_key *key,
+                        const char *content, size_t n)
+{
+    if (entry_list(list, s->dir) < 0)
+        return -1;
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].fresh && list->items[i].key.path == key->path)
+            settle(s, &list->items[i], content, n);
+    return 0;
+}
+
+/* Returns the descriptor of the directory that takes the entry, -1 with why. */
+static int pending_dir(struct undo_store *s, bool in_place)
+{
+    if (!in_place)
+        return s->dir;
+    return place_subdir(&s->place, "journal", true, &s->why);
+}
+
+static void describe(struct entry *e, const struct undo_change *c, const struct stat *after)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    e->head = (struct entry_head){.kind = c->kind,
+                                  .time = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
+                                  .device = after->st_dev,
+                                  .inode = after->st_ino,
+                                  .after = content_sum_spliced(c->old, c->n_old, &c->splice),
+                                  .at = c->splice.at,
+                                  .cut = c->splice.cut,
+                                  .n_old = c->n_old,
+                                  .n_path = strlen(c->path->real)};
+    e->path = c->path->real;
+    e->old = c->old;
+}
+
+void undo_prepare(struct undo_store *s, const struct undo_change *c, const struct stat *after, bool in_place)
+{
+    struct entry_list list;
+    struct entry e = ENTRY_INIT;
+    if (lock(s) < 0)
+        return;
+    struct entry_key key = entry_key(c->path->real, after);
+    if (list_settled(s, &list, &key, c->kind == ENTRY_CREATED ? NULL : c->old, c->n_old) < 0) {
+        err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be read");
+        return;
+    }
+    uint64_t order = list.n > 0 ? list.items[list.n - 1].order + 1 : 1;
+    entry_list_release(&list);
+    describe(&e, c, after);
+    if (in_place) {
+        e.put = c->splice.put;
+        e.head.n_put = c->splice.n_put;
+    }
+    entry_seal(&e);
+    s->keep = c->kind != ENTRY_UNDO && entry_size(&e) <= UNDO_TOTAL_MAX;
+    if (c->kind != ENTRY_UNDO && !s->keep)
+        err_set(&s->why, ERR_TOOL, "the file is larger than the undo history may be (%llu MiB)",
+                UNDO_TOTAL_MAX >> 20);
+    if (!s->keep && !in_place)
+        return;
+    s->pending = (struct entry_item){.key = key, .order = order, .size = entry_size(&e), .fresh = !in_place};
+    entry_name(&s->pending);
+    s->pending_dir = pending_dir(s, in_place);
+    if (s->pending_dir < 0 || entry_write(&e, s->pending_dir, s->pending.name) < 0) {
+        if (s->pending_dir >= 0)
+            err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
+        s->pending.name[0] = '\0';
+    }
+}
+
+static uint64_t charge(const struct entry_item *item)
+{
+    return item->size > UNDO_ENTRY_MIN ? item->size : UNDO_ENTRY_MIN;
+}
+
+/* Drops the file's oldest entries beyond the depth, then anybody's oldest beyond the total. */
+static void trim(struct undo_store *s, const struct entry_key *key)
+{
+    struct entry_list list;
+    if (entry_list(&list, s->dir) < 0)
+        return;
+    uint64_t total = 0;
+    size_t of_file = 0;
+    for (size_t i = 0; i < list.n; i++) {
+        total += charge(&list.items[i]);
+        of_file += undo_is_of(&list.items[i], key, NULL);
+    }
+    for (size_t i = 0; i < list.n; i++) {
+        bool deep = undo_is_of(&list.items[i], key, NULL) && of_file > EDIT_UNDO_DEPTH;
+        if (!deep && total <= UNDO_TOTAL_MAX)
+            continue;
+        unlinkat(s->dir, list.items[i].name, 0);
+        total -= charge(&list.items[i]);
+        of_file -= undo_is_of(&list.items[i], key, NULL);
+    }
+    entry_list_release(&list);
+}
+
+static void leave_journal(struct undo_store *s)
+{
+    if (s->pending_dir != s->dir)
+        unlinkat(s->place.fd, "journal", AT_REMOVEDIR); /* when it is empty */
+}
+
+void undo_done(struct undo_store *s)
+{
+    if (s->pending.name[0] != '\0') {
+        struct entry_item kept = s->pending;
+        kept.fresh = false;
+        entry_name(&kept);
+        if (!s->keep)
+            unlinkat(s->pending_dir, s->pending.name, 0);
+        else if (renameat(s->pending_dir, s->pending.name, s->dir, kept.name) < 0)
+            err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
+        else
+            trim(s, &kept.key);
+        leave_journal(s);
+    }
+    s->pending.name[0] = '\0';
+    unlock(s);
+}
+
+void undo_failed(struct undo_store *s, bool mixed)
+{
+    if (s->pending.name[0] != '\0' && !mixed) {
+        unlinkat(s->pending_dir, s->pending.name, 0);
+        leave_journal(s);
+    }
+    s->pending.name[0] = '\0';
+    unlock(s);
+}
+
+/* An entry that was found by the inode alone is this file's when its path leads here too (another hard link),
+ * or when nobody has touched the content since (the file was moved); else the inode's number has been given
+ * to another file. */
+static bool is_same_file(const struct entry *e, const struct edit_path *p, const struct edit_file *f)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    size_t n = e->head.n_path;
+    if (n == strlen(p->real) && memcmp(e->path, p->real, n) == 0)
+        return true;
+    if (n >= sizeof path || e->head.inode != f->st.st_ino)
+        return false;
+    memcpy(path, e->path, n);
+    path[n] = '\0';
+    if (lstat(path, &st) == 0)
+        return st.st_dev == f->st.st_dev && st.st_ino == f->st.st_ino;
+    return e->head.after == content_sum(buf_str(&f->data), f->data.len);
+}
+
+int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,
+                struct entry_item *item, struct entry *e, struct err *err)
+{
+    struct entry_list list;
+    if (s->dir < 0)
+        return 0;
+    struct entry_key key = entry_key(p->real, &f->st);
+    if (lock(s) < 0)
+        return err_set(err, ERR_TOOL, "Nothing was undone: %s", s->why.msg);
+    if (list_settled(s, &list, &key, buf_str(&f->data), f->data.len) < 0)
+        return err_set(err, ERR_TOOL, "Nothing was undone: the undo history can't be read: %s",
+                       edit_errno(errno));
+    int found = 0;
+    for (size_t i = list.n; i-- > 0 && found == 0;) {
+        *item = list.items[i];
+        if (item->fresh || !undo_is_of(item, &key, &f->st))
+            continue;
+        if (entry_read(e, s->dir, item->name) < 0) {
+            if (item->key.path != key.path)
+                continue;
+            unlinkat(s->dir, item->name, 0);
+            found = err_set(err, ERR_TOOL,
+                            "Nothing was undone: the last edit of %s in the undo history is damaged and was "
+                            "dropped; another `undo_edit` takes back the edit before it",
+                            p->shown);
+        } else if (is_same_file(e, p, f)) {
+            found = 1;
+        } else {
+            entry_release(e);
+        }
+    }
+    entry_list_release(&list);
+    unlock(s);
+    return found;
+}
+
+void undo_drop(struct undo_store *s, const struct entry_item *item)
+{
+    unlinkat(s->dir, item->name, 0);
+}
+
+static void show_entry(const struct entry *e, size_t number, struct buf *out)
+{
+    time_t when = (time_t)(e->head.time / 1000000000ULL);
+    struct tm tm;
+    char text[32] = "";
+    if (gmtime_r(&when, &tm))
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &tm);
+    buf_addf(out, "%3zu  %s  ", number, text);
+    if (e->head.kind == ENTRY_CREATED)
+        buf_addf(out, "created\n");
+    else
+        buf_addf(out, "edited at byte %llu; %llu bytes before\n", (unsigned long long)e->head.at,
+                 (unsigned long long)e->head.n_old);
+}
+
+size_t undo_show(struct undo_store *s, const struct edit_path *p, struct buf *out)
+{
+    struct entry_list list;
+    size_t count = 0;
+    const struct stat *st = p->exists ? &p->st : NULL;
+    struct entry_key key = entry_key(p->real, &p->st);
+    if (s->dir < 0 || entry_list(&list, s->dir) < 0)
+        return 0;
+    for (size_t i = list.n; i-- > 0;) {
+        struct entry e ENTRY_AUTO = ENTRY_INIT;
+        if (list.items[i].fresh || !undo_is_of(&list.items[i], &key, st))
+            continue;
+        if (entry_read(&e, s->dir, list.items[i].name) == 0)
+            show_entry(&e, ++count, out);
+        else
+            buf_addf(out, "%3zu  damaged\n", ++count);
+    }
+    entry_list_release(&list);
+    return count;
+}

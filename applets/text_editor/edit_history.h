@@ -1,0 +1,89 @@
+/* The undo history of a user, and the journal of edits in place.
+ *
+ * Two private directories of core/place.h's place: "undo" holds one entry for each edit, its old content
+ * whole, EDIT_UNDO_DEPTH of a file and UNDO_TOTAL_MAX bytes in all; "journal" (there only while needed) the
+ * entry of an edit in place that is under way. An entry belongs to a file by its real path (so that it
+ * outlives replacement by renaming, also by others), or by its inode (so that every hard link leads to it).
+ *
+ * The order of an edit: the entry is written as fresh; the file is replaced; the entry is made an ordinary
+ * one. A process that dies between leaves a fresh entry, and the content of the file says which side of the
+ * edit it died on. One process at a time: a lock on the store is held from undo_prepare to undo_done or
+ * undo_failed.
+ *
+ * Nothing here makes an edit fail: where no history can be kept, `why` says so. */
+#ifndef EDIT_HISTORY_H
+#define EDIT_HISTORY_H
+
+#include <stdbool.h>
+
+#include "edit_entry.h"
+#include "edit_file.h"
+#include "edit_path.h"
+#include "err.h"
+#include "place.h"
+
+#define UNDO_TOTAL_MAX (256ULL << 20) /* bytes; an entry counts as UNDO_ENTRY_MIN at least */
+#define UNDO_ENTRY_MIN (16ULL << 10)
+
+struct undo_store {
+    struct place place;
+    int dir;        /* "undo"; -1: no history, for the reason in why */
+    struct err why; /* msg[0] == '\0': the edit under way can be undone */
+    bool locked;
+    struct entry_item pending; /* name[0] == '\0': none */
+    int pending_dir;           /* dir, or the journal */
+    bool keep;                 /* the pending entry becomes a part of the history */
+};
+
+#define UNDO_INIT                                                                                            \
+    {                                                                                                        \
+        .place = PLACE_INIT, .dir = -1, .pending_dir = -1                                                    \
+    }
+
+/* Opens a directory of the store, in the first place that has it. -1: none has. */
+int store_find(struct place *place, const char *name);
+
+/* Opens the caller's store, and makes it when `create`. */
+void undo_open(struct undo_store *s, bool create);
+void undo_close(struct undo_store *s);
+#define UNDO_AUTO __attribute__((cleanup(undo_close)))
+
+/* What is about to happen to a file. */
+struct undo_change {
+    enum entry_kind kind;
+    const struct edit_path *path;
+    const char *old; /* the whole content; not for ENTRY_CREATED */
+    size_t n_old;
+    struct splice splice;
+};
+
+/* Remembers it. `after`: the inode that will be there. */
+void undo_prepare(struct undo_store *s, const struct undo_change *change, const struct stat *after,
+                  bool in_place);
+/* The file has been replaced. */
+void undo_done(struct undo_store *s);
+/* It has not. `mixed`: and is neither old nor new now; then the journal keeps what can put it right. */
+void undo_failed(struct undo_store *s, bool mixed);
+
+/* Reads the newest entry of a file. 1; 0 when there is none; -1 when it is damaged (and dropped). `f` is
+ * loaded. */
+int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,
+                struct entry_item *item, struct entry *e, struct err *err);
+/* The entry has been used. */
+void undo_drop(struct undo_store *s, const struct entry_item *item);
+
+/* Whether an entry may be one of a file: by its path, or (st != NULL) by its inode. */
+bool undo_is_of(const struct entry_item *item, const struct entry_key *key, const struct stat *st);
+
+/* Appends a line for each entry of a file, the newest first; returns their number. The file need not exist.
+ */
+size_t undo_show(struct undo_store *s, const struct edit_path *p, struct buf *out);
+
+/* True when an edit in place of this file was under way, or is. */
+bool journal_has(const struct edit_path *p);
+
+/* Puts an interrupted edit in place right. `f` is loaded and locked, and loaded again when it was changed.
+ * 1: rolled back; 0: there was nothing to do; -1: it couldn't be done. */
+int journal_recover(const struct edit_path *p, struct edit_file *f, struct err *err);
+
+#endif

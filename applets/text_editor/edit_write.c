@@ -1,0 +1,263 @@
+#include "edit_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "edit_beside.h"
+#include "io.h"
+
+/* A limit on the size of files ends a process by a signal unless it is ignored; then the write says EFBIG. */
+static void size_signal(struct sigaction *saved, bool restore)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGXFSZ, restore ? saved : &ignore, restore ? NULL : saved);
+}
+
+static int refuse(const struct edit_path *p, int errnum, struct err *err)
+{
+    return err_set(err, ERR_TOOL, "%s could not be written and is unchanged: %s", p->shown,
+                   edit_errno(errnum));
+}
+
+static bool is_unchanged(const struct edit_file *f, const struct edit_path *p)
+{
+    struct stat st;
+    return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == f->st.st_dev &&
+           st.st_ino == f->st.st_ino && st.st_size == f->st.st_size &&
+           st.st_mtim.tv_sec == f->st.st_mtim.tv_sec && st.st_mtim.tv_nsec == f->st.st_mtim.tv_nsec;
+}
+
+static struct undo_change change_of(const struct edit_file *f, const struct edit_path *p,
+                                    const struct splice *s, enum entry_kind kind)
+{
+    return (struct undo_change){
+        .kind = kind, .path = p, .old = buf_str(&f->data), .n_old = f->data.len, .splice = *s};
+}
+
+/* 0: done; -1: refused; 1: this file has to be written in place. */
+static int write_beside(struct edit_file *f, const struct edit_path *p, const struct splice *s,
+                        enum entry_kind kind, struct undo_store *undo, struct err *err)
+{
+    struct beside b BESIDE_AUTO = BESIDE_INIT;
+    if (f->pseudo || f->st.st_nlink != 1)
+        return 1;
+    const char *old = buf_str(&f->data);
+    struct iovec parts[] = {{(void *)old, s->at},
+                            {(void *)s->put, s->n_put},
+                            {(void *)(old + s->at + s->cut), f->data.len - s->at - s->cut}};
+    int rc = beside_open(&b, p->dir, p->name, 0600);
+    if (rc == 0)
+        rc = beside_take_after(&b, f->fd, &f->st);
+    if (rc > 0)
+        return rc;
+    if (rc < 0 || edit_write_parts(b.fd, parts, 3) < 0)
+        return refuse(p, errno, err);
+    if (beside_finish(&b, &f->st) < 0)
+        return errno == EPERM ? 1 : refuse(p, errno, err);
+    struct undo_change change = change_of(f, p, s, kind);
+    undo_prepare(undo, &change, &b.st, false);
+    if (!is_unchanged(f, p)) {
+        undo_failed(undo, false);
+        return err_set(
+            err, ERR_TOOL,
+            "%s was changed by another program meanwhile; nothing was written. View it again and repeat "
+            "the edit",
+            p->shown);
+    }
+    if (beside_rename(&b, p->dir, p->name) == 0) {
+        undo_done(undo);
+        return 0;
+    }
+    int failed = errno;
+    undo_failed(undo, false);
+    /* A mount point (as /etc/hosts in containers), or somebody else's file in a sticky directory. */
+    if (failed == EBUSY || failed == EPERM || failed == EACCES || failed == EXDEV)
+        return 1;
+    return refuse(p, failed, err);
+}
+
+/* *at moves with what has been written. */
+static int write_at(int fd, const char *s, size_t n, size_t *at)
+{
+    while (n > 0) {
+        ssize_t done = pwrite(fd, s, n, (off_t)*at);
+        if (done < 0 && errno != EINTR)
+            return -1;
+        if (done > 0) {
+            s += done;
+            n -= (size_t)done;
+            *at += (size_t)done;
+        }
+    }
+    return 0;
+}
+
+/* From the first byte that changes to the last one, in order: journal_recover reckons with that. *reached:
+ * how far it came. */
+static int put_in_place(int fd, const char *old, size_t n_old, const struct splice *s, size_t *reached)
+{
+    *reached = s->at;
+    if (write_at(fd, s->put, s->n_put, reached) < 0)
+        return -1;
+    if (s->n_put == s->cut)
+        return 0;
+    if (write_at(fd, old + s->at + s->cut, n_old - s->at - s->cut, reached) < 0)
+        return -1;
+    return s->n_put < s->cut ? ftruncate(fd, (off_t)*reached) : 0;
+}
+
+/* Puts the old content back as far as it was overwritten. False when it couldn't. Keeps errno. */
+static bool take_back(int fd, const char *old, size_t n_old, size_t from, size_t reached)
+{
+    int failed = errno;
+    size_t end = reached < n_old ? reached : n_old, at = from;
+    bool done = write_at(fd, old + from, end - from, &at) == 0 && ftruncate(fd, (off_t)n_old) == 0;
+    errno = failed;
+    return done;
+}
+
+/* So that a full disk is met before anything is overwritten. Where the file system can't tell, the write
+ * will. */
+static int reserve(int fd, size_t n_old, const struct splice *s)
+{
+    size_t end = n_old - s->cut + s->n_put;
+    if (end < n_old)
+        end = n_old;
+    if (end == s->at || fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)s->at, (off_t)(end - s->at)) == 0)
+        return 0;
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -1 : 0;
+}
+
+static int open_in_place(const struct edit_file *f, const struct edit_path *p)
+{
+    struct stat st;
+    int fd = openat(p->dir, p->name, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && st.st_dev == f->st.st_dev && st.st_ino == f->st.st_ino)
+        return fd;
+    close(fd);
+    errno = ESTALE;
+    return -1;
+}
+
+/* Files that take settings expect the whole of it in one write, at the begin. */
+static int write_pseudo(int fd, const char *old, size_t n_old, const struct splice *s)
+{
+    struct buf whole BUF_AUTO = BUF_INIT;
+    buf_add(&whole, old, s->at);
+    buf_add(&whole, s->put, s->n_put);
+    buf_add(&whole, old + s->at + s->cut, n_old - s->at - s->cut);
+    ssize_t n = write(fd, buf_str(&whole), whole.len);
+    if (n >= 0 && (size_t)n != whole.len)
+        errno = EINVAL;
+    return n < 0 || (size_t)n != whole.len ? -1 : 0;
+}
+
+/* *mixed: it failed, and the old content couldn't be put back. */
+static int overwrite(int fd, const char *old, size_t n_old, const struct splice *s, bool *mixed)
+{
+    size_t reached = s->at;
+    if (reserve(fd, n_old, s) == 0 && put_in_place(fd, old, n_old, s, &reached) == 0)
+        return 0;
+    *mixed = !take_back(fd, old, n_old, s->at, reached); /* and gives back what was reserved */
+    return -1;
+}
+
+static int write_in_place(struct edit_file *f, const struct edit_path *p, const struct splice *s,
+                          enum entry_kind kind, struct undo_store *undo, struct err *err)
+{
+    if (!f->locked)
+        return err_set(err, ERR_TOOL, "%s is locked by another process and was not edited; try again later",
+                       p->shown);
+    int fd FD_AUTO = open_in_place(f, p);
+    if (fd < 0)
+        return refuse(p, errno, err);
+    const char *old = buf_str(&f->data);
+    struct undo_change change = change_of(f, p, s, kind);
+    undo_prepare(undo, &change, &f->st, !f->pseudo);
+    bool mixed = false;
+    int rc = f->pseudo ? write_pseudo(fd, old, f->data.len, s) : overwrite(fd, old, f->data.len, s, &mixed);
+    if (rc == 0) {
+        undo_done(undo);
+        if (f->st.st_mode & (S_ISUID | S_ISGID))
+            fchmod(fd, f->st.st_mode & 07777); /* which a write takes away */
+        return 0;
+    }
+    int failed = errno;
+    undo_failed(undo, mixed);
+    if (mixed)
+        return err_set(
+            err, ERR_TOOL,
+            "%s could not be written (%s) and not be put back; the next call for this file tries again",
+            p->shown, edit_errno(failed));
+    return refuse(p, failed, err);
+}
+
+int edit_write(struct edit_file *f, const struct edit_path *p, const struct splice *s, enum entry_kind kind,
+               struct undo_store *undo, struct err *err)
+{
+    struct sigaction saved;
+    size_signal(&saved, false);
+    int rc = write_beside(f, p, s, kind, undo, err);
+    if (rc > 0) {
+        if (undo->dir >= 0)
+            undo->why.msg[0] = '\0'; /* of the first try */
+        rc = write_in_place(f, p, s, kind, undo, err);
+    }
+    size_signal(&saved, true);
+    return rc;
+}
+
+int edit_restore(struct edit_file *f, const struct edit_path *p, const struct splice *s)
+{
+    struct sigaction saved;
+    int fd FD_AUTO = open_in_place(f, p);
+    if (fd < 0)
+        return -1;
+    size_signal(&saved, false);
+    size_t reached;
+    int rc = put_in_place(fd, buf_str(&f->data), f->data.len, s, &reached);
+    size_signal(&saved, true);
+    return rc;
+}
+
+static int create(const struct edit_path *p, const char *text, size_t n, struct undo_store *undo)
+{
+    struct beside b BESIDE_AUTO = BESIDE_INIT;
+    int rc = beside_open(&b, p->dir, p->name, 0666);
+    if (rc != 0)
+        return -1;
+    struct iovec part = {(void *)text, n};
+    if (edit_write_parts(b.fd, &part, 1) < 0 || beside_finish(&b, NULL) < 0)
+        return -1;
+    struct undo_change change = {
+        .kind = ENTRY_CREATED, .path = p, .old = "", .splice = {.put = text, .n_put = n}};
+    undo_prepare(undo, &change, &b.st, false);
+    rc = beside_link(&b, p->dir, p->name);
+    int failed = errno;
+    if (rc == 0)
+        undo_done(undo);
+    else
+        undo_failed(undo, false);
+    errno = failed;
+    return rc;
+}
+
+int edit_create(const struct edit_path *p, const char *text, size_t n, struct undo_store *undo,
+                struct err *err)
+{
+    struct sigaction saved;
+    size_signal(&saved, false);
+    int rc = create(p, text, n, undo);
+    int failed = errno;
+    size_signal(&saved, true);
+    if (rc == 0)
+        return 0;
+    if (failed == EEXIST)
+        return err_set(err, ERR_TOOL, "The path %s exists already; `create` overwrites nothing", p->shown);
+    return err_set(err, ERR_TOOL, "%s could not be created: %s", p->shown, edit_errno(failed));
+}

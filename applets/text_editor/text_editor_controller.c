@@ -1,0 +1,290 @@
+#include "text_editor_controller.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "edit_dir.h"
+#include "edit_file.h"
+#include "edit_history.h"
+#include "edit_match.h"
+#include "edit_path.h"
+#include "edit_text.h"
+#include "edit_view.h"
+#include "edit_write.h"
+
+#define ROLLED_BACK "[An edit of this file had been interrupted; it was rolled back first]\n"
+
+/* Loads a file for editing; an edit that was interrupted is put right before anything else. */
+static int load(struct edit_file *f, struct edit_path *p, struct buf *notes, struct err *err)
+{
+    if (edit_file_load(f, p, err) < 0)
+        return -1;
+    int rolled_back = journal_has(p) ? journal_recover(p, f, err) : 0;
+    if (rolled_back > 0)
+        buf_adds(notes, ROLLED_BACK);
+    return rolled_back < 0 ? -1 : 0;
+}
+
+static int view(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
+{
+    struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct buf notes BUF_AUTO = BUF_INIT;
+    if (S_ISDIR(p->st.st_mode)) {
+        buf_addf(answer, "Files and directories up to 2 levels deep in %s, without hidden ones:\n", p->shown);
+        return edit_dir_list(p, answer, err);
+    }
+    if (journal_has(p)) {
+        if (load(&f, p, &notes, err) < 0)
+            return -1;
+        edit_file_release(&f);
+    }
+    if (edit_file_open(&f, p, err) < 0)
+        return -1;
+    buf_addf(answer, "Output of running `cat -n` on %s:\n", p->shown);
+    if (view_file(f.fd, &r->view_range, (unsigned long long)f.st.st_size, p->shown, answer, err) < 0)
+        return -1;
+    return buf_add(answer, notes.data, notes.len);
+}
+
+/* Lines `from` to `to` of what the splice leads to, which are the edited ones, with the lines around them. */
+static void show_edit(const char *data, size_t n, const struct splice *s, long long from, long long to,
+                      struct buf *answer)
+{
+    long long at_line = 1 + (long long)text_count_lf(data, s->at);
+    long long first = from > EDIT_CONTEXT ? from - EDIT_CONTEXT : 1;
+    size_t begin = text_line_back(data, s->at, (size_t)(at_line - first));
+    const char *rest = data + s->at + s->cut;
+    struct view v;
+    view_begin(&v, answer, first);
+    if (view_feed(&v, data + begin, s->at - begin, to + EDIT_CONTEXT) &&
+        view_feed(&v, s->put, s->n_put, to + EDIT_CONTEXT) &&
+        view_feed(&v, rest, (size_t)(data + n - rest), to + EDIT_CONTEXT))
+        view_end_of_text(&v);
+    view_notes(&v, -1);
+}
+
+static void note_undo(const struct undo_store *undo, struct buf *answer)
+{
+    if (undo->why.msg[0] != '\0')
+        buf_addf(answer, "[This edit can't be undone: %s]\n", undo->why.msg);
+}
+
+#define CHECK_IT                                                                                             \
+    "Check that this is what was meant (indentation, nothing doubled or lost); edit again or `undo_edit` "   \
+    "if not.\n"
+
+static int write_edit(struct edit_file *f, const struct edit_path *p, const struct splice *s, long long from,
+                      long long to, struct buf *answer, struct err *err)
+{
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
+    undo_open(&undo, true);
+    if (edit_write(f, p, s, ENTRY_EDIT, &undo, err) < 0)
+        return -1;
+    show_edit(buf_str(&f->data), f->data.len, s, from, to, answer);
+    note_undo(&undo, answer);
+    return 0;
+}
+
+static int create(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
+{
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
+    if (p->exists)
+        return err_set(
+            err, ERR_TOOL,
+            "The path %s exists already (it is %s); `create` overwrites nothing. To change a file use "
+            "`str_replace` or `insert`",
+            p->shown, edit_type(p->st.st_mode));
+    undo_open(&undo, true);
+    if (edit_create(p, r->file_text.s, r->file_text.n, &undo, err) < 0)
+        return -1;
+    buf_addf(answer, "File created at: %s (%zu bytes)\n", p->shown, r->file_text.n);
+    note_undo(&undo, answer);
+    return 0;
+}
+
+static int str_replace(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
+{
+    struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct buf put BUF_AUTO = BUF_INIT;
+    struct buf notes BUF_AUTO = BUF_INIT;
+    struct splice s;
+    bool crlf;
+    if (load(&f, p, &notes, err) < 0 || edit_match(buf_str(&f.data), f.data.len, &r->old_str, &r->new_str,
+                                                   p->shown, &s, &put, &crlf, err) < 0)
+        return -1;
+    long long line = 1 + (long long)text_count_lf(buf_str(&f.data), s.at);
+    buf_addf(answer,
+             "The file %s has been edited: old_str was replaced at line %lld. Output of running `cat -n` on "
+             "a snippet "
+             "of it:\n",
+             p->shown, line);
+    if (write_edit(&f, p, &s, line, line + (long long)text_count_lf(s.put, s.n_put), answer, err) < 0)
+        return -1;
+    if (crlf)
+        buf_adds(answer, "[The new text was given the CRLF line ends of the lines around it]\n");
+    buf_add(answer, notes.data, notes.len);
+    buf_adds(answer, CHECK_IT);
+    return 0;
+}
+
+/* Offset of the begin of line `line` (from 1) of those that a file has. */
+static size_t line_begin(const char *data, size_t n, long long line)
+{
+    const char *at = data;
+    while (--line > 0)
+        at = (const char *)memchr(at, '\n', n - (size_t)(at - data)) + 1;
+    return (size_t)(at - data);
+}
+
+#define BOM "\xEF\xBB\xBF"
+
+/* The text becomes lines of its own behind line `line`; a line end is taken over from the line in front, or
+ * else the one behind. */
+static void insertion(const char *data, size_t n, long long line, long long n_lines, const struct text *text,
+                      struct buf *put, struct splice *s)
+{
+    bool at_end = line == n_lines;
+    size_t at = at_end ? n : line_begin(data, n, line + 1);
+    const char *model = at_end ? memrchr(data, '\n', n) : line > 0 ? data + at - 1 : memchr(data, '\n', n);
+    bool crlf = model && model > data && model[-1] == '\r';
+    if (line == 0 && n >= 3 && memcmp(data, BOM, 3) == 0)
+        at = 3; /* a mark in the middle of the text would be none */
+    if (at_end)
+        buf_adds(put, crlf ? "\r\n" : "\n");
+    edit_put_lines(put, text->s, text->n, crlf);
+    if (!at_end)
+        buf_adds(put, crlf ? "\r\n" : "\n");
+    *s = (struct splice){.at = at, .put = put->data, .n_put = put->len};
+}
+
+static int insert(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
+{
+    struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct buf put BUF_AUTO = BUF_INIT;
+    struct buf notes BUF_AUTO = BUF_INIT;
+    struct splice s;
+    const struct text *text = r->new_str.s ? &r->new_str : &r->insert_text;
+    if (load(&f, p, &notes, err) < 0)
+        return -1;
+    long long n_lines = 1 + (long long)text_count_lf(buf_str(&f.data), f.data.len);
+    if (r->insert_line < 0 || r->insert_line > n_lines)
+        return err_set(
+            err, ERR_TOOL,
+            "Invalid `insert_line` %lld: %s has %lld line%s, so give a number from 0 to %lld; nothing was "
+            "inserted",
+            r->insert_line, p->shown, n_lines, n_lines == 1 ? "" : "s", n_lines);
+    insertion(buf_str(&f.data), f.data.len, r->insert_line, n_lines, text, &put, &s);
+    buf_addf(answer,
+             "The file %s has been edited: text was inserted after line %lld. Output of running `cat -n` on "
+             "a snippet "
+             "of it:\n",
+             p->shown, r->insert_line);
+    long long first = r->insert_line + 1;
+    if (write_edit(&f, p, &s, first, first + (long long)text_count_lf(text->s, text->n), answer, err) < 0)
+        return -1;
+    buf_add(answer, notes.data, notes.len);
+    buf_adds(answer, CHECK_IT);
+    return 0;
+}
+
+/* What turns the content into `old`. */
+static struct splice difference(const struct edit_file *f, const char *old, size_t n_old)
+{
+    const char *now = buf_str(&f->data);
+    size_t n = f->data.len, shorter = n < n_old ? n : n_old;
+    size_t head = text_common_prefix(now, old, shorter);
+    size_t tail = text_common_suffix(now + n, old + n_old, shorter - head);
+    return (struct splice){
+        .at = head, .cut = n - head - tail, .put = old + head, .n_put = n_old - head - tail};
+}
+
+static int undo_create(const struct edit_path *p, bool changed, struct buf *answer, struct err *err)
+{
+    if (unlinkat(p->dir, p->name, 0) < 0)
+        return err_set(err, ERR_TOOL, "The creation of %s could not be undone: %s", p->shown,
+                       edit_errno(errno));
+    buf_addf(answer, "File deleted at: %s (its creation was undone)\n", p->shown);
+    if (changed)
+        buf_adds(answer, "[It had been changed since it was created; the changes are gone with it]\n");
+    return 0;
+}
+
+static int undo_content(struct edit_file *f, const struct edit_path *p, const struct entry *e, bool changed,
+                        struct undo_store *undo, struct buf *answer, struct err *err)
+{
+    struct splice s = difference(f, e->old, e->head.n_old);
+    if (edit_write(f, p, &s, ENTRY_UNDO, undo, err) < 0)
+        return -1;
+    buf_addf(answer, "The last edit of %s has been undone. Output of running `cat -n` on a snippet of it:\n",
+             p->shown);
+    long long line = 1 + (long long)text_count_lf(buf_str(&f->data), s.at);
+    show_edit(buf_str(&f->data), f->data.len, &s, line, line + (long long)text_count_lf(s.put, s.n_put),
+              answer);
+    if (changed)
+        buf_adds(answer,
+                 "[The file had been changed by others since that edit; those changes are undone with it]\n");
+    return 0;
+}
+
+static int undo_edit(struct edit_path *p, struct buf *answer, struct err *err)
+{
+    struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
+    struct entry e ENTRY_AUTO = ENTRY_INIT;
+    struct buf notes BUF_AUTO = BUF_INIT;
+    struct entry_item item;
+    if (load(&f, p, &notes, err) < 0)
+        return -1;
+    undo_open(&undo, false);
+    int found = undo_newest(&undo, p, &f, &item, &e, err);
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return err_set(
+            err, ERR_TOOL,
+            "There is no edit of %s to undo; the last %d edits of a file are kept, those of other users and "
+            "programs are not",
+            p->shown, EDIT_UNDO_DEPTH);
+    bool changed = e.head.after != content_sum(buf_str(&f.data), f.data.len);
+    int rc = e.head.kind == ENTRY_CREATED ? undo_create(p, changed, answer, err)
+                                          : undo_content(&f, p, &e, changed, &undo, answer, err);
+    if (rc < 0)
+        return -1;
+    undo_drop(&undo, &item);
+    buf_add(answer, notes.data, notes.len);
+    return 0;
+}
+
+static int history(const struct edit_path *p, struct buf *answer)
+{
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
+    undo_open(&undo, false);
+    if (undo_show(&undo, p, answer) == 0)
+        buf_addf(answer, "There is no edit of %s to undo\n", p->shown);
+    return 0;
+}
+
+int text_editor_run(const struct edit_request *r, struct buf *answer, struct err *err)
+{
+    struct edit_path p EDIT_PATH_AUTO = EDIT_PATH_INIT;
+    if (edit_path_resolve(&p, r->path.s, r->path.n, r->command == EDIT_CREATE || r->command == EDIT_HISTORY,
+                          err) < 0)
+        return -1;
+    switch (r->command) {
+    case EDIT_VIEW:
+        return view(r, &p, answer, err);
+    case EDIT_CREATE:
+        return create(r, &p, answer, err);
+    case EDIT_STR_REPLACE:
+        return str_replace(r, &p, answer, err);
+    case EDIT_INSERT:
+        return insert(r, &p, answer, err);
+    case EDIT_UNDO:
+        return undo_edit(&p, answer, err);
+    case EDIT_HISTORY:
+        return history(&p, answer);
+    default:
+        return err_set(err, ERR_INTERNAL, "text_editor has no such command");
+    }
+}
