@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static int probe_run(int argc, char **argv)
             return usage_unknown("probe", argv[i][0] == '-' ? "option" : "argument", argv[i], options);
         json = true;
     }
+    signal(SIGXFSZ, SIG_IGN); /* where a limit allows no file, that is the answer */
     struct probe found;
     struct buf text BUF_AUTO = BUF_INIT;
     probe_collect(&found);

@@ -45,13 +45,15 @@ static char *own_path(void)
 static void collect_self(struct probe_self *self)
 {
     *self = (struct probe_self){.path = own_path(), .size = PROBE_UNKNOWN};
-    int fd FD_AUTO = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    static const char link[] = "/proc/self/exe";
+    struct stat st;
+    if (stat(link, &st) == 0 || (self->path && stat(self->path, &st) == 0))
+        self->size = st.st_size;
+    int fd FD_AUTO = open(link, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && self->path)
         fd = open(self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return;
-    self->size = st.st_size;
+        return; /* it may be executable without being readable */
     if (sha256_file(fd, self->sha256) < 0)
         self->sha256[0] = '\0';
 }

@@ -127,7 +127,7 @@ static bool scan(int root, const char *path, version_fn find, char version[LIBC_
 static void collect_libc(struct probe_platform *s, int root)
 {
     char path[PATH_MAX];
-    s->libc = "none";
+    s->libc = root < 0 ? "unknown" : "none";
     if (!find_loader(root, path))
         return;
     s->libc = libc_of_loader(path);

@@ -10,6 +10,7 @@ import resource
 import stat
 import struct
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,58 @@ def test_limits(client):
     limits = client.probe(preexec_fn=lower)["limits"]
     assert (limits["nofile"], limits["nofile_max"]) == (100, 200)
     assert 0 < limits["cpus"] <= 1
+
+
+def test_no_file_may_be_written(client):
+    found = client.probe(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    assert found["places"] == [] and refused(found)["/tmp"] == "File too large"
+
+
+@pytest.mark.parametrize("descriptors", [3, 4, 5, 6])
+def test_few_descriptors(client, descriptors):
+    found = client.probe(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
+    assert set(found) == MEMBERS and found["limits"]["nofile"] == descriptors
+    assert (found["libc"]["kind"], "/tmp" in refused(found)) == ("unknown", True) or descriptors > 3
+
+
+def control_group(controller):
+    """The root of a hierarchy that has this controller, ready for groups of ours."""
+    first, unified = Path("/sys/fs/cgroup", controller), Path("/sys/fs/cgroup")
+    if (first / "cgroup.procs").exists():
+        return first
+    if controller not in _words(unified / "cgroup.controllers"):
+        pytest.skip(f"no control groups for {controller} here")
+    (unified / "cgroup.subtree_control").write_text(f"+{controller}")
+    return unified
+
+
+def _words(path):
+    return path.read_text().split() if path.exists() else []
+
+
+@needs_root
+@pytest.mark.parametrize("controller, files, key, limit", [
+    ("memory", {"memory.max": "104857600", "memory.limit_in_bytes": "104857600"}, "memory", 104857600),
+    ("pids", {"pids.max": "123"}, "pids", 123),
+    ("cpu", {"cpu.max": "25000 100000", "cpu.cfs_quota_us": "25000"}, "cpus", 0.25),
+])
+def test_limits_of_the_group_above_count(client, controller, files, key, limit):
+    outer = inner = None
+    try:
+        outer = control_group(controller) / f"toolbox-test-{os.getpid()}"
+        inner = outer / "inner"
+        inner.mkdir(parents=True)
+        for name, text in files.items():
+            if (outer / name).exists():
+                (outer / name).write_text(text)
+        join = inner / "cgroup.procs"
+        assert client.probe(preexec_fn=lambda: join.write_text(str(os.getpid())))["limits"][key] == limit
+    except (OSError, subprocess.SubprocessError) as reason:
+        pytest.skip(f"control groups can't be changed here: {reason}")
+    finally:
+        for group in filter(None, (inner, outer)):
+            if group.exists():
+                group.rmdir()
 
 
 def test_the_working_directory_is_a_place_and_stays_empty(client, workdir):
@@ -297,5 +350,5 @@ def test_a_file_that_may_be_run_but_not_read(client, workdir, toolbox):
     secret.write_bytes(toolbox.read_bytes())
     secret.chmod(0o711)
     found = one_object(client.machine.run([secret, "probe"], user=NOBODY_KNOWS))
-    assert (found["path"], found["sha256"]) == (str(secret), None)
+    assert (found["path"], found["size"], found["sha256"]) == (str(secret), secret.stat().st_size, None)
     assert stat.S_IMODE(secret.stat().st_mode) == 0o711
