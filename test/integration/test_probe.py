@@ -26,6 +26,8 @@ MEMBERS = {
     "gid", "groups", "user", "home", "capabilities", "seccomp", "no_new_privs", "shells", "places", "places_refused", "limits",
     "pty", "pty_error", "server",
 }
+# With sanitizers it is linked dynamically, and its loader needs what is taken away.
+needs_static = pytest.mark.skipif("TOOLBOX_SANITIZED" in os.environ, reason="needs the static binary")
 PLACES = ["/var/tmp", "/opt", "/usr/local/bin", "/run", "/tmp", "/dev/shm"]
 
 
@@ -92,6 +94,7 @@ def test_no_file_may_be_written(client):
     assert found["places"] == [] and refused(found)["/tmp"] == "File too large"
 
 
+@needs_static
 @pytest.mark.parametrize("descriptors", [3, 4, 5, 6])
 def test_few_descriptors(client, descriptors):
     found = client.probe(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors)))
@@ -262,6 +265,7 @@ def refuse_calls(numbers, error):
     return install
 
 
+@needs_static
 @pytest.mark.parametrize("error", [38, 1], ids=["ENOSYS", "EPERM"])
 def test_calls_may_be_refused(client, error):
     plain = client.probe()
@@ -282,6 +286,7 @@ SYSTEMS = {  # root: (kind of C library, its shells begin with)
 }
 
 
+@needs_static
 @pytest.mark.parametrize("root", roots.NAMES)
 def test_every_kind_of_root(start, toolbox, root):
     container = start(root, files={"/toolbox": toolbox})
@@ -304,6 +309,7 @@ def start_bare(namespaces, request, toolbox, root, **options):
 
 
 @needs_root
+@needs_static
 @pytest.mark.parametrize("root", ["scratch", "busybox"])
 @pytest.mark.parametrize("user", [None, NOBODY_KNOWS])
 def test_without_proc(namespaces, request, toolbox, root, user):
@@ -315,12 +321,14 @@ def test_without_proc(namespaces, request, toolbox, root, user):
 
 
 @needs_root
+@needs_static
 def test_without_terminals(namespaces, request, toolbox):
     found = start_bare(namespaces, request, toolbox, "scratch", pts=False).probe()
     assert found["pty"] is False and "/dev/pts" in found["pty_error"]
 
 
 @needs_root
+@needs_static
 def test_nowhere_to_write(namespaces, request, toolbox):
     found = start_bare(namespaces, request, toolbox, "busybox", read_only=True, proc=False, pts=False, user=NOBODY_KNOWS).probe()
     assert found["places"] == []
@@ -330,6 +338,7 @@ def test_nowhere_to_write(namespaces, request, toolbox):
 
 
 @needs_root
+@needs_static
 @pytest.mark.parametrize("user", [None, NOBODY_KNOWS])
 def test_places_are_told_apart(namespaces, request, toolbox, user):
     tmpfs = ("/tmp:noexec", "/var/tmp", "/opt:ro", "/run:size=4k")
