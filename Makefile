@@ -149,6 +149,7 @@ $(eval $(call flavour,$(B),$(STATIC_CC),$(STATIC_FLAGS),$(B)/kernel/asm))
 
 # The kernel's headers come with the compiler's own packages; nothing else of this machine's is visible to the compiler.
 $(B)/kernel/asm:
+	@command -v $(STATIC_CC) >/dev/null || { echo 'no $(STATIC_CC) on this machine: scripts/setup test installs it' >&2; exit 1; }
 	@mkdir -p $(B)/kernel
 	@ln -sfn $(KERNEL)/linux $(B)/kernel/linux
 	@ln -sfn $(KERNEL)/asm-generic $(B)/kernel/asm-generic

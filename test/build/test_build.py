@@ -68,8 +68,13 @@ class Tree:
         return subprocess.run([self.folder / "toolbox"], text=True, capture_output=True, check=True).stdout.split()
 
 
+@pytest.fixture(scope="session")
+def dependencies():
+    subprocess.run(["make", "deps"], cwd=ROOT, check=True)
+
+
 @pytest.fixture
-def tree(tmp_path):
+def tree(tmp_path, dependencies):
     return Tree(tmp_path).use_our_dependencies()
 
 
