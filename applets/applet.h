@@ -14,9 +14,6 @@ struct applet {
 /* Exit status where the applet itself defines no other. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* The whole program: what main() calls, and what the drop-in names call with another argv. */
-int applet_main(int argc, char **argv);
-
 /* Helpers for option parsing, with one wording for all applets. */
 
 /* "toolbox NAME: unknown option '--x'" with the closest of the known words where one is near, and where to

@@ -14,8 +14,10 @@
 #include "mem.h"
 #include "title.h"
 
+enum { UP = 'u', FAILED = 'f' };
+
 struct birth {
-    int pipe; /* the keeper's word: nothing and end of file: it died; "\0": up; a struct err: why not */
+    int pipe; /* UP and the keeper's word, or FAILED and a struct err; end of file alone: it died */
     pid_t pid;
     struct buf word;
     struct loop_source *source;
@@ -23,16 +25,10 @@ struct birth {
     void *up_arg;
 };
 
-void background(const struct base *base, const char *title)
+static void detach(void)
 {
     setsid();
     signal(SIGHUP, SIG_IGN);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (fchdir(base->dirfd) < 0) {
-        /* the directory is found through its descriptor; this only keeps no other one busy */
-    }
-    title_set(title);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2; fd++)
         if (null < 0 || dup2(null, fd) < 0)
@@ -42,6 +38,26 @@ void background(const struct base *base, const char *title)
     io_fill_std();
 }
 
+void background(const struct base *base, const char *title, bool detached)
+{
+    if (detached)
+        detach();
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (fchdir(base->dirfd) < 0) {
+        /* the directory is found through its descriptor; this only keeps no other one busy */
+    }
+    title_set(title);
+}
+
+static void tell(int fd, char what, const void *data, size_t n)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_addc(&text, what);
+    buf_add(&text, data, n);
+    io_write_all(fd, text.data, text.len);
+}
+
 static void be_keeper(struct keeper *k, int word, keeper_start_fn start, void *arg)
 {
     struct err err = {0};
@@ -49,17 +65,17 @@ static void be_keeper(struct keeper *k, int word, keeper_start_fn start, void *a
     loop_after_fork(k->base.loop);
     io_close_others(keep, 3);
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
-    background(&k->base, title);
+    background(&k->base, title, true);
     k->base.loop = loop_new(&err);
     k->listen_fd = k->base.loop ? ipc_listen(k->base.dirfd, k->name, &err) : -1;
     if (k->listen_fd >= 0 && start(k, arg, &err) == 0) {
-        io_write_all(word, "", 1);
+        tell(word, UP, k->word, strlen(k->word) + 1);
         close(word);
         _exit(loop_run(k->base.loop)); /* not exit: what stdio holds is the command's, not ours */
     }
     if (k->listen_fd >= 0)
         ipc_unlink(k->base.dirfd, k->name);
-    io_write_all(word, &err, sizeof err);
+    tell(word, FAILED, &err, sizeof err);
     _exit(1);
 }
 
@@ -68,52 +84,48 @@ static void born(void *arg, int events)
     struct birth *b = arg;
     (void)events;
     struct err err;
-    if (io_read_all(b->pipe, &b->word) < 0 || b->word.len == 0)
+    const char *word = NULL;
+    if (io_read_all(b->pipe, &b->word) == 0 && b->word.len > 1 && b->word.data[0] == UP)
+        word = b->word.data + 1;
+    else if (b->word.len == 1 + sizeof err)
+        memcpy(&err, b->word.data + 1, sizeof err);
+    else
         err_set(&err, ERR_INTERNAL, "the keeper process ended before it was ready");
-    else if (b->word.len == sizeof err)
-        memcpy(&err, b->word.data, sizeof err);
-    bool up = b->word.len == 1;
     loop_remove(b->source);
     close(b->pipe);
-    b->up(b->up_arg, up ? b->pid : -1, up ? NULL : &err);
+    b->up(b->up_arg, word ? b->pid : -1, word, word ? NULL : &err);
     buf_release(&b->word);
     free(b);
 }
 
-static void never_born(void *arg)
+pid_t keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
+                  keeper_up_fn up, void *up_arg)
 {
-    struct birth *b = arg;
-    b->up(b->up_arg, -1, (struct err *)(void *)b->word.data);
-    buf_release(&b->word);
-    free(b);
-}
-
-void keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
-                 keeper_up_fn up, void *up_arg)
-{
-    struct birth *b = mem_zalloc(sizeof *b);
-    buf_init(&b->word, sizeof(struct err));
-    b->up = up;
-    b->up_arg = up_arg;
-    int ends[2] = {-1, -1};
-    if (pipe2(ends, O_CLOEXEC) == 0)
-        b->pid = fork();
-    if (ends[0] < 0 || b->pid < 0) {
+    int ends[2];
+    pid_t pid = -1;
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        pid = fork();
+        if (pid < 0) {
+            io_close(&ends[0]);
+            io_close(&ends[1]);
+        }
+    }
+    if (pid < 0) {
         struct err err;
         err_sys(&err, ERR_TOOL, errno, "cannot start another process");
-        buf_add(&b->word, &err, sizeof err);
-        io_close(&ends[0]);
-        io_close(&ends[1]);
-        loop_timer(server->loop, 0, never_born, b);
-        return;
+        up(up_arg, -1, NULL, &err);
+        return -1;
     }
-    if (b->pid == 0) {
+    if (pid == 0) {
         struct keeper *k = mem_zalloc(sizeof *k);
         k->base = *server;
         snprintf(k->name, sizeof k->name, "%s", name);
         be_keeper(k, ends[1], start, start_arg);
     }
     close(ends[1]);
-    b->pipe = ends[0];
+    struct birth *b = mem_zalloc(sizeof *b);
+    *b = (struct birth){
+        .pipe = ends[0], .pid = pid, .word.max = 1 + sizeof(struct err), .up = up, .up_arg = up_arg};
     b->source = loop_fd(server->loop, b->pipe, LOOP_READ, born, b);
+    return pid;
 }

@@ -25,23 +25,24 @@ struct keeper {
     struct base base;
     char name[IPC_NAME_MAX];
     int listen_fd;
+    char word[256]; /* what `start` lets its starter know */
 };
 
 /* Runs in the keeper: sets the work up (starts the child, serves the socket). -1: the keeper ends, its name
  * is free again. */
 typedef int (*keeper_start_fn)(struct keeper *k, void *arg, struct err *err);
 
-/* In the server, once: pid and NULL when the keeper is up (its socket listens, `start` has succeeded), or pid
- * -1 and why not. */
-typedef void (*keeper_up_fn)(void *arg, pid_t pid, const struct err *err);
+/* In the server, once: the pid and the keeper's word when it is up (its socket listens, `start` has
+ * succeeded), or pid -1 and why not. */
+typedef void (*keeper_up_fn)(void *arg, pid_t pid, const char *word, const struct err *err);
 
-/* Forks one. `up` is called from the loop, never at once. */
-void keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
-                 keeper_up_fn up, void *up_arg);
+/* Forks one. Its pid; or -1, after `up` has been called with the reason. */
+pid_t keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
+                  keeper_up_fn up, void *up_arg);
 
-/* Becomes a process of the background: own session, no terminal, standard descriptors on /dev/null, not
- * dumpable (no ptrace and no look at its files in /proc by others of the same uid), subreaper, working
- * directory in the place, SIGHUP ignored. */
-void background(const struct base *base, const char *title);
+/* Becomes a server or keeper: not dumpable (no ptrace and no look at its files in /proc by others of the same
+ * uid), subreaper, working directory in the place. `detached`: in the background as well, with a session of
+ * its own, no terminal, standard descriptors on /dev/null, SIGHUP ignored. */
+void background(const struct base *base, const char *title, bool detached);
 
 #endif

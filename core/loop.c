@@ -284,8 +284,6 @@ static void run_timers(struct loop *loop)
         }
         s->armed = false;
         s->fn.timer(s->arg);
-        if (s->link && !s->armed)
-            loop_remove(s);
         s = loop->sources[KIND_TIMER];
     }
 }

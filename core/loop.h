@@ -34,10 +34,10 @@ struct loop_source *loop_fd(struct loop *loop, int fd, int events, loop_fd_fn fn
 void loop_fd_events(struct loop_source *source,
                     int events); /* changes what is waited for (0: nothing but HANGUP) */
 
-/* Calls fn once, `ms` (at least 1) milliseconds from now; the source ends with the call unless fn sets it
- * again. */
+/* Calls fn once, `ms` (at least 1) milliseconds from now. The source stays until it is removed:
+ * loop_timer_set starts it again. */
 struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, void *arg);
-void loop_timer_set(struct loop_source *source, int64_t ms); /* starts it again from now */
+void loop_timer_set(struct loop_source *source, int64_t ms); /* from now; what was set before is forgotten */
 
 /* Calls fn when the child has been reaped; the source ends with the call. */
 struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg);

@@ -29,8 +29,7 @@ static int lead(unsigned char c, unsigned char *low, unsigned char *high)
     return 0;
 }
 
-/* Bytes at s that belong together: a whole character (*whole) or the longest prefix of one. */
-static size_t sequence(const char *s, size_t n, bool *whole)
+size_t utf8_sequence(const char *s, size_t n, bool *whole)
 {
     unsigned char low, high;
     const unsigned char *u = (const unsigned char *)s;
@@ -50,7 +49,7 @@ static size_t sequence(const char *s, size_t n, bool *whole)
 int utf8_char(const char *s, size_t n)
 {
     bool whole;
-    size_t have = sequence(s, n, &whole);
+    size_t have = utf8_sequence(s, n, &whole);
     if (whole)
         return (int)have;
     unsigned char low, high;
@@ -78,7 +77,7 @@ size_t utf8_count(const char *s, size_t n)
     size_t count = 0;
     bool whole;
     for (size_t i = 0; i < n; count++)
-        i += (unsigned char)s[i] < 0x80 ? 1 : sequence(s + i, n - i, &whole);
+        i += (unsigned char)s[i] < 0x80 ? 1 : utf8_sequence(s + i, n - i, &whole);
     return count;
 }
 
@@ -94,7 +93,7 @@ size_t utf8_clean(struct buf *out, const char *s, size_t n, bool final)
         if (!final && utf8_char(s + i, n - i) < 0)
             break;
         bool whole;
-        i += sequence(s + i, n - i, &whole);
+        i += utf8_sequence(s + i, n - i, &whole);
         buf_adds(out, UTF8_REPLACEMENT);
     }
     return i;

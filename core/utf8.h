@@ -13,6 +13,10 @@ struct buf;
  * -1 when they are a proper prefix of one that n bytes cut short. n > 0. */
 int utf8_char(const char *s, size_t n);
 
+/* Bytes at s that belong together: a whole character (*whole), or the longest prefix of one, which is what
+ * one U+FFFD stands for. At least 1; n > 0. */
+size_t utf8_sequence(const char *s, size_t n, bool *whole);
+
 /* Bytes of the longest valid prefix; n when all of it is valid. */
 size_t utf8_valid_prefix(const char *s, size_t n);
 

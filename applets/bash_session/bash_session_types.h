@@ -1,0 +1,80 @@
+/* Params and results of the session methods, as plain structs. Strings are owned by params_release. */
+#ifndef APPLETS_BASH_SESSION_TYPES_H
+#define APPLETS_BASH_SESSION_TYPES_H
+
+#include <stdbool.h>
+
+#include "params.h"
+
+#define SESSION_PREFIX "BashSession"
+
+#define SESSION_OUTPUT_MAX                                                                                   \
+    (10LL << 20) /* bytes kept for, and given by, one call, where it doesn't say less */
+
+struct new_session_params {
+    struct text user, cwd, shell;
+    struct texts env;
+    long long rows, cols;
+};
+#define NEW_SESSION_DEFAULTS                                                                                 \
+    {                                                                                                        \
+        .rows = 24, .cols = 80                                                                               \
+    }
+
+struct interact_params {
+    struct text session_name;
+    struct text input;           /* s == NULL: a read */
+    long long wait_for_output_s; /* < 0: not given */
+    double idle_timeout_s;       /* < 0: not given */
+    long long max_output_bytes;
+    bool restart;
+};
+#define INTERACT_DEFAULTS                                                                                    \
+    {                                                                                                        \
+        .wait_for_output_s = -1, .idle_timeout_s = -1                                                        \
+    }
+
+struct run_params {
+    struct text session_name;
+    struct text command;
+    double timeout_s; /* < 0: none */
+    long long max_output_bytes;
+};
+#define RUN_DEFAULTS                                                                                         \
+    {                                                                                                        \
+        .timeout_s = -1                                                                                      \
+    }
+
+enum run_state { RUN_COMPLETED, RUN_TIMEOUT, RUN_AWAITING_INPUT, RUN_EXITED };
+
+struct run_result {
+    enum run_state state;
+    int exit_code; /* -1: not known; only with RUN_COMPLETED and RUN_EXITED (there -N: signal N) */
+    bool has_exit_code;
+    const char *output;
+    size_t output_len;
+    const char *cwd; /* NULL: not known */
+    long long duration_ms;
+    unsigned long long omitted_bytes;
+};
+
+struct resize_params {
+    struct text session_name;
+    long long rows, cols;
+};
+
+struct signal_params {
+    struct text session_name;
+    struct text signal;
+};
+
+struct session_status {
+    long pid; /* of the shell; 0: it has ended */
+    const char *user, *shell, *state;
+    char cwd[4096];
+    char foreground[16]; /* name of the foreground program, "" for the shell itself */
+    double idle_s;
+    unsigned long long unread_bytes;
+};
+
+#endif

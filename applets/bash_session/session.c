@@ -1,0 +1,344 @@
+/* A session's shell and terminal: start, output, end, restart. */
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mem.h"
+#include "proc.h"
+#include "session_internal.h"
+#include "signals.h"
+#include "spawn.h"
+
+#define END_GRACE_MS 2000
+#define END_LIMIT_MS 5000
+
+/* ---- output ---- */
+
+static void take_text(struct session *s, const struct buf *text)
+{
+    if (text->len == 0)
+        return;
+    if (s->capture)
+        capture_add(s->capture, text->data, text->len);
+    else
+        output_add(&s->output, text->data, text->len);
+}
+
+bool session_drain(struct session *s)
+{
+    static char bytes[65536];
+    bool any = false;
+    ssize_t n;
+    while (s->pty.master >= 0 && (n = read(s->pty.master, bytes, sizeof bytes)) > 0) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        term_filter_feed(&s->filter, bytes, (size_t)n, &text);
+        take_text(s, &text);
+        any = true;
+    }
+    if (any) {
+        s->last_output = now_ms();
+        s->tick_ms = 1;
+    }
+    return any;
+}
+
+static void on_terminal(void *arg, int events)
+{
+    struct session *s = arg;
+    (void)events;
+    session_drain(s);
+    session_evaluate(s);
+}
+
+static void take_message(struct session *s, struct channel_message *m)
+{
+    if (m->pid != s->shell) { /* a shell below it that inherited the prompt */
+        free(m->cwd);
+        return;
+    }
+    if (s->capture)
+        capture_mark(s->capture);
+    free(s->cwd);
+    s->cwd = m->cwd;
+    s->status = m->status;
+    s->prompts++;
+    s->prompt_after_input = input_is_taken(&s->input, &s->pty);
+}
+
+/* The shell is about to prompt, and waits for our word: all that was printed before is in the terminal by
+ * now. */
+static void on_channel(void *arg, int events)
+{
+    struct session *s = arg;
+    struct channel_message m;
+    (void)events;
+    while (channel_read(&s->channel, &m)) {
+        session_drain(s);
+        struct buf text BUF_AUTO = BUF_INIT;
+        term_filter_reset(&s->filter, &text);
+        take_text(s, &text);
+        take_message(s, &m);
+        channel_acknowledge(&s->channel);
+    }
+    s->tick_ms = 1;
+    session_evaluate(s);
+}
+
+enum waiting session_look(const struct session *s, bool thorough)
+{
+    return session_waiting(&s->pty, s->shell, s->options.user, thorough);
+}
+
+/* Between the commands of one paste the shell tells as well, and the next one may be a `read`: a prompt has a
+ * line editor behind it (the terminal doesn't make lines), or at least has been printed. */
+bool session_at_prompt(const struct session *s, enum waiting waiting)
+{
+    struct termios t;
+    if (waiting == WAITING_PROGRAM || !s->prompt_after_input)
+        return false;
+    return !s->capture || s->capture->after.len > 0 ||
+           (tcgetattr(s->pty.slave, &t) == 0 && !(t.c_lflag & ICANON));
+}
+
+/* ---- the end of the shell ---- */
+
+int session_exit_code(int status)
+{
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void session_describe_exit(int status, struct buf *out)
+{
+    if (WIFSIGNALED(status))
+        buf_addf(out, "signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        buf_addf(out, "exit status %d", WEXITSTATUS(status));
+}
+
+static void shell_ended(void *arg, pid_t pid, int status)
+{
+    struct session *s = arg;
+    (void)pid;
+    s->child_source = NULL;
+    session_drain(s);
+    s->shell = 0;
+    s->exit_status = status;
+    s->told_end = false;
+    session_evaluate(s);
+}
+
+static void close_terminal(struct session *s)
+{
+    loop_drop(&s->pty_source);
+    loop_drop(&s->channel_source);
+    loop_drop(&s->child_source);
+    pty_close(&s->pty);
+    channel_close(&s->channel);
+    input_release(&s->input);
+    s->shell = 0;
+}
+
+/* ---- start ---- */
+
+static bool is_named(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
+/* bash where there is one; sh, named in the answer, where not. With a shell asked for, that one. */
+static const char *const default_shells[] = {
+    "/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "bash", "/bin/sh", "/usr/bin/sh", "sh", NULL};
+
+static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
+{
+    bool bash = is_named(shell, "bash");
+    bool hooked = s->channel.pty.master >= 0 && channel_put_startup(&s->channel, bash) == 0;
+    char *with_rc[] = {(char *)"bash", (char *)"--rcfile", s->channel.path, (char *)"-i", NULL};
+    char *plain[] = {(char *)shell, (char *)"-i", NULL};
+    char *env_file MEM_AUTO = mem_printf("ENV=%s", s->channel.path);
+    char *extra[] = {(char *)"TERM=dumb", hooked && !bash ? env_file : NULL, NULL};
+    char **env = spawn_env(s->options.env, extra, NULL);
+    const char *programs[] = {shell, NULL};
+    struct spawn spawn_options = {
+        .programs = programs,
+        .argv = hooked && bash ? with_rc : plain,
+        .env = env,
+        .cwd = s->options.cwd,
+        .start_dir = s->options.start_dir,
+        .user = s->options.user,
+        .fds = {s->pty.slave, s->pty.slave, s->pty.slave},
+        .terminal = true,
+        .victim = true,
+    };
+    pid_t pid = spawn(&spawn_options, s->loop, NULL, err);
+    spawn_env_free(env);
+    return pid;
+}
+
+static pid_t spawn_shell(struct session *s, struct err *err)
+{
+    const char *asked[] = {s->options.shell, NULL};
+    struct buf tried BUF_AUTO = BUF_INIT;
+    for (const char *const *at = s->options.shell ? asked : default_shells; *at; at++) {
+        struct err why;
+        pid_t pid = spawn_one(s, *at, &why);
+        if (pid > 0) {
+            snprintf(s->shell_path, sizeof s->shell_path, "%s", *at);
+            return pid;
+        }
+        /* A directory or user that can't be used is no matter of the shell. */
+        if (strncmp(why.msg, *at, strlen(*at)) != 0) {
+            *err = why;
+            return -1;
+        }
+        buf_addf(&tried, "%s%s", tried.len > 0 ? "; " : "", why.msg);
+    }
+    return err_set(err, ERR_TOOL, "no shell could be started (%s)", tried.data);
+}
+
+static int open_terminal(struct session *s, struct err *err)
+{
+    if (pty_open(&s->pty, s->options.rows, s->options.cols, s->options.user, err) < 0)
+        return -1;
+    channel_open(&s->channel, s->options.user); /* without it a session works, but for runs */
+    pid_t pid = spawn_shell(s, err);
+    if (pid < 0) {
+        close_terminal(s);
+        return -1;
+    }
+    s->shell = pid;
+    s->prompts = 0;
+    s->prompt_after_input = false;
+    s->filter = (struct term_filter){0};
+    s->child_source = loop_child(s->loop, pid, shell_ended, s);
+    s->pty_source = loop_fd(s->loop, s->pty.master, LOOP_READ, on_terminal, s);
+    if (s->channel.pty.master >= 0)
+        s->channel_source = loop_fd(s->loop, s->channel.pty.master, LOOP_READ, on_channel, s);
+    return 0;
+}
+
+int session_start(struct session *s, struct loop *loop, const struct session_options *options,
+                  struct err *err)
+{
+    *s = (struct session){
+        .loop = loop,
+        .options = *options,
+        .pty = PTY_INIT,
+        .channel = {.pty = PTY_INIT},
+        .output = {.text = BUF_INIT},
+        .input = {.pending = BUF_INIT},
+    };
+    s->calls_end = &s->calls;
+    s->last_output = now_ms();
+    if (open_terminal(s, err) < 0)
+        return -1;
+    s->tick = loop_timer(loop, 1, session_tick, s);
+    return 0;
+}
+
+/* ---- restart ---- */
+
+struct restart {
+    struct session *session;
+    void (*done)(void *arg, const struct err *err);
+    void *arg;
+};
+
+static void tree_ended(void *arg, size_t left)
+{
+    struct restart *r = arg;
+    struct session *s = r->session;
+    struct err err;
+    (void)left; /* what can't be killed (it sleeps in the kernel) ends later; it has no terminal any more */
+    session_stop_capture(s);
+    output_release(&s->output);
+    s->ending = NULL;
+    s->told_end = false;
+    int failed = open_terminal(s, &err);
+    r->done(r->arg, failed < 0 ? &err : NULL);
+    loop_timer_set(s->tick, 0);
+    free(r);
+}
+
+pid_t session_hang_up(struct session *s)
+{
+    pid_t group = s->shell;
+    session_drain(s);
+    close_terminal(s);
+    if (group)
+        s->exit_status = SIGHUP;
+    session_evaluate(s); /* a call in progress gets what there was */
+    return group;
+}
+
+void session_restart(struct session *s, void (*done)(void *arg, const struct err *err), void *arg)
+{
+    struct err err;
+    if (s->ending) {
+        err_set(&err, ERR_TOOL, "the session is being restarted already");
+        done(arg, &err);
+        return;
+    }
+    pid_t group = session_hang_up(s);
+    struct restart *r = mem_zalloc(sizeof *r);
+    *r = (struct restart){.session = s, .done = done, .arg = arg};
+    s->ending = tree_end(s->loop, group, END_GRACE_MS, END_LIMIT_MS, NULL, tree_ended, r);
+}
+
+/* ---- the rest ---- */
+
+int session_signal(struct session *s, const char *name, struct err *err)
+{
+    int signal = signal_number(name);
+    if (signal < 0)
+        return err_set(err, ERR_TOOL, "'%s' is no signal; name one as INT, SIGTERM or 15", name);
+    if (!s->shell)
+        return err_set(err, ERR_TOOL, "the shell has ended; restart the session");
+    pid_t group = pty_foreground(&s->pty);
+    if (group == 0)
+        group = s->shell;
+    return kill(-group, signal) == 0 ? 0
+                                     : err_sys(err, ERR_TOOL, errno, "cannot signal the foreground programs");
+}
+
+int session_resize(struct session *s, int rows, int cols, struct err *err)
+{
+    s->options.rows = (unsigned short)rows;
+    s->options.cols = (unsigned short)cols;
+    if (s->shell && pty_resize(&s->pty, s->options.rows, s->options.cols) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot resize the terminal");
+    return 0;
+}
+
+void session_status(struct session *s, struct session_status *status)
+{
+    *status = (struct session_status){
+        .pid = s->shell,
+        .user = s->options.user && s->options.user->name ? s->options.user->name : NULL,
+        .shell = s->shell_path,
+        .idle_s = (double)(now_ms() - s->last_output) / 1000,
+        .unread_bytes = s->output.text.len + s->output.omitted,
+    };
+    if (!s->shell) {
+        status->state = "ended";
+        return;
+    }
+    enum waiting w = session_look(s, true);
+    bool at_prompt = w != WAITING_NOT && session_at_prompt(s, w);
+    status->state = at_prompt                                    ? "prompt"
+                    : w == WAITING_SHELL || w == WAITING_PROGRAM ? "awaiting_input"
+                                                                 : "running";
+    if (!proc_link(s->shell, "cwd", status->cwd, sizeof status->cwd) && s->cwd)
+        snprintf(status->cwd, sizeof status->cwd, "%s", s->cwd);
+    pid_t group = pty_foreground(&s->pty);
+    if (group != s->shell)
+        proc_name(group, status->foreground);
+}

@@ -1,0 +1,109 @@
+/* One session, inside its keeper: no JSON, no socket. The methods, the unit tests and nothing else stand
+ * above it.
+ *
+ * Everything runs on the keeper's loop. A call (read or run) is begun with session_read or session_run and
+ * ends with its done callback, exactly once; calls on one session are served one after the other, in the
+ * order they came. */
+#ifndef APPLETS_BASH_SESSION_SESSION_H
+#define APPLETS_BASH_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bash_session_types.h"
+#include "buf.h"
+#include "err.h"
+#include "loop.h"
+#include "pty.h"
+#include "session_channel.h"
+#include "session_input.h"
+#include "session_output.h"
+#include "term_filter.h"
+#include "user.h"
+
+struct session_options {
+    const struct user *user; /* NULL: the server's own */
+    const char *cwd, *shell; /* NULL: the server's directory; bash, else sh */
+    char **env;              /* whole environment of the shell */
+    int start_dir;
+    unsigned short rows, cols;
+};
+
+struct session_call;
+
+struct session {
+    struct loop *loop;
+    struct session_options options; /* for restarts */
+    char shell_path[256];
+
+    struct pty pty;
+    struct channel channel; /* where the shell tells that it is about to prompt */
+    struct loop_source *pty_source, *channel_source, *child_source;
+    pid_t shell;     /* 0: none runs */
+    int exit_status; /* as of waitpid, once the shell has ended */
+    bool told_end;   /* a call has said that the shell ended */
+
+    struct term_filter filter;
+    struct output output;    /* what reads will get */
+    struct input input;      /* what the terminal has not taken yet */
+    struct capture *capture; /* of the run in progress, also after its timeout; NULL: none */
+    char *cwd;               /* as the shell last told */
+    int status;              /* of the last command, as the shell last told */
+    unsigned long prompts;   /* how often it told */
+    bool prompt_after_input; /* it told since it took the last input */
+    long long last_output;   /* now_ms() */
+
+    struct session_call *calls, **calls_end; /* the first is being served */
+    struct loop_source *tick;
+    int tick_ms;
+    struct tree_end *ending;
+};
+
+/* Starts the shell. -1: nothing is left of it. */
+int session_start(struct session *s, struct loop *loop, const struct session_options *options,
+                  struct err *err);
+
+/* Ends the shell and all that hangs below this process, and starts another. */
+void session_restart(struct session *s, void (*done)(void *arg, const struct err *err), void *arg);
+
+/* Closes the terminal and what waits for the session; the shell's process group (0: none), for those who end
+ * it. */
+pid_t session_hang_up(struct session *s);
+
+/* ---- calls ---- */
+
+struct read_request {
+    const char *input; /* NULL: none */
+    size_t input_len;
+    int64_t wait_ms, idle_ms;
+    size_t max;
+};
+/* `text` is valid during the call. Without text, err says why. */
+typedef void (*read_done_fn)(void *arg, struct span text, const struct err *err);
+struct session_call *session_read(struct session *s, const struct read_request *r, read_done_fn done,
+                                  void *arg);
+
+struct run_request {
+    const char *command;
+    size_t command_len;
+    int64_t timeout_ms; /* < 0: none */
+    size_t max;
+};
+typedef void (*run_done_fn)(void *arg, const struct run_result *result, const struct err *err);
+struct session_call *session_run(struct session *s, const struct run_request *r, run_done_fn done, void *arg);
+
+/* The caller has gone before the answer: what it would have got is there for the next one. */
+void session_abandon(struct session *s, struct session_call *call);
+
+/* After the answer: whether it arrived. What did not is given again by the next read. The call ends with
+ * this. */
+void session_delivered(struct session *s, struct session_call *call, bool delivered);
+
+/* ---- the rest ---- */
+
+int session_signal(struct session *s, const char *name, struct err *err);
+int session_resize(struct session *s, int rows, int cols, struct err *err);
+void session_status(struct session *s, struct session_status *status);
+
+#endif

@@ -1,0 +1,223 @@
+/* Calls on a session: one is served at a time, and a call that has been answered holds its place until it is
+ * known whether the answer arrived. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+#include "mem.h"
+#include "session_internal.h"
+
+#define TICK_MAX_MS 20
+#define BULK_BYTES 4096
+#define BULK_PAUSE_MS 20 /* what counts as a pause of a stream that has given that many */
+
+/* ---- the queue ---- */
+
+static void start_first(struct session *s)
+{
+    struct session_call *c = s->calls;
+    if (!c || c->state != CALL_QUEUED || s->ending)
+        return;
+    c->state = CALL_ACTIVE;
+    c->began = now_ms();
+    s->tick_ms = 1;
+    c->kind->begin(s, c);
+}
+
+static void enqueue(struct session *s, struct session_call *c)
+{
+    c->state = CALL_QUEUED;
+    *s->calls_end = c;
+    s->calls_end = &c->next;
+}
+
+static void dequeue(struct session *s, struct session_call *c)
+{
+    struct session_call **at = &s->calls;
+    while (*at && *at != c)
+        at = &(*at)->next;
+    if (!*at)
+        return;
+    *at = c->next;
+    if (!*at)
+        s->calls_end = at;
+    buf_release(&c->input);
+    buf_release(&c->answer);
+    free(c);
+}
+
+struct session_call *session_call_new(struct session *s, const struct call_kind *kind, const char *input,
+                                      size_t len, void *arg)
+{
+    struct session_call *c = mem_zalloc(sizeof *c);
+    buf_init(&c->input, BUF_NO_MAX);
+    buf_init(&c->answer, BUF_NO_MAX);
+    c->kind = kind;
+    c->has_input = input != NULL;
+    if (input)
+        buf_add(&c->input, input, len);
+    c->arg = arg;
+    enqueue(s, c);
+    /* Not from here: the caller has to have the call before it can be answered. */
+    loop_timer_set(s->tick, 0);
+    return c;
+}
+
+void session_call_answered(struct session_call *c)
+{
+    c->state = CALL_ANSWERED;
+}
+
+void session_delivered(struct session *s, struct session_call *c, bool delivered)
+{
+    c->kind->delivered(s, c, delivered);
+    dequeue(s, c);
+    loop_timer_set(s->tick, 0);
+}
+
+void session_abandon(struct session *s, struct session_call *c)
+{
+    if (c->state == CALL_ACTIVE)
+        c->kind->abandon(s, c);
+    dequeue(s, c);
+    loop_timer_set(s->tick, 0);
+}
+
+/* ---- the active call ---- */
+
+bool session_settled(struct session *s)
+{
+    if (!s->shell)
+        return true;
+    if (!input_is_taken(&s->input, &s->pty))
+        return false;
+    enum waiting w = session_look(s, s->tick_ms >= TICK_MAX_MS);
+    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
+    if (w == WAITING_UNKNOWN) /* then the shell's own word, and a moment for the prompt that follows it */
+        settled = s->prompt_after_input && now_ms() - s->last_output >= BULK_PAUSE_MS;
+    /* Whatever it wrote before it began to wait is there by now. */
+    return settled && !session_drain(s);
+}
+
+void session_evaluate(struct session *s)
+{
+    start_first(s);
+    struct session_call *c = s->calls;
+    if (!c || c->state != CALL_ACTIVE || s->ending)
+        return;
+    input_pump(&s->input, &s->pty, s->input.pending.len > 0 && session_look(s, false) != WAITING_NOT);
+    int64_t left = c->kind->check(s, c);
+    if (left < 0)
+        return; /* answered */
+    loop_timer_set(s->tick, left < s->tick_ms ? left : s->tick_ms);
+    if (s->tick_ms < TICK_MAX_MS)
+        s->tick_ms = s->tick_ms * 2 < TICK_MAX_MS ? s->tick_ms * 2 : TICK_MAX_MS;
+}
+
+/* Input that no call waits for any more is typed all the same. */
+void session_tick(void *arg)
+{
+    struct session *s = arg;
+    session_evaluate(s);
+    if (s->input.pending.len > 0 && !s->ending && s->shell) {
+        input_pump(&s->input, &s->pty, session_look(s, false) != WAITING_NOT);
+        if (!s->calls || s->calls->state != CALL_ACTIVE)
+            loop_timer_set(s->tick, TICK_MAX_MS);
+    }
+}
+
+/* ---- reads ---- */
+
+static void describe_end(const struct session *s, struct buf *out)
+{
+    buf_adds(out, "the shell has ended (");
+    session_describe_exit(s->exit_status, out);
+    buf_adds(out, "); restart the session to go on");
+}
+
+static void read_fail(struct session_call *c, const struct err *err)
+{
+    session_call_answered(c);
+    c->done.read(c->arg, (struct span){0}, err);
+}
+
+static void read_answer(struct session *s, struct session_call *c)
+{
+    struct err err;
+    if (!s->shell && s->told_end && s->output.text.len == 0) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        describe_end(s, &text);
+        err_set(&err, ERR_TOOL, "%s", text.data);
+        read_fail(c, &err);
+        return;
+    }
+    if (!s->shell && !s->told_end) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        size_t n = s->output.text.len;
+        if (n > 0 && s->output.text.data[n - 1] != '\n')
+            buf_addc(&text, '\n');
+        buf_addc(&text, '[');
+        describe_end(s, &text);
+        buf_adds(&text, "]\n");
+        output_add(&s->output, text.data, text.len);
+        s->told_end = true;
+    }
+    output_answer(&s->output, c->max, &c->answer);
+    session_call_answered(c);
+    c->done.read(c->arg, span_of(&c->answer), NULL);
+    buf_release(&c->answer);
+}
+
+static void read_begin(struct session *s, struct session_call *c)
+{
+    struct err err;
+    if (!c->has_input || !s->shell)
+        return;
+    s->prompt_after_input = false;
+    if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
+        read_fail(c, &err);
+    else
+        session_stop_capture(s); /* what a run that goes on prints from here on is this call's matter */
+    buf_release(&c->input);
+}
+
+static int64_t read_check(struct session *s, struct session_call *c)
+{
+    session_drain(s);
+    long long now = now_ms();
+    size_t n = s->output.text.len;
+    bool came = n > 0 || s->output.omitted > 0;
+    long long quiet = now - (s->last_output > c->began ? s->last_output : c->began);
+    int64_t left = (came ? c->idle_ms : c->wait_ms) - quiet;
+    if (!s->shell || n >= c->max || left <= 0 || (n >= BULK_BYTES && quiet >= BULK_PAUSE_MS) ||
+        ((came || c->has_input) && session_settled(s))) {
+        read_answer(s, c);
+        return -1;
+    }
+    return left;
+}
+
+static void read_delivered(struct session *s, struct session_call *c, bool delivered)
+{
+    (void)c;
+    output_delivered(&s->output, delivered);
+}
+
+static void read_abandon(struct session *s, struct session_call *c)
+{
+    (void)s;
+    (void)c; /* nothing was taken from the output */
+}
+
+static const struct call_kind read_kind = {read_begin, read_check, read_delivered, read_abandon};
+
+struct session_call *session_read(struct session *s, const struct read_request *r, read_done_fn done,
+                                  void *arg)
+{
+    struct session_call *c = session_call_new(s, &read_kind, r->input, r->input_len, arg);
+    c->done.read = done;
+    c->wait_ms = r->wait_ms;
+    c->idle_ms = r->idle_ms;
+    c->max = r->max;
+    return c;
+}

@@ -1,0 +1,119 @@
+#include "session_input.h"
+
+#include <poll.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define TERMINAL_HOLDS 4095 /* N_TTY_BUF_SIZE - 1 */
+#define RAW_STEP 3072       /* leaves room for a signal key behind it */
+
+static bool has_unread(const struct pty *pty)
+{
+    struct pollfd p = {.fd = pty->slave, .events = POLLIN};
+    return poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
+}
+
+static void write_some(struct input *in, const struct pty *pty, size_t n)
+{
+    ssize_t done = write(pty->master, in->pending.data + in->written, n);
+    if (done > 0)
+        in->written += (size_t)done;
+    if (in->written == in->pending.len) {
+        buf_release(&in->pending);
+        in->written = 0;
+    }
+}
+
+/* There is room for it: never more is written than leaves some. */
+static void write_key(const struct pty *pty, cc_t key)
+{
+    if (write(pty->master, &key, 1) < 0) {
+        /* the terminal has gone, which the shell's end tells */
+    }
+}
+
+/* Length up to and with the last newline within n bytes; 0: no line ends there. */
+static size_t whole_lines(const char *s, size_t n)
+{
+    const char *last = memrchr(s, '\n', n);
+    return last ? (size_t)(last - s) + 1 : 0;
+}
+
+static void pump_canonical(struct input *in, const struct pty *pty, bool reading, cc_t eof)
+{
+    const char *at = in->pending.data + in->written;
+    size_t left = in->pending.len - in->written, room = TERMINAL_HOLDS - in->partial;
+    size_t lines = whole_lines(at, left < room ? left : room);
+    if (lines > 0) {
+        in->partial = 0;
+        write_some(in, pty, lines);
+    } else if (left <= room) {
+        in->partial += left;
+        write_some(in, pty, left);
+    } else if (reading) {
+        size_t before = in->written;
+        write_some(in, pty, room - 1);
+        if (in->written > before)
+            write_key(pty, eof);
+        in->partial = 0;
+    }
+}
+
+void input_pump(struct input *in, const struct pty *pty, bool reading)
+{
+    struct termios t;
+    if (in->pending.len == 0 || has_unread(pty) || tcgetattr(pty->slave, &t) < 0)
+        return;
+    if (t.c_lflag & ICANON) {
+        pump_canonical(in, pty, reading, t.c_cc[VEOF]);
+        return;
+    }
+    size_t left = in->pending.len - in->written;
+    in->partial = 0;
+    write_some(in, pty, left < RAW_STEP ? left : RAW_STEP);
+}
+
+bool input_is_taken(const struct input *in, const struct pty *pty)
+{
+    return in->pending.len == 0 && !has_unread(pty);
+}
+
+static size_t last_signal_key(const struct pty *pty, const char *s, size_t n)
+{
+    struct termios t;
+    if (tcgetattr(pty->slave, &t) < 0 || !(t.c_lflag & ISIG))
+        return n;
+    for (size_t i = n; i-- > 0;) {
+        cc_t c = (cc_t)s[i];
+        if (c != _POSIX_VDISABLE && (c == t.c_cc[VINTR] || c == t.c_cc[VQUIT] || c == t.c_cc[VSUSP]))
+            return i;
+    }
+    return n;
+}
+
+int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err)
+{
+    size_t key = last_signal_key(pty, s, n);
+    if (key < n) {
+        buf_release(&in->pending);
+        in->written = in->partial = 0;
+        write_key(pty, (cc_t)s[key]);
+        s += key + 1;
+        n -= key + 1;
+    }
+    if (in->pending.len - in->written + n > SESSION_INPUT_MAX)
+        return err_set(err, ERR_TOOL,
+                       "nothing of the input was taken: %zu bytes still wait for the program to read them, "
+                       "and %u MiB are "
+                       "the limit; interrupt it or restart the session",
+                       in->pending.len - in->written, SESSION_INPUT_MAX >> 20);
+    buf_add(&in->pending, s, n);
+    return 0;
+}
+
+void input_release(struct input *in)
+{
+    buf_release(&in->pending);
+    *in = (struct input){.pending = BUF_INIT};
+}

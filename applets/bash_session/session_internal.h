@@ -1,0 +1,64 @@
+/* Shared by the files of a session alone. */
+#ifndef APPLETS_BASH_SESSION_SESSION_INTERNAL_H
+#define APPLETS_BASH_SESSION_SESSION_INTERNAL_H
+
+#include "session.h"
+#include "session_wait.h"
+
+enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED };
+
+/* What reads and runs do differently. */
+struct call_kind {
+    void (*begin)(struct session *s, struct session_call *c);
+    /* Answers when it is time; otherwise the milliseconds until it is whatever happens. -1: answered. */
+    int64_t (*check)(struct session *s, struct session_call *c);
+    void (*delivered)(struct session *s, struct session_call *c, bool delivered);
+    void (*abandon)(struct session *s, struct session_call *c);
+};
+
+struct session_call {
+    struct session_call *next;
+    const struct call_kind *kind;
+    enum call_state state;
+    union {
+        read_done_fn read;
+        run_done_fn run;
+    } done;
+    void *arg;
+    struct buf input;
+    bool has_input;
+    struct buf answer; /* while it may have to be given again */
+    long long began;   /* now_ms() */
+    size_t max;
+    int64_t wait_ms, idle_ms; /* reads */
+    int64_t timeout_ms;       /* runs */
+    bool typed;               /* runs: the command has been given to the shell */
+};
+
+/* ---- session_calls.c ---- */
+struct session_call *session_call_new(struct session *s, const struct call_kind *kind, const char *input,
+                                      size_t len, void *arg);
+void session_call_answered(struct session_call *c);
+/* The shell is back at a prompt, or a program waits for input on the terminal, and everything written has
+ * been read. */
+bool session_settled(struct session *s);
+/* Looks whether it is time to answer the active call. */
+void session_evaluate(struct session *s);
+void session_tick(void *session);
+
+/* ---- session_run.c ---- */
+/* The run's output becomes the session's from here on. */
+void session_stop_capture(struct session *s);
+
+/* ---- session.c ---- */
+/* Reads what the terminal has; true when there was something. */
+bool session_drain(struct session *s);
+enum waiting session_look(const struct session *s, bool thorough);
+/* "exit status 1", "signal 9 (Killed)". */
+void session_describe_exit(int status, struct buf *out);
+/* Exit status; -N for signal N. */
+int session_exit_code(int status);
+/* Back at the shell's own prompt, as opposed to a program, a `read` or an unfinished command that waits for
+ * input. */
+bool session_at_prompt(const struct session *s, enum waiting waiting);
+#endif

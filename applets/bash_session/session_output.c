@@ -1,0 +1,179 @@
+#include "session_output.h"
+
+#include <stdlib.h>
+
+#include "bash_session_types.h"
+#include "mem.h"
+
+#define NOTICE_MAX 64
+#define AFTER_MAX 65536 /* longer than any prompt */
+
+/* A front that is cut may not begin inside a character. */
+static size_t skip_continuation(const char *s, size_t n, size_t from)
+{
+    while (from < n && ((unsigned char)s[from] & 0xC0) == 0x80)
+        from++;
+    return from;
+}
+
+static void put_notice(struct buf *out, unsigned long long omitted)
+{
+    buf_addf(out, "[%llu bytes omitted]\n", omitted);
+}
+
+/* ---- the stream ---- */
+
+static void drop_front(struct output *o, size_t n)
+{
+    n = skip_continuation(o->text.data, o->text.len, n);
+    size_t flying = n < o->in_flight ? n : o->in_flight;
+    o->in_flight -= flying;
+    o->lost_in_flight += flying;
+    o->omitted += n - flying;
+    buf_consume(&o->text, n);
+}
+
+void output_add(struct output *o, const char *s, size_t n)
+{
+    size_t max = (size_t)SESSION_OUTPUT_MAX;
+    buf_add(&o->text, s, n);
+    /* Seldom, so that moving the rest costs little for each byte. */
+    if (o->text.len > max + max / 4)
+        drop_front(o, o->text.len - max);
+}
+
+void output_put_back(struct output *o, const char *s, size_t n)
+{
+    struct buf joined = BUF_INIT;
+    buf_add(&joined, s, n);
+    buf_add(&joined, o->text.data, o->text.len);
+    buf_release(&o->text);
+    o->text = joined;
+}
+
+void output_answer(struct output *o, size_t max, struct buf *out)
+{
+    size_t len = o->text.len, from = 0;
+    o->in_flight = len;
+    o->omitted_in_flight = o->omitted;
+    o->lost_in_flight = 0;
+    if (len > max || o->omitted > 0) {
+        /* With a cap too small for the line that tells, the newest bytes are worth more. */
+        size_t room = max > 2 * NOTICE_MAX ? max - NOTICE_MAX : max;
+        from = len > room ? skip_continuation(o->text.data, len, len - room) : 0;
+        if (max > 2 * NOTICE_MAX)
+            put_notice(out, o->omitted + from);
+    }
+    buf_add(out, o->text.data + from, len - from);
+}
+
+void output_delivered(struct output *o, bool delivered)
+{
+    if (delivered) {
+        buf_consume(&o->text, o->in_flight);
+        o->omitted -= o->omitted_in_flight;
+        buf_shrink(&o->text);
+    } else {
+        o->omitted += o->lost_in_flight;
+    }
+    o->in_flight = 0;
+    o->omitted_in_flight = 0;
+    o->lost_in_flight = 0;
+}
+
+void output_release(struct output *o)
+{
+    buf_release(&o->text);
+    *o = (struct output){.text = BUF_INIT};
+}
+
+/* ---- one run ---- */
+
+struct capture *capture_new(size_t max)
+{
+    struct capture *c = mem_zalloc(sizeof *c);
+    c->max = max;
+    buf_init(&c->head, BUF_NO_MAX);
+    buf_init(&c->tail, BUF_NO_MAX);
+    buf_init(&c->after, BUF_NO_MAX);
+    return c;
+}
+
+static void keep(struct capture *c, const char *s, size_t n)
+{
+    size_t half = c->max / 2, room = c->head.len < half ? half - c->head.len : 0;
+    if (c->tail.len == 0 && room > 0) {
+        size_t len = n < room ? n : room;
+        if (len < n) /* the whole last character goes to the tail */
+            while (len > 0 && ((unsigned char)s[len] & 0xC0) == 0x80)
+                len--;
+        buf_add(&c->head, s, len);
+        s += len;
+        n -= len;
+    }
+    buf_add(&c->tail, s, n);
+    size_t limit = c->max - half;
+    if (c->tail.len > limit + limit / 4 + 4096) {
+        size_t cut = skip_continuation(c->tail.data, c->tail.len, c->tail.len - limit);
+        c->omitted += cut;
+        buf_consume(&c->tail, cut);
+    }
+}
+
+void capture_add(struct capture *c, const char *s, size_t n)
+{
+    if (!c->marked) {
+        keep(c, s, n);
+        return;
+    }
+    buf_add(&c->after, s, n);
+    if (c->after.len > AFTER_MAX)
+        capture_commit(c);
+}
+
+void capture_commit(struct capture *c)
+{
+    keep(c, c->after.data, c->after.len);
+    buf_release(&c->after);
+    c->marked = false;
+}
+
+void capture_mark(struct capture *c)
+{
+    capture_commit(c);
+    c->marked = true;
+}
+
+/* Of the tail, what would pass max. */
+static size_t excess(const struct capture *c)
+{
+    size_t limit = c->max - c->max / 2;
+    return c->tail.len > limit ? skip_continuation(c->tail.data, c->tail.len, c->tail.len - limit) : 0;
+}
+
+unsigned long long capture_omitted(const struct capture *c)
+{
+    return c->omitted + excess(c);
+}
+
+void capture_text(const struct capture *c, struct buf *out)
+{
+    size_t cut = excess(c);
+    buf_add(out, c->head.data, c->head.len);
+    if (capture_omitted(c) > 0) {
+        buf_adds(out, "\n");
+        put_notice(out, capture_omitted(c));
+    }
+    if (c->tail.len > cut)
+        buf_add(out, c->tail.data + cut, c->tail.len - cut);
+}
+
+void capture_free(struct capture *c)
+{
+    if (!c)
+        return;
+    buf_release(&c->head);
+    buf_release(&c->tail);
+    buf_release(&c->after);
+    free(c);
+}

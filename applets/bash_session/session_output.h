@@ -1,0 +1,53 @@
+/* What a session has printed and nobody has got yet; and what one run prints. */
+#ifndef APPLETS_BASH_SESSION_SESSION_OUTPUT_H
+#define APPLETS_BASH_SESSION_SESSION_OUTPUT_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+
+/* ---- the stream that reads get ---- */
+
+/* Plain text (term_filter), the newest SESSION_OUTPUT_MAX bytes of it. An answer takes all that is there; the
+ * bytes stay until it is known to have arrived. */
+struct output {
+    struct buf text;
+    unsigned long long omitted;           /* bytes dropped from the front and not told of yet */
+    size_t in_flight;                     /* bytes of text that an answer on its way holds */
+    unsigned long long omitted_in_flight; /* of omitted, what that answer tells of */
+    unsigned long long lost_in_flight;    /* bytes of that answer that had to be dropped here meanwhile */
+};
+
+void output_add(struct output *o, const char *s, size_t n);
+/* Puts text in front of what is there: an answer that did not arrive. */
+void output_put_back(struct output *o, const char *s, size_t n);
+
+/* Appends the answer to out: at most max bytes, the newest, behind a line that says how many bytes are left
+ * out. */
+void output_answer(struct output *o, size_t max, struct buf *out);
+void output_delivered(struct output *o, bool delivered);
+void output_release(struct output *o);
+
+/* ---- one run ---- */
+
+/* Head and tail of what a command prints, half of max each. Text behind a mark (the shell was about to
+ * prompt) is kept apart: it is the prompt if nothing follows it. */
+struct capture {
+    size_t max;
+    struct buf head, tail, after;
+    unsigned long long omitted;
+    bool marked;
+};
+
+struct capture *capture_new(size_t max);
+void capture_add(struct capture *c, const char *s, size_t n);
+void capture_mark(struct capture *c);
+/* What lies behind the mark was output after all. */
+void capture_commit(struct capture *c);
+/* Appends the text to out, with a line where something is left out. */
+void capture_text(const struct capture *c, struct buf *out);
+/* Bytes that the text leaves out. */
+unsigned long long capture_omitted(const struct capture *c);
+void capture_free(struct capture *c);
+
+#endif

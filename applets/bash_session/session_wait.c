@@ -1,0 +1,147 @@
+#include "session_wait.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "io.h"
+#include "proc.h"
+
+#define N_POLLED 64 /* descriptors of a poll that are looked at */
+
+/* The system call a process sleeps in (proc(5), /proc/PID/syscall), and its first arguments. */
+struct sleeping {
+    pid_t pid;
+    long call;
+    unsigned long long arg[6];
+};
+
+static int read_sleeping(pid_t pid, struct sleeping *s)
+{
+    char path[40];
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/syscall", (long)pid);
+    if (io_read_file(AT_FDCWD, path, &text) < 0)
+        return -1;
+    s->pid = pid;
+    s->call = -1; /* "running", or "-1 SP PC": it sleeps, but in no system call */
+    if (sscanf(buf_str(&text), "%ld %llx %llx %llx %llx %llx %llx", &s->call, &s->arg[0], &s->arg[1],
+               &s->arg[2], &s->arg[3], &s->arg[4], &s->arg[5]) < 7)
+        s->call = -1;
+    return 0;
+}
+
+/* True when descriptor fd of the process is this terminal, by its own name or as /dev/tty. */
+static bool is_terminal(const struct pty *pty, pid_t pid, unsigned long long fd)
+{
+    char path[48];
+    struct stat there, ours;
+    snprintf(path, sizeof path, "/proc/%ld/fd/%llu", (long)pid, fd);
+    if (stat(path, &there) < 0 || fstat(pty->slave, &ours) < 0 || !S_ISCHR(there.st_mode))
+        return false;
+    return there.st_rdev == ours.st_rdev || there.st_rdev == makedev(5, 0);
+}
+
+static bool read_memory(pid_t pid, unsigned long long address, void *into, size_t size)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    int fd FD_AUTO = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && pread(fd, into, size, (off_t)address) == (ssize_t)size;
+}
+
+static bool selects_terminal(const struct pty *pty, const struct sleeping *s)
+{
+    fd_set set;
+    unsigned long long n = s->arg[0] < FD_SETSIZE ? s->arg[0] : FD_SETSIZE;
+    size_t size = (size_t)(n + 63) / 64 * 8;
+    if (n == 0 || s->arg[1] == 0 || !read_memory(s->pid, s->arg[1], &set, size))
+        return false;
+    for (unsigned long long fd = 0; fd < n; fd++)
+        if (FD_ISSET(fd, &set) && is_terminal(pty, s->pid, fd))
+            return true;
+    return false;
+}
+
+static bool polls_terminal(const struct pty *pty, const struct sleeping *s)
+{
+    struct pollfd polled[N_POLLED];
+    size_t n = s->arg[1] < N_POLLED ? (size_t)s->arg[1] : N_POLLED;
+    if (n == 0 || !read_memory(s->pid, s->arg[0], polled, n * sizeof *polled))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (polled[i].fd >= 0 && (polled[i].events & POLLIN) &&
+            is_terminal(pty, s->pid, (unsigned)polled[i].fd))
+            return true;
+    return false;
+}
+
+static bool waits_for_terminal(const struct pty *pty, const struct sleeping *s)
+{
+    switch (s->call) {
+    case SYS_read:
+    case SYS_readv:
+        return is_terminal(pty, s->pid, s->arg[0]);
+    case SYS_pselect6:
+#ifdef SYS_select
+    case SYS_select:
+#endif
+        return selects_terminal(pty, s);
+    case SYS_ppoll:
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+        return polls_terminal(pty, s);
+    default:
+        return false;
+    }
+}
+
+static bool any_in_group(const struct pty *pty, pid_t group)
+{
+    struct proc *list;
+    struct sleeping s;
+    bool found = false;
+    size_t n = proc_descendants(getpid(), &list);
+    for (size_t i = 0; i < n && !found; i++)
+        found = list[i].group == group && read_sleeping(list[i].pid, &s) == 0 && waits_for_terminal(pty, &s);
+    free(list);
+    return found;
+}
+
+static enum waiting look(const struct pty *pty, pid_t shell, bool thorough)
+{
+    struct sleeping s;
+    pid_t group = pty_foreground(pty);
+    if (group == 0 || read_sleeping(shell, &s) < 0)
+        return WAITING_UNKNOWN;
+    if (group == shell)
+        return waits_for_terminal(pty, &s) ? WAITING_SHELL : WAITING_NOT;
+    if (read_sleeping(group, &s) == 0 && waits_for_terminal(pty, &s))
+        return WAITING_PROGRAM;
+    return thorough && any_in_group(pty, group) ? WAITING_PROGRAM : WAITING_NOT;
+}
+
+enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, bool thorough)
+{
+    bool other = user && !user_is_self(user);
+    if (other) {
+        setfsgid(user->gid);
+        setfsuid(user->uid);
+    }
+    enum waiting result = look(pty, shell, thorough);
+    if (other) {
+        setfsuid(geteuid());
+        setfsgid(getegid());
+    }
+    return result;
+}

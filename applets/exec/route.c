@@ -1,0 +1,99 @@
+#include "route.h"
+
+#include <unistd.h>
+
+#include "client.h"
+#include "io.h"
+#include "ipc.h"
+#include "rpc.h"
+#include "server/server.h"
+#include "tool.h"
+
+static void keep_answer(void *arg, struct buf *response)
+{
+    struct answer *a = arg;
+    a->line.data = buf_take(response, &a->line.len);
+    a->line.cap = a->line.len + 1;
+}
+
+static void answer_here(struct answer *a, struct span request)
+{
+    rpc_take(request, tool_find_in_process, NULL, (struct rpc_sink){keep_answer, a});
+}
+
+/* The keeper that the call is for, when it lives; -1: whatever is to be said about it, the server says. */
+static int connect_keeper(const struct method *m, struct span params)
+{
+    char owner[IPC_NAME_MAX];
+    struct place place PLACE_AUTO = PLACE_INIT;
+    if (m->kind != METHOD_KEEPER || m->tool->keeper_of(params, owner, NULL) < 0)
+        return -1;
+    return ipc_find(&place, owner);
+}
+
+static int ask(struct answer *a, int fd, struct span request, struct err *err)
+{
+    a->fd = fd >= 0 ? fd : server_connect(err);
+    return a->fd < 0 ? -1 : client_call(a->fd, request, &a->line, -1, err);
+}
+
+/* True when there is a call in the batch that only the server can answer. */
+static bool batch_needs_server(struct span batch)
+{
+    struct span element;
+    struct rpc_request r;
+    for (size_t at = 0; json_element(batch, &at, &element);) {
+        if (rpc_request_parse(&r, element, NULL) < 0)
+            continue;
+        enum method_kind kind = tool_method(r.method).kind;
+        if (kind == METHOD_SERVER || kind == METHOD_KEEPER)
+            return true;
+    }
+    return false;
+}
+
+int route(struct answer *a, struct span request, struct err *err)
+{
+    struct rpc_request r = {0};
+    if (json_check(request, NULL) < 0) {
+        answer_here(a, request);
+        return 0;
+    }
+    if (json_kind(request) == JSON_ARRAY) {
+        if (batch_needs_server(request))
+            return ask(a, -1, request, err);
+        answer_here(a, request);
+        return 0;
+    }
+    int valid = rpc_request_parse(&r, request, NULL);
+    struct method m = tool_method(r.method);
+    a->id = r.id;
+    if (valid < 0 || m.kind == METHOD_UNKNOWN || m.kind == METHOD_IN_PROCESS) {
+        answer_here(a, request);
+        return 0;
+    }
+    return ask(a, connect_keeper(&m, r.params), request, err);
+}
+
+void route_end(struct answer *a, bool delivered)
+{
+    if (delivered && a->fd >= 0)
+        client_delivered(a->fd);
+    io_close(&a->fd);
+    buf_release(&a->line);
+}
+
+int call_method(const char *method, struct span params, struct buf *result, struct err *err)
+{
+    struct answer a = ANSWER_INIT;
+    struct buf request BUF_AUTO = BUF_INIT;
+    struct span text;
+    rpc_put_request(&request, (struct span){"1", 1}, method, params);
+    int failed = route(&a, span_of(&request), err);
+    if (failed == 0)
+        failed = client_result(span_of(&a.line), &text, err);
+    if (failed == 0)
+        buf_add(result, text.s, text.n);
+    route_end(&a, true);
+    return failed;
+}

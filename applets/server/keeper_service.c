@@ -1,0 +1,128 @@
+/* What every keeper does besides its tool: serving its socket, telling its state, ending. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "http_server.h"
+#include "mem.h"
+#include "proc.h"
+#include "server.h"
+
+#define GRACE_MS 2000
+#define LIMIT_MS 3000
+#define LOOK_MS 3600000
+
+struct keeper_service {
+    struct keeper *keeper;
+    const struct tool *tool;
+    void *ctx;
+    rpc_handler status;
+    pid_t (*hang_up)(void *ctx);
+    struct http_server *http;
+    struct loop_source *timer;
+    bool ending;
+    /* while ending */
+    struct rpc_call *call;
+    enum keeper_ending how;
+    size_t left;
+};
+
+static void drained(void *arg)
+{
+    struct keeper_service *s = arg;
+    if (s->how == KEEPER_STOPPED)
+        ipc_unlink(s->keeper->base.dirfd, s->keeper->name);
+    loop_stop(s->keeper->base.loop, s->left > 0);
+}
+
+static void answer(struct keeper_service *s)
+{
+    struct err err;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (s->how == KEEPER_STOPPED) {
+        json_put_int(&text, (long long)s->left);
+        rpc_result(s->call, span_of(&text));
+    } else if (s->left > 0) {
+        err_set(&err, ERR_TOOL, "%zu processes of %s could not be ended", s->left, s->keeper->name);
+        rpc_fail(s->call, &err);
+    } else {
+        rpc_null(s->call);
+    }
+}
+
+static void ended(void *arg, size_t left)
+{
+    struct keeper_service *s = arg;
+    s->left = left;
+    if (s->call)
+        answer(s);
+    http_server_drain(s->http, drained, s);
+}
+
+static void client_gone(void *arg)
+{
+    ((struct keeper_service *)arg)->call = NULL;
+}
+
+void keeper_end(struct keeper_service *s, struct rpc_call *call, enum keeper_ending how)
+{
+    if (s->ending) {
+        struct err err;
+        err_set(&err, ERR_TOOL, "%s is ending already", s->keeper->name);
+        if (call)
+            rpc_fail(call, &err);
+        return;
+    }
+    s->ending = true;
+    s->call = call;
+    s->how = how;
+    if (call)
+        rpc_on_abandon(call, client_gone, s);
+    tree_end(s->keeper->base.loop, s->hang_up(s->ctx), GRACE_MS, LIMIT_MS, NULL, ended, s);
+}
+
+static void end_method(struct rpc_call *call, struct span params, void *ctx)
+{
+    (void)params;
+    keeper_end(ctx, call, KEEPER_STOPPED);
+}
+
+static rpc_handler find(void *ctx, const char *name, void **handler_ctx)
+{
+    struct keeper_service *s = ctx;
+    *handler_ctx = ctx;
+    if (strcmp(name, KEEPER_END) == 0)
+        return end_method;
+    *handler_ctx = s->ctx;
+    return strcmp(name, KEEPER_STATUS) == 0 ? s->status : rpc_find(s->tool->keeper, name);
+}
+
+static void on_signal(void *arg, int signal)
+{
+    (void)signal;
+    keeper_end(arg, NULL, KEEPER_STOPPED);
+}
+
+/* Its server may have died long ago; if then the directory goes as well, nobody can ever reach this process
+ * again. */
+static void look(void *arg)
+{
+    struct keeper_service *s = arg;
+    struct stat st;
+    if (fstat(s->keeper->base.dirfd, &st) == 0 && st.st_nlink == 0)
+        keeper_end(s, NULL, KEEPER_STOPPED);
+    else
+        loop_timer_set(s->timer, LOOK_MS);
+}
+
+struct keeper_service *keeper_serve(struct keeper *k, const struct tool *tool, void *ctx, rpc_handler status,
+                                    pid_t (*hang_up)(void *ctx))
+{
+    struct keeper_service *s = mem_zalloc(sizeof *s);
+    *s = (struct keeper_service){.keeper = k, .tool = tool, .ctx = ctx, .status = status, .hang_up = hang_up};
+    s->http = http_server_new(k->base.loop, k->listen_fd, find, s);
+    s->timer = loop_timer(k->base.loop, LOOK_MS, look, s);
+    loop_on_signal(k->base.loop, on_signal, s);
+    return s;
+}

@@ -1,0 +1,72 @@
+/* The front door: starts, lists and ends keepers, and passes calls on for clients that know no other door.
+ *
+ * It holds no session and no output of one: killed at any moment it loses nothing, and the next one finds the
+ * keepers by their sockets. */
+#ifndef APPLETS_SERVER_SERVER_H
+#define APPLETS_SERVER_SERVER_H
+
+#include <stddef.h>
+
+#include "applet.h"
+#include "err.h"
+#include "keeper.h"
+#include "tool.h"
+
+struct server;
+
+extern const struct tool server_tool;
+extern const struct applet server_applet, start_server_applet, stop_server_applet, healthcheck_applet;
+
+/* ---- for clients (server_start.c) ---- */
+
+/* A connection to the server, which is started where none runs. -1 with ERR_TOOL and what stands in the way.
+ */
+int server_connect(struct err *err);
+
+/* ---- for the tools, inside the server ---- */
+
+const struct base *server_base(const struct server *s);
+
+/* The next name with this prefix: PREFIX, PREFIX_1, … Never one that was used before, ended sessions
+ * included. */
+void server_next_name(struct server *s, const char *prefix, char name[IPC_NAME_MAX]);
+
+/* keeper_fork, with the keeper known to the server from then on. Refused while the server is ending. */
+void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,
+                        void *up_arg);
+
+/* Asks every live keeper whose name is PREFIX or PREFIX_… (NULL: all) to answer a private method without
+ * params, all at once. `done` gets an array of the results' JSON texts, in the order of the names; those that
+ * don't answer within timeout_ms are left out. */
+struct reply {
+    char name[IPC_NAME_MAX];
+    pid_t pid;         /* of the keeper */
+    struct buf result; /* len 0: no answer */
+};
+typedef void (*server_replies_fn)(void *arg, struct reply *replies, size_t n);
+void server_ask(struct server *s, const char *prefix, const char *method, int timeout_ms,
+                server_replies_fn done, void *arg);
+
+/* ---- inside a keeper ---- */
+
+/* Private methods that every keeper answers, on its own socket only. */
+#define KEEPER_STATUS "toolbox_keeper_status" /* → object, made by the tool */
+#define KEEPER_END "toolbox_keeper_end" /* ends everything, answers the number of processes left, exits */
+
+/* Serves the keeper's socket with a tool's keeper methods; `ctx` is what all handlers get. `hang_up` is the
+ * tool's own part of the end: it closes what it holds, and returns the process group to signal where there is
+ * no /proc. */
+struct keeper_service;
+struct keeper_service *keeper_serve(struct keeper *k, const struct tool *tool, void *ctx, rpc_handler status,
+                                    pid_t (*hang_up)(void *ctx));
+
+enum keeper_ending {
+    KEEPER_CLOSED,  /* asked for by a client: its name stays taken; the answer is null */
+    KEEPER_STOPPED, /* everything ends: its socket goes too; the answer is the number of processes left */
+};
+
+/* Ends everything below the keeper and then the process: `call` (may be NULL) is answered when all is done.
+ */
+void keeper_end(struct keeper_service *service, struct rpc_call *call, enum keeper_ending how);
+
+#endif

@@ -1,0 +1,98 @@
+/* version, remote_version, sandbox_tools_shutdown. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "mem.h"
+#include "params.h"
+#include "proc.h"
+#include "server_internal.h"
+#include "version.h"
+
+static const struct params_table none = {0};
+
+static bool check_none(struct rpc_call *call, struct span params)
+{
+    struct err err;
+    if (params_unpack(&none, params, NULL, &err) == 0)
+        return true;
+    rpc_fail(call, &err);
+    return false;
+}
+
+static void version(struct rpc_call *call, struct span params, void *ctx)
+{
+    (void)ctx;
+    if (check_none(call, params))
+        rpc_result_string(call, toolbox_version, strlen(toolbox_version));
+}
+
+static void remote_version(struct rpc_call *call, struct span params, void *ctx)
+{
+    (void)ctx;
+    if (!check_none(call, params))
+        return;
+    char path[4096];
+    if (!proc_link(getpid(), "exe", path, sizeof path))
+        snprintf(path, sizeof path, "toolbox");
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_addf(&text, "%s %s (build %s), pid %ld", path, toolbox_version, toolbox_build_id, (long)getpid());
+    rpc_result_string(call, text.data, text.len);
+}
+
+struct shutdown {
+    struct server *server;
+    struct rpc_call *call; /* NULL: the client has gone, which stops nothing */
+    size_t left;
+};
+
+static void drained(void *arg)
+{
+    struct shutdown *s = arg;
+    loop_stop(s->server->base.loop, s->left > 0);
+    free(s);
+}
+
+static void all_ended(void *arg, size_t left)
+{
+    struct shutdown *s = arg;
+    s->left = left;
+    if (s->call && left > 0) {
+        struct err err;
+        err_set(&err, ERR_TOOL, "%zu processes could not be ended; see ps", left);
+        rpc_fail(s->call, &err);
+    } else if (s->call) {
+        rpc_null(s->call);
+    }
+    http_server_drain(s->server->http, drained, s);
+}
+
+static void client_gone(void *arg)
+{
+    ((struct shutdown *)arg)->call = NULL;
+}
+
+static void shutdown_all(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct server *server = ctx;
+    if (!check_none(call, params))
+        return;
+    if (server->ending) {
+        struct err err;
+        err_set(&err, ERR_TOOL, "the server is ending already");
+        rpc_fail(call, &err);
+        return;
+    }
+    struct shutdown *s = mem_zalloc(sizeof *s);
+    *s = (struct shutdown){.server = server, .call = call};
+    rpc_on_abandon(call, client_gone, s);
+    server_end_all(server, all_ended, s);
+}
+
+static const struct rpc_method in_process[] = {{"version", version}, {0}};
+static const struct rpc_method methods[] = {
+    {"remote_version", remote_version},
+    {"sandbox_tools_shutdown", shutdown_all},
+    {0},
+};
+
+const struct tool server_tool = {.in_process = in_process, .server = methods};

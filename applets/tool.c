@@ -1,0 +1,34 @@
+#include "tool.h"
+
+#include "bash_session/bash_session.h"
+#include "chunk.h"
+#include "server/server.h"
+#include "text_editor/text_editor.h"
+
+static const struct tool chunk_tool = {.in_process = chunk_methods};
+
+const struct tool *const tools[] = {
+    &server_tool, &bash_session_tool, &text_editor_tool, &chunk_tool, NULL,
+};
+
+struct method tool_method(const char *name)
+{
+    for (const struct tool *const *at = tools; *at; at++) {
+        const struct rpc_method *tables[] = {(*at)->in_process, (*at)->server, (*at)->keeper};
+        for (int i = 0; i < 3; i++) {
+            rpc_handler run = rpc_find(tables[i], name);
+            if (run)
+                return (struct method){
+                    .kind = METHOD_IN_PROCESS + (enum method_kind)i, .tool = *at, .run = run};
+        }
+    }
+    return (struct method){.kind = METHOD_UNKNOWN};
+}
+
+rpc_handler tool_find_in_process(void *ctx, const char *name, void **handler_ctx)
+{
+    (void)ctx;
+    *handler_ctx = NULL;
+    struct method m = tool_method(name);
+    return m.kind == METHOD_IN_PROCESS ? m.run : NULL;
+}

@@ -1,0 +1,41 @@
+/* A tool as the JSON-RPC side sees it: which methods it has, and which process answers them.
+ *
+ * Three kinds: in-process (answered by whoever was asked, needs no server), of the server, and of a keeper.
+ * exec and the server both route by this table, so a method is listed once. */
+#ifndef APPLETS_TOOL_H
+#define APPLETS_TOOL_H
+
+#include <stdbool.h>
+
+#include "ipc.h"
+#include "json.h"
+#include "rpc.h"
+
+struct tool {
+    const struct rpc_method *in_process; /* each may be NULL; handlers get NULL as ctx */
+    const struct rpc_method *server;     /* handlers get the struct server */
+    const struct rpc_method *keeper;     /* handlers get what the keeper's start function registered */
+
+    /* Which keeper a call of a keeper method is for: its socket's owner, into `owner`. -1 with ERR_PARAMS
+     * when the params don't say, ERR_TOOL when there can't be one of that name. */
+    int (*keeper_of)(struct span params, char owner[IPC_NAME_MAX], struct err *err);
+};
+
+/* All tools; ends with NULL. */
+extern const struct tool *const tools[];
+
+enum method_kind { METHOD_UNKNOWN, METHOD_IN_PROCESS, METHOD_SERVER, METHOD_KEEPER };
+
+struct method {
+    enum method_kind kind;
+    const struct tool *tool;
+    rpc_handler run;
+};
+
+/* Finds a method by name among all tools. */
+struct method tool_method(const char *name);
+
+/* rpc_find_fn for the in-process methods alone. */
+rpc_handler tool_find_in_process(void *ctx, const char *name, void **handler_ctx);
+
+#endif
