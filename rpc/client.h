@@ -14,8 +14,9 @@
 #include "loop.h"
 #include "rpc.h"
 
-/* Blocking: sends the request and reads the whole answer into `answer` (body only, without a final newline).
- * timeout_ms < 0: none. -1 with ERR_INTERNAL when no answer could be had. The connection stays open. */
+/* Blocking: sends the request and reads the whole answer into `answer` (body only, without a final newline;
+ * empty for a notification). timeout_ms < 0: none. -1 with ERR_INTERNAL when no answer could be had. The
+ * connection stays open. */
 int client_call(int fd, struct span request, struct buf *answer, int timeout_ms, struct err *err);
 
 /* Says that the last answer on fd was delivered (reads its last byte). The caller then closes fd. */
@@ -25,8 +26,8 @@ void client_delivered(int fd);
  * error that it carries (or ERR_INTERNAL when it is no response). */
 int client_result(struct span response, struct span *result, struct err *err);
 
-/* On a loop: takes fd (connected; made non-blocking) and sends the request. `done` is called once, with the
- * answer (a span valid during the call) or an error. */
+/* On a loop: takes fd (connected) and sends the request, which has to stay where it is until `done`. `done`
+ * is called once, with the answer (a span valid during the call) or an error. */
 struct client;
 typedef void (*client_done_fn)(void *arg, struct span answer, const struct err *err);
 struct client *client_start(struct loop *loop, int fd, struct span request, int timeout_ms,

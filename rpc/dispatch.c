@@ -282,7 +282,7 @@ struct span rpc_request_text(const struct rpc_call *call)
 
 rpc_handler rpc_find(const struct rpc_method *table, const char *method)
 {
-    for (const struct rpc_method *m = table; m->name; m++)
+    for (const struct rpc_method *m = table; m && m->name; m++)
         if (strcmp(m->name, method) == 0)
             return m->run;
     return NULL;

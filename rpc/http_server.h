@@ -14,9 +14,6 @@
 #include "loop.h"
 #include "rpc.h"
 
-#define HTTP_HEAD_MAX 16384
-#define HTTP_BODY_MAX (128u << 20)
-
 struct http_server;
 
 struct http_server *http_server_new(struct loop *loop, int listen_fd, rpc_find_fn find, void *find_ctx);

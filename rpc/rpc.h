@@ -80,7 +80,7 @@ struct rpc_message *rpc_take(struct span text, rpc_find_fn find, void *find_ctx,
 void rpc_message_abandon(struct rpc_message *message); /* the client is gone before the answer */
 void rpc_message_delivered(struct rpc_message *message, bool delivered); /* after the answer */
 
-/* The handler in one table; NULL when there is none. */
+/* The handler in one table (NULL: an empty one); NULL when there is none. */
 rpc_handler rpc_find(const struct rpc_method *table, const char *method);
 
 #endif

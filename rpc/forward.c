@@ -1,0 +1,49 @@
+#include "client.h"
+
+#include <stdlib.h>
+
+#include "mem.h"
+
+struct forward {
+    struct rpc_call *call;
+    struct client *client;
+};
+
+static void end(struct forward *f, bool delivered)
+{
+    client_end(f->client, delivered);
+    free(f);
+}
+
+static void on_abandon(void *arg)
+{
+    end(arg, false);
+}
+
+static void on_delivered(void *arg, bool delivered)
+{
+    end(arg, delivered);
+}
+
+static void on_answer(void *arg, struct span answer, const struct err *err)
+{
+    struct forward *f = arg;
+    if (err) {
+        struct err ended;
+        err_set(&ended, ERR_TOOL, "the session, job or MCP server ended while the call was open (%s)",
+                err->msg);
+        rpc_fail(f->call, &ended);
+        end(f, false);
+        return;
+    }
+    rpc_on_delivered(f->call, on_delivered, f);
+    rpc_response(f->call, answer);
+}
+
+void rpc_forward(struct rpc_call *call, struct loop *loop, int fd)
+{
+    struct forward *f = mem_zalloc(sizeof *f);
+    f->call = call;
+    rpc_on_abandon(call, on_abandon, f);
+    f->client = client_start(loop, fd, rpc_request_text(call), -1, on_answer, f);
+}

@@ -1,0 +1,348 @@
+#include "http_conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mem.h"
+
+#define READ_STEP 65536 /* bytes taken from a socket at a time */
+#define INPUT_MAX 65536 /* of what a client sends ahead while its call is open */
+#define LINGER_MS 2000  /* for a client whose request was refused to notice and close */
+
+enum state {
+    READING, /* a request is being read, or none has begun */
+    CALLING, /* it was handed on; the answer is to come */
+    WRITING, /* the answer is being sent */
+    LEAVING, /* nothing more is answered; what still comes is thrown away until the client closes */
+};
+
+struct http_conn {
+    struct http_host *host;
+    struct http_conn *next, **link;
+    int fd;
+    struct loop_source *source;
+    int events; /* what source waits for */
+    struct loop_source *timer;
+    enum state state;
+    int entered; /* how often it is on the stack */
+    bool closed;
+
+    struct http_parser parser;
+    struct buf input;            /* what came behind the request that is being answered */
+    struct rpc_message *message; /* open, or answered and not known to have arrived */
+
+    char head[256]; /* of the answer */
+    size_t head_len;
+    struct buf body;
+    size_t sent; /* of head and body together */
+    bool last;   /* no request is read after this answer */
+};
+
+struct http_conn *http_conn_next(const struct http_conn *c)
+{
+    return c->next;
+}
+
+bool http_conn_calling(const struct http_conn *c)
+{
+    return c->state == CALLING;
+}
+
+bool http_conn_writing(const struct http_conn *c)
+{
+    return c->state == WRITING;
+}
+
+static void wait_for(struct http_conn *c, int events)
+{
+    if (events != c->events && !c->closed)
+        loop_fd_events(c->source, events);
+    c->events = events;
+}
+
+/* ---- the end ---- */
+
+static void enter(struct http_conn *c)
+{
+    c->entered++;
+}
+
+static void leave(struct http_conn *c)
+{
+    if (--c->entered == 0 && c->closed)
+        free(c);
+}
+
+/* Settles what is to be said about the message that the connection has: at most once. */
+static void settle(struct http_conn *c, bool delivered)
+{
+    struct rpc_message *m = c->message;
+    c->message = NULL;
+    if (!m)
+        return;
+    if (c->state == CALLING)
+        rpc_message_abandon(m);
+    else
+        rpc_message_delivered(m, delivered);
+}
+
+static void finish(struct http_conn *c, bool delivered)
+{
+    if (c->closed)
+        return;
+    enter(c);
+    c->closed = true;
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    loop_drop(&c->source);
+    loop_drop(&c->timer);
+    io_close(&c->fd);
+    http_parser_release(&c->parser);
+    buf_release(&c->input);
+    buf_release(&c->body);
+    c->host->changed(c->host->arg);
+    settle(c, delivered);
+    leave(c);
+}
+
+void http_conn_close(struct http_conn *c)
+{
+    finish(c, false);
+}
+
+static void on_linger(void *arg)
+{
+    struct http_conn *c = arg;
+    c->timer = NULL;
+    finish(c, false);
+}
+
+/* ---- answers ---- */
+
+static const char *reason(int status)
+{
+    switch (status) {
+    case 400:
+        return "Bad Request";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 411:
+        return "Length Required";
+    case 413:
+        return "Content Too Large";
+    case 417:
+        return "Expectation Failed";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 501:
+        return "Not Implemented";
+    default:
+        return "HTTP Version Not Supported";
+    }
+}
+
+/* The answer is complete: on to the next request, or to the end. */
+static void written(struct http_conn *c)
+{
+    buf_release(&c->body);
+    if (c->last) {
+        shutdown(c->fd, SHUT_WR);
+        c->state = LEAVING;
+        wait_for(c, LOOP_READ);
+    } else {
+        c->state = READING;
+        /* What was sent ahead is taken up from the loop, never from inside of a handler that has answered: a
+         * socket that can be written to wakes us. */
+        wait_for(c, c->input.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+    }
+    c->host->changed(c->host->arg);
+}
+
+/* Sends what the socket takes. -1: the client is gone. */
+static int flush(struct http_conn *c)
+{
+    size_t skip = c->sent > c->head_len ? c->sent - c->head_len : 0;
+    size_t head_done = c->sent - skip;
+    struct iovec parts[2] = {{c->head + head_done, c->head_len - head_done}};
+    struct msghdr m = {.msg_iov = parts, .msg_iovlen = 1};
+    if (c->body.len > 0)
+        parts[m.msg_iovlen++] = (struct iovec){c->body.data + skip, c->body.len - skip};
+    ssize_t n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM)
+        return -1;
+    if (n > 0)
+        c->sent += (size_t)n;
+    if (c->sent == c->head_len + c->body.len)
+        written(c);
+    else
+        wait_for(c, LOOP_WRITE);
+    return 0;
+}
+
+static void begin_answer(struct http_conn *c)
+{
+    c->state = WRITING;
+    c->sent = 0;
+    c->last = !c->parser.keep_alive;
+    http_parser_release(&c->parser);
+    http_parser_init(&c->parser);
+}
+
+/* The sink of a message. */
+static void answer(void *arg, struct buf *response)
+{
+    struct http_conn *c = arg;
+    if (c->closed)
+        return;
+    begin_answer(c);
+    const char *close_line = c->last ? "Connection: close\r\n" : "";
+    int n;
+    if (response->len == 0)
+        n = snprintf(c->head, sizeof c->head, "HTTP/1.1 204 No Content\r\n%s\r\n", close_line);
+    else
+        n = snprintf(c->head, sizeof c->head,
+                     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n",
+                     response->len, close_line);
+    c->head_len = (size_t)n;
+    c->body.data = buf_take(response, &c->body.len);
+    c->body.cap = c->body.len + 1;
+    /* A handler is on the stack: a failure is dealt with from the loop, which reports it again. */
+    if (c->entered == 0 && flush(c) < 0)
+        wait_for(c, LOOP_WRITE);
+}
+
+static void refuse(struct http_conn *c)
+{
+    int status = c->parser.status;
+    c->parser.keep_alive = false;
+    begin_answer(c);
+    c->head_len = (size_t)snprintf(c->head, sizeof c->head,
+                                   "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+                                   "Connection: close\r\n\r\n%s\n",
+                                   status, reason(status), status == 405 ? "Allow: POST\r\n" : "",
+                                   strlen(reason(status)) + 1, reason(status));
+    c->timer = loop_timer(c->host->loop, LINGER_MS, on_linger, c);
+    if (flush(c) < 0)
+        finish(c, false);
+}
+
+/* ---- requests ---- */
+
+static void dispatch(struct http_conn *c)
+{
+    c->state = CALLING;
+    wait_for(c, LOOP_READ);
+    struct rpc_sink sink = {answer, c};
+    struct rpc_message *m = rpc_take(span_of(&c->parser.body), c->host->find, c->host->find_ctx, sink);
+    if (c->closed) { /* from inside the handler */
+        if (m)
+            rpc_message_abandon(m);
+        return;
+    }
+    c->message = m;
+    if (c->state == CALLING)
+        buf_release(&c->parser.body);
+    else if (flush(c) < 0)
+        finish(c, false);
+}
+
+static void send_continue(struct http_conn *c)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    c->parser.expects = false;
+    if (send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return; /* full of answers that the client doesn't read: it will send the body without */
+}
+
+/* Takes up requests until one is open or the bytes are used up; returns how many were. */
+static size_t consume(struct http_conn *c, const char *data, size_t n)
+{
+    size_t taken = 0;
+    while (taken < n && c->state == READING && !c->closed) {
+        settle(c, true); /* who sends his next request has read the answer before */
+        if (c->closed)
+            break;
+        taken += http_parse(&c->parser, data + taken, n - taken);
+        if (c->parser.state == HTTP_COMPLETE)
+            dispatch(c);
+        else if (c->parser.state == HTTP_REFUSED)
+            refuse(c);
+        else if (c->parser.expects)
+            send_continue(c);
+    }
+    return taken;
+}
+
+/* New bytes from the client. */
+static void take_in(struct http_conn *c, const char *data, size_t n)
+{
+    size_t taken = c->input.len > 0 ? 0 : consume(c, data, n);
+    if (c->closed || c->state == LEAVING || c->last)
+        return;
+    buf_add(&c->input, data + taken, n - taken);
+    if (c->state == CALLING && c->input.len >= INPUT_MAX)
+        wait_for(c, 0); /* what it sends more stays in the socket; its end is noticed all the same */
+}
+
+/* Bytes that were sent ahead. */
+static void take_up(struct http_conn *c)
+{
+    struct buf input = c->input;
+    buf_init(&c->input, BUF_NO_MAX);
+    wait_for(c, LOOP_READ);
+    take_in(c, input.data, input.len);
+    buf_release(&input);
+}
+
+static void read_more(struct http_conn *c)
+{
+    char data[READ_STEP];
+    ssize_t n = recv(c->fd, data, sizeof data, MSG_DONTWAIT);
+    if (n > 0 && c->state != LEAVING)
+        take_in(c, data, (size_t)n);
+    else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        finish(c, n == 0);
+}
+
+static void on_event(void *arg, int events)
+{
+    struct http_conn *c = arg;
+    enter(c);
+    if (c->state == WRITING) {
+        if ((events & LOOP_HANGUP) || flush(c) < 0)
+            finish(c, false);
+    } else if (c->state == CALLING && (events & LOOP_HANGUP)) {
+        finish(c, false);
+    } else if (c->state == READING && c->input.len > 0) {
+        take_up(c);
+    } else {
+        read_more(c);
+    }
+    leave(c);
+}
+
+void http_conn_new(struct http_host *host, int fd)
+{
+    struct http_conn *c = mem_zalloc(sizeof *c);
+    c->host = host;
+    c->fd = fd;
+    http_parser_init(&c->parser);
+    buf_init(&c->input, BUF_NO_MAX);
+    buf_init(&c->body, BUF_NO_MAX);
+    c->link = &host->conns;
+    c->next = host->conns;
+    if (c->next)
+        c->next->link = &c->next;
+    host->conns = c;
+    c->events = LOOP_READ;
+    c->source = loop_fd(host->loop, fd, c->events, on_event, c);
+}

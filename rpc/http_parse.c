@@ -1,0 +1,293 @@
+#include "http_parse.h"
+
+#include <string.h>
+#include <strings.h>
+
+void http_parser_init(struct http_parser *p)
+{
+    *p = (struct http_parser){.keep_alive = true};
+    buf_init(&p->body, HTTP_BODY_MAX);
+    buf_init(&p->line, HTTP_HEAD_MAX + 1);
+}
+
+void http_parser_release(struct http_parser *p)
+{
+    buf_release(&p->body);
+    buf_release(&p->line);
+}
+
+static void refuse(struct http_parser *p, int status)
+{
+    p->state = HTTP_REFUSED;
+    p->status = status;
+}
+
+/* ---- the request line ---- */
+
+static bool is_token_char(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static size_t token_length(const char *s)
+{
+    size_t n = 0;
+    while (is_token_char(s[n]))
+        n++;
+    return n;
+}
+
+/* "/", or the absolute form of it, which a server has to understand. */
+static bool is_root(const char *target)
+{
+    if (strncasecmp(target, "http://", 7) == 0 && target[7] != '\0' && target[7] != '/') {
+        target += 7 + strcspn(target + 7, "/?#");
+        return *target == '\0' || strcmp(target, "/") == 0;
+    }
+    return strcmp(target, "/") == 0;
+}
+
+/* HTTP/1.x; the status of what it is otherwise. */
+static int version_status(const char *s)
+{
+    if (strncmp(s, "HTTP/", 5) != 0 || strspn(s + 5, "0123456789") != 1 || s[6] != '.' ||
+        strspn(s + 7, "0123456789") != 1 || s[8] != '\0')
+        return 400;
+    return s[5] == '1' ? 0 : 505;
+}
+
+static int request_line(struct http_parser *p, char *line)
+{
+    if (*line == '\0')
+        return 0; /* an empty line in front of a request is forgiven */
+    size_t method = token_length(line);
+    char *target = line + method + 1;
+    char *version = method > 0 && line[method] == ' ' ? strchr(target, ' ') : NULL;
+    if (!version || version == target)
+        return 400;
+    line[method] = '\0';
+    *version++ = '\0';
+    int status = version_status(version);
+    if (status != 0)
+        return status;
+    if (!is_root(target))
+        return 404;
+    if (strcmp(line, "POST") != 0)
+        return 405;
+    p->http10 = version[7] == '0';
+    p->keep_alive = !p->http10;
+    p->state = HTTP_HEADERS;
+    return 0;
+}
+
+/* ---- header fields ---- */
+
+static int content_length(struct http_parser *p, const char *value)
+{
+    if (p->has_length || *value == '\0' || value[strspn(value, "0123456789")] != '\0')
+        return 400;
+    p->has_length = true;
+    for (; *value && p->left <= HTTP_BODY_MAX; value++)
+        p->left = p->left * 10 + (size_t)(*value - '0');
+    return p->left > HTTP_BODY_MAX ? 413 : 0;
+}
+
+static int transfer_encoding(struct http_parser *p, const char *value)
+{
+    if (p->chunked || p->http10)
+        return 400;
+    if (strcasecmp(value, "chunked") != 0)
+        return 501;
+    p->chunked = true;
+    return 0;
+}
+
+static bool list_has(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    while (*list) {
+        list += strspn(list, ", \t");
+        size_t len = strcspn(list, ", \t");
+        if (len == n && strncasecmp(list, word, n) == 0)
+            return true;
+        list += len;
+    }
+    return false;
+}
+
+static int expect(struct http_parser *p, const char *value)
+{
+    p->has_expect = true;
+    return strcasecmp(value, "100-continue") == 0 ? 0 : 417;
+}
+
+static int host(struct http_parser *p)
+{
+    bool again = p->has_host;
+    p->has_host = true;
+    return again ? 400 : 0;
+}
+
+static int field(struct http_parser *p, const char *name, const char *value)
+{
+    if (strcasecmp(name, "Content-Length") == 0)
+        return content_length(p, value);
+    if (strcasecmp(name, "Transfer-Encoding") == 0)
+        return transfer_encoding(p, value);
+    if (strcasecmp(name, "Host") == 0)
+        return host(p);
+    if (strcasecmp(name, "Expect") == 0)
+        return expect(p, value);
+    if (strcasecmp(name, "Connection") == 0 && list_has(value, "close"))
+        p->keep_alive = false;
+    return 0;
+}
+
+/* Cuts "Name: value" apart. False when it is none; a line that starts with a space (a folded one) is none. */
+static bool split_field(char *line, char **value)
+{
+    size_t name = token_length(line);
+    if (name == 0 || line[name] != ':')
+        return false;
+    line[name] = '\0';
+    *value = line + name + 1;
+    *value += strspn(*value, " \t");
+    for (size_t n = strlen(*value); n > 0 && strchr(" \t", (*value)[n - 1]); n--)
+        (*value)[n - 1] = '\0';
+    return true;
+}
+
+static int head_complete(struct http_parser *p)
+{
+    if ((!p->http10 && !p->has_host) || (p->chunked && p->has_length))
+        return 400;
+    if (!p->chunked && !p->has_length)
+        return 411;
+    p->state = p->chunked ? HTTP_CHUNK_SIZE : p->left > 0 ? HTTP_BODY : HTTP_COMPLETE;
+    p->expects = p->has_expect && !p->http10 && p->state != HTTP_COMPLETE;
+    p->head = 0;
+    return 0;
+}
+
+static int header_line(struct http_parser *p, char *line)
+{
+    char *value;
+    if (*line == '\0')
+        return head_complete(p);
+    return split_field(line, &value) ? field(p, line, value) : 400;
+}
+
+/* ---- chunked coding ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int chunk_size(struct http_parser *p, const char *line)
+{
+    const char *s = line;
+    for (p->left = 0; hex_digit(*s) >= 0 && p->left <= HTTP_BODY_MAX; s++)
+        p->left = p->left * 16 + (size_t)hex_digit(*s);
+    if (p->left > HTTP_BODY_MAX - p->body.len)
+        return 413;
+    bool digits = s > line;
+    s += strspn(s, " \t");
+    if (!digits || (*s != '\0' && *s != ';')) /* an extension is allowed, and ignored */
+        return 400;
+    p->head = 0;
+    p->state = p->left > 0 ? HTTP_BODY : HTTP_TRAILERS;
+    return 0;
+}
+
+static int chunk_end(struct http_parser *p, const char *line)
+{
+    p->head = 0;
+    p->state = HTTP_CHUNK_SIZE;
+    return *line == '\0' ? 0 : 400;
+}
+
+static int trailer_line(struct http_parser *p, char *line)
+{
+    char *value;
+    if (*line != '\0')
+        return split_field(line, &value) ? 0 : 400;
+    p->state = HTTP_COMPLETE;
+    return 0;
+}
+
+/* ---- lines and bytes ---- */
+
+static bool has_control_char(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f)
+            return true;
+    return false;
+}
+
+/* A line with its line feed is in p->line. Returns the status for what is wrong with it. */
+static int take_line(struct http_parser *p)
+{
+    char *line = p->line.data;
+    size_t n = p->line.len - 1;
+    if (n == 0 || line[n - 1] != '\r' || has_control_char(line, n - 1))
+        return 400;
+    line[n - 1] = '\0';
+    switch (p->state) {
+    case HTTP_REQUEST_LINE:
+        return request_line(p, line);
+    case HTTP_HEADERS:
+        return header_line(p, line);
+    case HTTP_CHUNK_SIZE:
+        return chunk_size(p, line);
+    case HTTP_CHUNK_END:
+        return chunk_end(p, line);
+    default:
+        return trailer_line(p, line);
+    }
+}
+
+static size_t parse_line(struct http_parser *p, const char *data, size_t n)
+{
+    const char *end = memchr(data, '\n', n);
+    size_t len = end ? (size_t)(end - data) + 1 : n;
+    p->head += len;
+    if (p->head > HTTP_HEAD_MAX) {
+        refuse(p, 431);
+        return 0;
+    }
+    buf_add(&p->line, data, len);
+    if (end) {
+        int status = take_line(p);
+        if (status != 0)
+            refuse(p, status);
+        buf_truncate(&p->line, 0);
+    }
+    return len;
+}
+
+static size_t parse_body(struct http_parser *p, const char *data, size_t n)
+{
+    size_t len = n < p->left ? n : p->left;
+    buf_add(&p->body, data, len);
+    p->left -= len;
+    if (p->left == 0)
+        p->state = p->chunked ? HTTP_CHUNK_END : HTTP_COMPLETE;
+    return len;
+}
+
+size_t http_parse(struct http_parser *p, const char *data, size_t n)
+{
+    size_t taken = 0;
+    while (taken < n && p->state < HTTP_COMPLETE) {
+        size_t (*parse)(struct http_parser *, const char *, size_t) =
+            p->state == HTTP_BODY ? parse_body : parse_line;
+        taken += parse(p, data + taken, n - taken);
+    }
+    return taken;
+}

@@ -1,0 +1,47 @@
+/* An incremental parser of HTTP/1.x requests (RFC 9112), for one thing only: POST / with a body.
+ *
+ * It is fed whatever came, in pieces of any size, and keeps of the head no more than the line it is reading.
+ * It touches no descriptor. Everything it refuses has a status; a connection ends after that. */
+#ifndef RPC_HTTP_PARSE_H
+#define RPC_HTTP_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+
+#define HTTP_HEAD_MAX 16384 /* the head of a request; its trailers; a line of chunked coding */
+#define HTTP_BODY_MAX (128u << 20)
+
+enum http_state {
+    HTTP_REQUEST_LINE,
+    HTTP_HEADERS,
+    HTTP_BODY, /* with a known length, or of one chunk */
+    HTTP_CHUNK_SIZE,
+    HTTP_CHUNK_END,
+    HTTP_TRAILERS,
+    HTTP_COMPLETE, /* the body is there; feeding it takes nothing more */
+    HTTP_REFUSED,  /* status says why */
+};
+
+struct http_parser {
+    enum http_state state;
+    int status;      /* of the refusal, 400 to 505; 0: none */
+    bool keep_alive; /* known once complete */
+    bool expects;    /* the client waits for "100 Continue" before it sends the body; the caller clears it */
+    struct buf body;
+
+    /* Inside. */
+    struct buf line;
+    size_t head; /* bytes of head, trailers or chunk line so far */
+    size_t left; /* bytes of body or chunk to come */
+    bool http10, chunked, has_length, has_host, has_expect;
+};
+
+void http_parser_init(struct http_parser *p);
+void http_parser_release(struct http_parser *p);
+
+/* Takes bytes of one request; returns how many: less than n when the request is complete or refused. */
+size_t http_parse(struct http_parser *p, const char *data, size_t n);
+
+#endif
