@@ -101,7 +101,7 @@ static void probe_server(struct probe_server *server)
     struct place place PLACE_AUTO = PLACE_INIT;
     uid_t uid;
     int fd FD_AUTO = ipc_find(&place, IPC_SERVER);
-    *server = (struct probe_server){.running = fd >= 0 && ipc_peer(fd, &server->pid, &uid) == 0};
+    server->running = fd >= 0 && ipc_peer(fd, &server->pid, &uid) == 0;
     if (server->running)
         server->directory = mem_strdup(place.path);
 }
