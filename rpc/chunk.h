@@ -1,9 +1,7 @@
 /* Long answers: an answer line over the caller's limit is stored and fetched in pieces (protocol, section 8).
  *
- * The store is a directory per user, private (0700, owned, no symlink), in a fixed place outside the server's
- * directory so that it survives the server, and root can read on what a user's call has stored
- * (`_run_as_user`). Files are removed when released, and when older than an hour by any later call that
- * stores one. */
+ * A piece is the largest that fits the limit, at most 512 KiB of the answer; where not even three bytes fit,
+ * three are sent all the same. Where and how long answers are stored: chunk_store.h. */
 #ifndef RPC_CHUNK_H
 #define RPC_CHUNK_H
 
@@ -21,10 +19,11 @@ size_t chunk_limit(size_t unset);
 
 /* Makes `line` (without newline; a response with this id) fit: replaces it by the envelope of its first piece
  * when line and newline pass the limit. -1 when it can't be stored: the line then is an error response that
- * says so. */
+ * says so. The process's effective uid is whose answer it is. */
 int chunk_wrap(struct buf *line, struct span id, size_t limit, struct err *err);
 
-/* The method itself (in-process): {handle, offset} or {handle, release: true}. */
+/* The method itself (in-process): {handle, offset} or {handle, release: true}. To be run as the one who
+ * called, not as `_run_as_user`. */
 extern const struct rpc_method chunk_methods[];
 
 #endif
