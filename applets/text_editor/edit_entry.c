@@ -81,7 +81,7 @@ int entry_list(struct entry_list *list, int dir)
     const struct dirent *found;
     while ((found = readdir(stream)) != NULL) {
         struct entry_item item;
-        if (!parse_name(&item, found->d_name))
+        if ((found->d_type != DT_REG && found->d_type != DT_UNKNOWN) || !parse_name(&item, found->d_name))
             continue;
         if (list->n == room) {
             room = room ? 2 * room : 64;
@@ -152,23 +152,36 @@ static bool parts_fit(const struct entry_head *h, size_t left)
     return left == 0 && h->at <= h->n_old && h->cut <= h->n_old - h->at;
 }
 
+static int damaged(void)
+{
+    errno = EBADMSG;
+    return -1;
+}
+
 int entry_read(struct entry *e, int dir, const char *name)
 {
     struct stat st;
     int fd FD_AUTO = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+    if (fd < 0)
+        return errno == ELOOP || errno == ENXIO ? damaged() : -1;
+    if (fstat(fd, &st) < 0)
         return -1;
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < (off_t)sizeof e->head)
+        return damaged();
     e->raw.max = 3 * EDIT_FILE_MAX;
-    if (st.st_size < (off_t)sizeof e->head || buf_reserve(&e->raw, (size_t)st.st_size) < 0 ||
-        io_read_all(fd, &e->raw) < 0 || e->raw.len < sizeof e->head)
+    if (buf_reserve(&e->raw, (size_t)st.st_size) < 0)
+        return damaged();
+    if (io_read_all(fd, &e->raw) < 0)
         return -1;
+    if (e->raw.len < sizeof e->head)
+        return damaged();
     memcpy(&e->head, e->raw.data, sizeof e->head);
     if (memcmp(e->head.magic, magic, sizeof magic) != 0 || !parts_fit(&e->head, e->raw.len - sizeof e->head))
-        return -1;
+        return damaged();
     e->path = e->raw.data + sizeof e->head;
     e->old = e->path + e->head.n_path;
     e->put = e->old + e->head.n_old;
-    return sum_of(e) == e->head.sum ? 0 : -1;
+    return sum_of(e) == e->head.sum ? 0 : damaged();
 }
 
 void entry_release(struct entry *e)

@@ -71,7 +71,7 @@ uint64_t entry_size(const struct entry *e);
 /* Writes a new file of that name; removed again when it can't be completed. -1 with errno. */
 int entry_write(const struct entry *e, int dir, const char *name);
 
-/* -1 when there is no whole entry of that name. */
+/* -1 with errno: EBADMSG when it is damaged, others when it can't be read now. */
 int entry_read(struct entry *e, int dir, const char *name);
 void entry_release(struct entry *e);
 #define ENTRY_AUTO __attribute__((cleanup(entry_release)))

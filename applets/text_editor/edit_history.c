@@ -72,16 +72,20 @@ bool undo_is_of(const struct entry_item *item, const struct entry_key *key, cons
 static void settle(struct undo_store *s, struct entry_item *item, const char *content, size_t n)
 {
     struct entry e ENTRY_AUTO = ENTRY_INIT;
-    if (content && entry_read(&e, s->dir, item->name) == 0 && e.head.after == content_sum(content, n)) {
-        struct entry_item old = *item;
+    struct entry_item fresh = *item;
+    int rc = content ? entry_read(&e, s->dir, item->name) : 0;
+    if (rc < 0 && errno != EBADMSG)
+        return;
+    if (content && rc == 0 && e.head.after == content_sum(content, n)) {
         item->fresh = false;
         entry_name(item);
-        if (renameat(s->dir, old.name, s->dir, item->name) == 0)
+        if (renameat(s->dir, fresh.name, s->dir, item->name) == 0)
             return;
+        *item = fresh;
+        return;
     }
     unlinkat(s->dir, item->name, 0);
-    item->size = 0;
-    item->key = (struct entry_key){0, 0};
+    item->key = (struct entry_key){0, 0}; /* nobody's */
 }
 
 static int list_settled(struct undo_store *s, struct entry_list *list, const struct entry_key *key,
@@ -101,6 +105,12 @@ static int pending_dir(struct undo_store *s, bool in_place)
     if (!in_place)
         return s->dir;
     return place_subdir(&s->place, "journal", true, &s->why);
+}
+
+static void leave_journal(struct undo_store *s)
+{
+    if (s->pending_dir >= 0 && s->pending_dir != s->dir)
+        unlinkat(s->place.fd, "journal", AT_REMOVEDIR); /* when it is empty */
 }
 
 static void describe(struct entry *e, const struct undo_change *c, const struct stat *after)
@@ -148,11 +158,12 @@ void undo_prepare(struct undo_store *s, const struct undo_change *c, const struc
     s->pending = (struct entry_item){.key = key, .order = order, .size = entry_size(&e), .fresh = !in_place};
     entry_name(&s->pending);
     s->pending_dir = pending_dir(s, in_place);
-    if (s->pending_dir < 0 || entry_write(&e, s->pending_dir, s->pending.name) < 0) {
-        if (s->pending_dir >= 0)
-            err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
-        s->pending.name[0] = '\0';
-    }
+    if (s->pending_dir >= 0 && entry_write(&e, s->pending_dir, s->pending.name) == 0)
+        return;
+    if (s->pending_dir >= 0)
+        err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
+    s->pending.name[0] = '\0';
+    leave_journal(s);
 }
 
 static uint64_t charge(const struct entry_item *item)
@@ -181,12 +192,6 @@ static void trim(struct undo_store *s, const struct entry_key *key)
         of_file -= undo_is_of(&list.items[i], key, NULL);
     }
     entry_list_release(&list);
-}
-
-static void leave_journal(struct undo_store *s)
-{
-    if (s->pending_dir != s->dir)
-        unlinkat(s->place.fd, "journal", AT_REMOVEDIR); /* when it is empty */
 }
 
 void undo_done(struct undo_store *s)
@@ -236,6 +241,21 @@ static bool is_same_file(const struct entry *e, const struct edit_path *p, const
     return e->head.after == content_sum(buf_str(&f->data), f->data.len);
 }
 
+static int refuse_unreadable(struct undo_store *s, const struct entry_item *item, const struct edit_path *p,
+                             struct err *err)
+{
+    if (errno != EBADMSG)
+        return err_set(err, ERR_TOOL,
+                       "Nothing was undone: the last edit of %s can't be read from the undo history: %s",
+                       p->shown, edit_errno(errno));
+    unlinkat(s->dir, item->name, 0);
+    return err_set(err, ERR_TOOL,
+                   "Nothing was undone: the last edit of %s in the undo history is damaged and was dropped; "
+                   "another `undo_edit` "
+                   "takes back the edit before it",
+                   p->shown);
+}
+
 int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,
                 struct entry_item *item, struct entry *e, struct err *err)
 {
@@ -253,19 +273,12 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
         *item = list.items[i];
         if (item->fresh || !undo_is_of(item, &key, &f->st))
             continue;
-        if (entry_read(e, s->dir, item->name) < 0) {
-            if (item->key.path != key.path)
-                continue;
-            unlinkat(s->dir, item->name, 0);
-            found = err_set(err, ERR_TOOL,
-                            "Nothing was undone: the last edit of %s in the undo history is damaged and was "
-                            "dropped; another `undo_edit` takes back the edit before it",
-                            p->shown);
-        } else if (is_same_file(e, p, f)) {
-            found = 1;
-        } else {
+        if (entry_read(e, s->dir, item->name) == 0)
+            found = is_same_file(e, p, f);
+        else if (item->key.path == key.path)
+            found = refuse_unreadable(s, item, p, err);
+        if (found == 0)
             entry_release(e);
-        }
     }
     entry_list_release(&list);
     unlock(s);

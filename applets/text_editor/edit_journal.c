@@ -78,6 +78,10 @@ static int recover_one(const struct place *place, int journal, const struct entr
 {
     struct entry e ENTRY_AUTO = ENTRY_INIT;
     if (entry_read(&e, journal, item->name) < 0) {
+        if (errno != EBADMSG)
+            return err_set(err, ERR_TOOL,
+                           "The journal of an edit of %s that was interrupted can't be read: %s", p->shown,
+                           edit_errno(errno));
         unlinkat(journal, item->name, 0); /* it wasn't complete, so the file had not been touched */
         return 0;
     }

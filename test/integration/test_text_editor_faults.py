@@ -1,0 +1,323 @@
+"""What is left of a file when an edit of it fails, is killed, or isn't alone: the old content or the new, never a mixture."""
+import contextlib
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness.client import TOOLERR, RpcError
+from harness.users import needs_root
+
+# Instants at which an edit is killed, for each way of writing.
+KILLS = int(os.environ.get("TOOLBOX_TEST_KILLS", 40))
+
+
+@pytest.fixture(params=["beside", "in place"])
+def way(request):
+    """How the file gets its new content: by a rename, or in place because it has a second link."""
+    return request.param
+
+
+@pytest.fixture
+def tree(workdir):
+    folder = workdir / "tree"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def file(tree, way):
+    def make(content, name="file"):
+        path = tree / name
+        path.write_bytes(content)
+        if way == "in place":
+            os.link(path, tree / f"{name}.link")
+        return path
+
+    return make
+
+
+def names(way, *more):
+    return sorted(["file", *more] + ["file.link"] * (way == "in place"))
+
+
+# ---- no room ----
+
+
+@contextlib.contextmanager
+def small_tmpfs(folder, size):
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True).returncode != 0:
+        pytest.skip("can't mount here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@needs_root
+def test_full_disk(client, tree, file, way):  # C-042
+    with small_tmpfs(tree, "64k"):
+        path = file(b"abc\n")
+        with open(tree / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(b"x" * 4096)
+        for command, params in [("str_replace", {"old_str": "b", "new_str": "B" * 9000}), ("insert", {"insert_line": 1, "new_str": "y" * 9000}),
+                                ("create", {"file_text": "x"})]:
+            with pytest.raises(RpcError, match="[Nn]o space") as caught:
+                client.ed(command, path if command != "create" else tree / "new", **params)
+            assert caught.value.code == TOOLERR
+            assert path.read_bytes() == b"abc\n" and sorted(os.listdir(tree)) == names(way, "filler")
+        (tree / "filler").unlink()
+        client.ed("str_replace", path, old_str="b", new_str="B" * 9000)
+        assert path.read_bytes() == b"a" + b"B" * 9000 + b"c\n"
+
+
+@needs_root
+def test_undo_on_a_full_disk_can_be_tried_again(client, tree, file, way):  # C-050
+    with small_tmpfs(tree, "64k"):
+        path = file(b"old" * 9000)
+        client.ed("str_replace", path, old_str="old" * 9000, new_str="new")
+        with open(tree / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(b"x" * 4096)
+        for _ in range(2):
+            with pytest.raises(RpcError, match="[Nn]o space"):
+                client.ed("undo_edit", path)
+            assert path.read_bytes() == b"new"
+        (tree / "filler").unlink()
+        client.ed("undo_edit", path)
+        assert path.read_bytes() == b"old" * 9000
+
+
+@needs_root
+def test_full_store(client, tree, file):
+    """The edit is done, and says that it can't be undone."""
+    client.dir.mkdir()
+    with small_tmpfs(client.dir, "64k"):
+        os.chmod(client.dir, 0o700)
+        path = file(b"abc\n" + b"x" * 100_000)
+        answer = client.ed("str_replace", path, old_str="abc", new_str="ABC")
+        assert path.read_bytes()[:4] == b"ABC\n" and "can't be undone" in answer
+        assert not any((client.dir / "undo").iterdir()) and not (client.dir / "journal").exists()
+
+
+@pytest.mark.parametrize("limit", [0, 3, 5000])
+def test_file_size_limit(client, tree, file, way, limit):  # C-042
+    content = b"abc\n" if limit < 5000 else b"abc\n" + b"x" * 8000
+    path = file(content)
+
+    def shrink():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    for params in ({"command": "str_replace", "path": str(path), "old_str": "b", "new_str": "B" * 6000},
+                   {"command": "create", "path": str(tree / "new"), "file_text": "x" * 6000}):
+        with pytest.raises(RpcError, match="[Ff]ile too large") as caught:
+            client.rpc("text_editor", params, preexec_fn=shrink)
+        assert caught.value.code == TOOLERR
+        assert path.read_bytes() == content and sorted(os.listdir(tree)) == names(way)
+
+
+# ---- killed ----
+
+
+def _edited(content):
+    return content.replace(b"MARK", b"a longer mark")
+
+
+def _request(path, command="str_replace"):
+    return (b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"%s","path":"%s","old_str":"MARK",'
+            b'"new_str":"a longer mark"}}' % (command.encode(), os.fsencode(path)))
+
+
+def _replace(client, path):
+    client.ed("str_replace", path, old_str="MARK", new_str="a longer mark")
+
+
+@pytest.mark.parametrize("command", ["str_replace", "undo_edit"])
+def test_killed_at_any_instant(client, tree, file, way, command):
+    content = b"first\nMARK\n" + random.Random(1).randbytes(20 << 20).replace(b"MARK", b"")
+    path = file(content)
+    started = time.monotonic()
+    _replace(client, path)
+    whole = time.monotonic() - started
+    rng = random.Random(f"{way} {command}")
+    for _ in range(KILLS):
+        if (path.read_bytes() == content) == (command == "undo_edit"):
+            _replace(client, path) if command == "undo_edit" else client.ed("undo_edit", path)
+        with client.popen("exec") as process:
+            process.stdin.write(_request(path, command))
+            process.stdin.close()
+            time.sleep(rng.uniform(0, whole))
+            process.send_signal(signal.SIGKILL)
+        client.ed("view", path, view_range=[1, 2])  # the next call puts things right
+        assert path.read_bytes() in (content, _edited(content)), "a mixture"
+    while path.read_bytes() != content:
+        client.ed("undo_edit", path)
+    client.ed("str_replace", path, old_str="MARK", new_str="x")  # and clears away what was begun
+    assert sorted(os.listdir(tree)) == names(way)
+    client.ed("undo_edit", path)
+    assert path.read_bytes() == content
+
+
+WRITES = "write,writev,pwrite64,fallocate,ftruncate,renameat,renameat2,openat,fchmod,linkat,unlinkat,mkdirat,flock"
+
+
+def _inject(client, path, command, what):
+    """Runs the command while strace makes a call fail. (stdout, whether there was such a call)"""
+    trace = path.parent.parent / "trace"
+    done = client.machine.run(["strace", "-f", "-qq", "-o", trace, "-e", f"trace={WRITES}", "-e", f"inject={WRITES}:{what}",
+                               client.binary, "exec"], stdin=_request(path, command), env=client.env)
+    return done.stdout, b"INJECTED" in trace.read_bytes()
+
+
+needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+
+
+@needs_strace
+@pytest.mark.parametrize("error", ["ENOSPC", "EINTR", "EIO"])
+@pytest.mark.parametrize("command", ["str_replace", "undo_edit"])
+def test_every_call_that_writes_fails_once(client, tree, file, way, command, error):
+    """The n-th such call, for every n that there is: an answer is true, and what isn't done is not half done."""
+    content = b"first\nMARK\n" + b"x" * 300_000
+    old, new = (content, _edited(content)) if command == "str_replace" else (_edited(content), content)
+    for n in range(1, 100):
+        shutil.rmtree(tree)
+        tree.mkdir()
+        path = file(content)
+        if command == "undo_edit":
+            _replace(client, path)
+        said, injected = _inject(client, path, command, f"error={error}:when={n}")
+        if not injected:
+            break
+        client.ed("view", path)
+        found = path.read_bytes()
+        assert found in (old, new), n
+        if b'"result"' in said:
+            assert found == new, n
+        elif b'"error"' in said:
+            assert found == old and b"-32099" in said, n
+        if command == "undo_edit" and found == old:
+            client.ed("undo_edit", path)
+            assert path.read_bytes() == content, n
+    else:
+        pytest.fail("strace went on injecting")
+    assert n > 8
+
+
+@needs_strace
+@pytest.mark.parametrize("command", ["str_replace", "undo_edit"])
+def test_killed_at_every_call(client, tree, file, way, command):
+    content = b"first\nMARK\n" + b"x" * 3000
+    for n in range(1, 100):
+        shutil.rmtree(tree)
+        tree.mkdir()
+        path = file(content)
+        client.ed("insert", path, insert_line=0, new_str="zero")
+        if command == "undo_edit":
+            _replace(client, path)
+        said, injected = _inject(client, path, command, f"signal=KILL:when={n}")
+        if said:
+            break
+        client.ed("view", path)
+        found = path.read_bytes()
+        assert found in (b"zero\n" + content, b"zero\n" + _edited(content)), n
+        client.ed("undo_edit", path)
+        if path.read_bytes() == b"zero\n" + content:  # the edit did come about
+            client.ed("undo_edit", path)
+        assert path.read_bytes() == content, n
+    else:
+        pytest.fail("it was killed every time")
+    assert n > 8
+
+
+# ---- not alone ----
+
+
+def test_edits_at_the_same_time(client, tree, file):
+    """None of them is lost."""
+    path = file(b"begin\n")
+    running = [client.popen("exec") for _ in range(24)]
+    for i, process in enumerate(running):
+        target = path if i % 2 or not os.path.exists(f"{path}.link") else f"{path}.link"
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"insert","path":"%s","insert_line":1,'
+                            b'"new_str":"line %d"}}' % (os.fsencode(target), i))
+        process.stdin.close()
+    for process in running:
+        with process:
+            assert b'"result"' in process.stdout.read()
+    lines = path.read_text().split("\n")
+    assert lines[0] == "begin" and sorted(lines[1:-1]) == sorted(f"line {i}" for i in range(24))
+    for i in range(10):
+        client.ed("undo_edit", path)
+    assert path.read_text().split("\n")[1:-1] == lines[11:-1]
+
+
+def test_creates_at_the_same_time(client, tree):
+    """One of them makes the file, whole; the others are told."""
+    path = tree / "new"
+    running = [client.popen("exec") for _ in range(12)]
+    texts = [f"{i}" * 5000 for i in range(12)]
+    for text, process in zip(texts, running):
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"create","path":"%s","file_text":"%s"}}'
+                            % (os.fsencode(path), text.encode()))
+        process.stdin.close()
+    results = []
+    for process in running:
+        with process:
+            results.append(b'"result"' in process.stdout.read())
+    assert results.count(True) == 1
+    assert path.read_text() == texts[results.index(True)] and os.listdir(tree) == ["new"]
+
+
+def test_locked_by_another_program(client, tree, file, way):
+    """A lock that isn't ours holds an edit up, but not for ever."""
+    import fcntl
+    path = file(b"abc\n")
+    with open(path) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert "abc" in client.ed("view", path)
+        if way == "beside":
+            client.ed("str_replace", path, old_str="b", new_str="B")
+            assert path.read_bytes() == b"aBc\n"
+        else:
+            with pytest.raises(RpcError, match="locked"):
+                client.ed("str_replace", path, old_str="b", new_str="B")
+            assert path.read_bytes() == b"abc\n"
+
+
+def test_file_that_is_being_written(client, tree, file, way):
+    """Other programs' changes while an edit is under way are not written over."""
+    path = file(b"0\n" + b"x" * (8 << 20) + b"\nMARK\n")
+    with client.popen("exec") as process:
+        process.stdin.write(_request(path))
+        process.stdin.close()
+        deadline = time.monotonic() + 60
+        written = 0
+        while process.poll() is None and time.monotonic() < deadline:
+            written += 1
+            with open(path, "r+b") as other:
+                other.write(b"%d" % (written % 10))
+        answer = process.stdout.read()
+    if b'"error"' in answer:
+        assert b"-32099" in answer and path.read_bytes()[1:] == b"\n" + b"x" * (8 << 20) + b"\nMARK\n"
+    else:
+        assert path.read_bytes()[1:] == b"\n" + b"x" * (8 << 20) + b"\na longer mark\n"
+
+
+@needs_strace
+def test_what_a_killed_edit_left_is_cleared_away(client, tree):
+    path = tree / "file"
+    path.write_bytes(b"MARK\n")
+    client.machine.run(["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat:signal=KILL", client.binary, "exec"],
+                       stdin=_request(path), env=client.env)
+    assert sorted(os.listdir(tree))[0].startswith(".toolbox-edit-")
+    assert path.read_bytes() == b"MARK\n"
+    _replace(client, path)
+    assert os.listdir(tree) == ["file"]
+    client.ed("undo_edit", path)
+    assert path.read_bytes() == b"MARK\n"
