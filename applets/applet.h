@@ -22,7 +22,9 @@ int usage_unknown(const char *applet, const char *kind, const char *word, const 
 /* "toolbox NAME: " and the message, on stderr; returns EXIT_USAGE or EXIT_FAILED. */
 int usage_error(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int applet_failed(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the usage text on stdout; EXIT_OK, or EXIT_FAILED where it can't be written. */
+/* EXIT_OK, or EXIT_FAILED and a message where what was printed on stdout can't be written. */
+int stdout_flushed(void);
+/* Prints the usage text on stdout and stdout_flushed(). */
 int usage_print(const struct applet *applet);
 
 #endif

@@ -43,7 +43,7 @@ bool session_drain(struct session *s)
         any = true;
     }
     if (any) {
-        s->last_output = now_ms();
+        s->last_activity = now_ms();
         s->tick_ms = 1;
     }
     return any;
@@ -65,6 +65,7 @@ static void take_message(struct session *s, struct channel_message *m)
     }
     if (s->capture)
         capture_mark(s->capture);
+    output_mark(&s->output);
     free(s->cwd);
     s->cwd = m->cwd;
     s->status = m->status;
@@ -237,7 +238,7 @@ int session_start(struct session *s, struct loop *loop, const struct session_opt
         .input = {.pending = BUF_INIT},
     };
     s->calls_end = &s->calls;
-    s->last_output = now_ms();
+    s->last_activity = now_ms();
     if (open_terminal(s, err) < 0)
         return -1;
     s->tick = loop_timer(loop, 1, session_tick, s);
@@ -324,7 +325,7 @@ void session_status(struct session *s, struct session_status *status)
         .pid = s->shell,
         .user = s->options.user && s->options.user->name ? s->options.user->name : NULL,
         .shell = s->shell_path,
-        .idle_s = (double)(now_ms() - s->last_output) / 1000,
+        .idle_s = (double)(now_ms() - s->last_activity) / 1000,
         .unread_bytes = s->output.text.len + s->output.omitted,
     };
     if (!s->shell) {

@@ -52,7 +52,7 @@ struct session {
     int status;              /* of the last command, as the shell last told */
     unsigned long prompts;   /* how often it told */
     bool prompt_after_input; /* it told since it took the last input */
-    long long last_output;   /* now_ms() */
+    long long last_activity; /* now_ms() */
 
     struct session_call *calls, **calls_end; /* the first is being served */
     struct loop_source *tick;

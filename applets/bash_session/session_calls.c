@@ -94,18 +94,32 @@ bool session_settled(struct session *s)
     enum waiting w = session_look(s, s->tick_ms >= TICK_MAX_MS);
     bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
     if (w == WAITING_UNKNOWN) /* then the shell's own word, and a moment for the prompt that follows it */
-        settled = s->prompt_after_input && now_ms() - s->last_output >= BULK_PAUSE_MS;
+        settled = s->prompt_after_input && now_ms() - s->last_activity >= BULK_PAUSE_MS;
     /* Whatever it wrote before it began to wait is there by now. */
     return settled && !session_drain(s);
+}
+
+/* While a program is still taking what was typed, it is not idle. */
+static void pump(struct session *s)
+{
+    if (s->input.pending.len == 0 || !s->shell)
+        return;
+    if (input_pump(&s->input, &s->pty, session_look(s, false) != WAITING_NOT)) {
+        s->last_activity = now_ms();
+        s->tick_ms = 1;
+    }
 }
 
 void session_evaluate(struct session *s)
 {
     start_first(s);
+    pump(s);
     struct session_call *c = s->calls;
-    if (!c || c->state != CALL_ACTIVE || s->ending)
+    if (!c || c->state != CALL_ACTIVE || s->ending) {
+        if (s->input.pending.len > 0 && !s->ending)
+            loop_timer_set(s->tick, TICK_MAX_MS); /* what no call waits for any more is typed all the same */
         return;
-    input_pump(&s->input, &s->pty, s->input.pending.len > 0 && session_look(s, false) != WAITING_NOT);
+    }
     int64_t left = c->kind->check(s, c);
     if (left < 0)
         return; /* answered */
@@ -114,16 +128,9 @@ void session_evaluate(struct session *s)
         s->tick_ms = s->tick_ms * 2 < TICK_MAX_MS ? s->tick_ms * 2 : TICK_MAX_MS;
 }
 
-/* Input that no call waits for any more is typed all the same. */
-void session_tick(void *arg)
+void session_tick(void *session)
 {
-    struct session *s = arg;
-    session_evaluate(s);
-    if (s->input.pending.len > 0 && !s->ending && s->shell) {
-        input_pump(&s->input, &s->pty, session_look(s, false) != WAITING_NOT);
-        if (!s->calls || s->calls->state != CALL_ACTIVE)
-            loop_timer_set(s->tick, TICK_MAX_MS);
-    }
+    session_evaluate(session);
 }
 
 /* ---- reads ---- */
@@ -187,7 +194,7 @@ static int64_t read_check(struct session *s, struct session_call *c)
     long long now = now_ms();
     size_t n = s->output.text.len;
     bool came = n > 0 || s->output.omitted > 0;
-    long long quiet = now - (s->last_output > c->began ? s->last_output : c->began);
+    long long quiet = now - (s->last_activity > c->began ? s->last_activity : c->began);
     int64_t left = (came ? c->idle_ms : c->wait_ms) - quiet;
     if (!s->shell || n >= c->max || left <= 0 || (n >= BULK_BYTES && quiet >= BULK_PAUSE_MS) ||
         ((came || c->has_input) && session_settled(s))) {

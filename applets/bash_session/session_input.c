@@ -60,18 +60,19 @@ static void pump_canonical(struct input *in, const struct pty *pty, bool reading
     }
 }
 
-void input_pump(struct input *in, const struct pty *pty, bool reading)
+bool input_pump(struct input *in, const struct pty *pty, bool reading)
 {
     struct termios t;
-    if (in->pending.len == 0 || has_unread(pty) || tcgetattr(pty->slave, &t) < 0)
-        return;
+    size_t before = in->pending.len - in->written;
+    if (before == 0 || has_unread(pty) || tcgetattr(pty->slave, &t) < 0)
+        return false;
     if (t.c_lflag & ICANON) {
         pump_canonical(in, pty, reading, t.c_cc[VEOF]);
-        return;
+    } else {
+        in->partial = 0;
+        write_some(in, pty, before < RAW_STEP ? before : RAW_STEP);
     }
-    size_t left = in->pending.len - in->written;
-    in->partial = 0;
-    write_some(in, pty, left < RAW_STEP ? left : RAW_STEP);
+    return in->pending.len - in->written < before;
 }
 
 bool input_is_taken(const struct input *in, const struct pty *pty)

@@ -25,8 +25,9 @@ struct input {
  * it and takes effect at once. ERR_TOOL when the queue would pass its limit. */
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err);
 
-/* Writes what the terminal can hold now. `reading`: the foreground program is waiting for terminal input. */
-void input_pump(struct input *in, const struct pty *pty, bool reading);
+/* Writes what the terminal can hold now. `reading`: the foreground program is waiting for terminal input.
+ * True when something was written. */
+bool input_pump(struct input *in, const struct pty *pty, bool reading);
 
 /* Nothing is queued, and the programs have read all that they could. */
 bool input_is_taken(const struct input *in, const struct pty *pty);

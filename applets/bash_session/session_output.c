@@ -37,9 +37,21 @@ void output_add(struct output *o, const char *s, size_t n)
 {
     size_t max = (size_t)SESSION_OUTPUT_MAX;
     buf_add(&o->text, s, n);
+    o->after_mark += n;
     /* Seldom, so that moving the rest costs little for each byte. */
     if (o->text.len > max + max / 4)
         drop_front(o, o->text.len - max);
+}
+
+void output_mark(struct output *o)
+{
+    o->after_mark = 0;
+}
+
+void output_drop_prompt(struct output *o)
+{
+    if (o->in_flight == 0 && o->after_mark <= o->text.len)
+        buf_truncate(&o->text, o->text.len - o->after_mark);
 }
 
 void output_put_back(struct output *o, const char *s, size_t n)

@@ -16,9 +16,14 @@ struct output {
     size_t in_flight;                     /* bytes of text that an answer on its way holds */
     unsigned long long omitted_in_flight; /* of omitted, what that answer tells of */
     unsigned long long lost_in_flight;    /* bytes of that answer that had to be dropped here meanwhile */
+    size_t after_mark; /* bytes at the end of text that came behind the last mark: a prompt */
 };
 
 void output_add(struct output *o, const char *s, size_t n);
+/* The shell is about to prompt. */
+void output_mark(struct output *o);
+/* Drops the prompt that a command takes the place of. */
+void output_drop_prompt(struct output *o);
 /* Puts text in front of what is there: an answer that did not arrive. */
 void output_put_back(struct output *o, const char *s, size_t n);
 

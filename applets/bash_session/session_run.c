@@ -101,6 +101,7 @@ static int type_command(struct session *s, struct session_call *c)
     struct err err;
     put_command(s, c, &text);
     session_drain(s);
+    output_drop_prompt(&s->output);
     s->prompt_after_input = false;
     if (input_add(&s->input, &s->pty, text.data, text.len, &err) < 0) {
         run_fail(c, &err);

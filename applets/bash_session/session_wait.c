@@ -23,6 +23,7 @@ struct sleeping {
     pid_t pid;
     long call;
     unsigned long long arg[6];
+    char text[256]; /* the line itself: equal twice means that the process has not moved */
 };
 
 static int read_sleeping(pid_t pid, struct sleeping *s)
@@ -32,6 +33,7 @@ static int read_sleeping(pid_t pid, struct sleeping *s)
     snprintf(path, sizeof path, "/proc/%ld/syscall", (long)pid);
     if (io_read_file(AT_FDCWD, path, &text) < 0)
         return -1;
+    snprintf(s->text, sizeof s->text, "%s", buf_str(&text));
     s->pid = pid;
     s->call = -1; /* "running", or "-1 SP PC": it sleeps, but in no system call */
     if (sscanf(buf_str(&text), "%ld %llx %llx %llx %llx %llx %llx", &s->call, &s->arg[0], &s->arg[1],
@@ -85,7 +87,7 @@ static bool polls_terminal(const struct pty *pty, const struct sleeping *s)
     return false;
 }
 
-static bool waits_for_terminal(const struct pty *pty, const struct sleeping *s)
+static bool calls_for_terminal(const struct pty *pty, const struct sleeping *s)
 {
     switch (s->call) {
     case SYS_read:
@@ -104,6 +106,15 @@ static bool waits_for_terminal(const struct pty *pty, const struct sleeping *s)
     default:
         return false;
     }
+}
+
+/* What descriptor and memory say is of a later moment than the system call: it has to be the same one
+ * afterwards. */
+static bool waits_for_terminal(const struct pty *pty, const struct sleeping *s)
+{
+    struct sleeping again;
+    return calls_for_terminal(pty, s) && read_sleeping(s->pid, &again) == 0 &&
+           strcmp(s->text, again.text) == 0;
 }
 
 static bool any_in_group(const struct pty *pty, pid_t group)

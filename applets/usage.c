@@ -1,0 +1,97 @@
+#include "applet.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+
+static int complain(const char *applet, const char *fmt, va_list ap, int status)
+{
+    fflush(stdout);
+    fprintf(stderr, "toolbox%s%s: ", applet ? " " : "", applet ? applet : "");
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    return status;
+}
+
+int usage_error(const char *applet, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    complain(applet, fmt, ap, 0);
+    va_end(ap);
+    fprintf(stderr, "Try 'toolbox%s%s --help'.\n", applet ? " " : "", applet ? applet : "");
+    return EXIT_USAGE;
+}
+
+int applet_failed(const char *applet, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int status = complain(applet, fmt, ap, EXIT_FAILED);
+    va_end(ap);
+    return status;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein distance of two short words. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[65], n = strlen(b);
+    if (strlen(a) > 64 || n > 64)
+        return 64;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t above = row[j];
+            row[j] = least(diagonal + (a[i - 1] != b[j - 1]), least(above, row[j - 1]) + 1);
+            diagonal = above;
+        }
+    }
+    return row[n];
+}
+
+static const char *closest(const char *word, const char *const *known)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 3 + 2; /* further away it would only confuse */
+    for (; known && *known; known++) {
+        size_t d = distance(word, *known);
+        if (d < best_distance) {
+            best_distance = d;
+            best = *known;
+        }
+    }
+    return best;
+}
+
+int usage_unknown(const char *applet, const char *kind, const char *word, const char *const *known)
+{
+    const char *near = closest(word, known);
+    if (near)
+        return usage_error(applet, "unknown %s '%s'; did you mean '%s'?", kind, word, near);
+    return usage_error(applet, "unknown %s '%s'", kind, word);
+}
+
+int stdout_flushed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_OK;
+    return applet_failed(NULL, "cannot write: %s", err_text(errno));
+}
+
+int usage_print(const struct applet *applet)
+{
+    fputs(applet->usage, stdout);
+    return stdout_flushed();
+}
