@@ -171,6 +171,7 @@ int entry_read(struct entry *e, int dir, const char *name)
     e->raw.max = 3 * EDIT_FILE_MAX;
     if (buf_reserve(&e->raw, (size_t)st.st_size) < 0)
         return damaged();
+    edit_use_large_pages(&e->raw);
     if (io_read_all(fd, &e->raw) < 0)
         return -1;
     if (e->raw.len < sizeof e->head)

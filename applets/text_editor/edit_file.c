@@ -2,15 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "text_editor_types.h"
 
-enum { LOCK_WAIT_MS = 5000, LOCK_STEP_MS = 5, REOPEN_MAX = 1000 };
+enum { LOCK_WAIT_MS = 5000, LOCK_STEP_MS = 5, REOPEN_MAX = 1000, LARGE = 8 << 20 };
 
 static int open_regular(const struct edit_path *p, struct stat *st, struct err *err)
 {
@@ -90,6 +91,15 @@ static int open_locked(struct edit_file *f, struct edit_path *p, struct err *err
                    p->shown);
 }
 
+void edit_use_large_pages(const struct buf *b)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)b->data + page - 1) & ~(page - 1),
+              end = ((uintptr_t)b->data + b->cap) & ~(page - 1);
+    if (b->cap >= LARGE && begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
 static int read_all(struct edit_file *f)
 {
     if (lseek(f->fd, 0, SEEK_SET) < 0 && errno != ESPIPE)
@@ -98,6 +108,7 @@ static int read_all(struct edit_file *f)
     f->data.max = EDIT_FILE_MAX;
     if (buf_reserve(&f->data, (size_t)f->st.st_size) < 0)
         return errno = EFBIG, -1;
+    edit_use_large_pages(&f->data);
     for (;;) {
         size_t room = f->data.cap > f->data.len + 1 ? f->data.cap - f->data.len - 1 : 0;
         if (room == 0) {

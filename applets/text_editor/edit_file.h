@@ -50,6 +50,9 @@ int edit_file_read(struct edit_file *f, const struct edit_path *p, struct err *e
  * -1 with errno. */
 int edit_write_parts(int fd, struct iovec *parts, size_t n);
 
+/* For a buffer that will hold a large file: a fault for each small page costs as much as the reading. */
+void edit_use_large_pages(const struct buf *b);
+
 /* Takes a flock, waiting up to `ms`. False when it can't be had. */
 bool edit_lock(int fd, int ms);
 

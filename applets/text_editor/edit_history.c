@@ -130,6 +130,52 @@ static void describe(struct entry *e, const struct undo_change *c, const struct 
     e->old = c->old;
 }
 
+static uint64_t charge(const struct entry_item *item)
+{
+    return item->size > UNDO_ENTRY_MIN ? item->size : UNDO_ENTRY_MIN;
+}
+
+/* Whether the history is beyond its limits with one entry of this file more. */
+static bool is_crowded(const struct entry_list *list, const struct entry_item *more)
+{
+    uint64_t total = charge(more);
+    size_t of_file = 1;
+    for (size_t i = 0; i < list->n; i++) {
+        total += charge(&list->items[i]);
+        of_file += undo_is_of(&list->items[i], &more->key, NULL);
+    }
+    return total > UNDO_TOTAL_MAX || of_file > EDIT_UNDO_DEPTH;
+}
+
+/* A file system that is smaller than the history may be: drops the oldest entries until as much is free as is
+ * wanted. False when even all of them are not that much. */
+static bool make_room(struct undo_store *s, const struct entry_list *list, uint64_t size)
+{
+    uint64_t held = 0;
+    size_t n = 0;
+    while (n < list->n && held < size)
+        held += list->items[n++].size;
+    for (size_t i = 0; held >= size && i < n; i++)
+        unlinkat(s->dir, list->items[i].name, 0);
+    return held >= size;
+}
+
+static void write_pending(struct undo_store *s, const struct entry *e, const struct entry_list *list,
+                          bool in_place)
+{
+    entry_name(&s->pending);
+    s->pending_dir = pending_dir(s, in_place);
+    if (s->pending_dir >= 0 && entry_write(e, s->pending_dir, s->pending.name) == 0)
+        return;
+    if (s->pending_dir >= 0 && (errno == ENOSPC || errno == EDQUOT) && make_room(s, list, entry_size(e)) &&
+        entry_write(e, s->pending_dir, s->pending.name) == 0)
+        return;
+    if (s->pending_dir >= 0)
+        err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
+    s->pending.name[0] = '\0';
+    leave_journal(s);
+}
+
 void undo_prepare(struct undo_store *s, const struct undo_change *c, const struct stat *after, bool in_place)
 {
     struct entry_list list;
@@ -141,8 +187,6 @@ void undo_prepare(struct undo_store *s, const struct undo_change *c, const struc
         err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be read");
         return;
     }
-    uint64_t order = list.n > 0 ? list.items[list.n - 1].order + 1 : 1;
-    entry_list_release(&list);
     describe(&e, c, after);
     if (in_place) {
         e.put = c->splice.put;
@@ -153,22 +197,14 @@ void undo_prepare(struct undo_store *s, const struct undo_change *c, const struc
     if (c->kind != ENTRY_UNDO && !s->keep)
         err_set(&s->why, ERR_TOOL, "the file is larger than the undo history may be (%llu MiB)",
                 UNDO_TOTAL_MAX >> 20);
-    if (!s->keep && !in_place)
-        return;
-    s->pending = (struct entry_item){.key = key, .order = order, .size = entry_size(&e), .fresh = !in_place};
-    entry_name(&s->pending);
-    s->pending_dir = pending_dir(s, in_place);
-    if (s->pending_dir >= 0 && entry_write(&e, s->pending_dir, s->pending.name) == 0)
-        return;
-    if (s->pending_dir >= 0)
-        err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
-    s->pending.name[0] = '\0';
-    leave_journal(s);
-}
-
-static uint64_t charge(const struct entry_item *item)
-{
-    return item->size > UNDO_ENTRY_MIN ? item->size : UNDO_ENTRY_MIN;
+    s->pending = (struct entry_item){.key = key,
+                                     .order = list.n > 0 ? list.items[list.n - 1].order + 1 : 1,
+                                     .size = entry_size(&e),
+                                     .fresh = !in_place};
+    s->crowded = is_crowded(&list, &s->pending);
+    if (s->keep || in_place)
+        write_pending(s, &e, &list, in_place);
+    entry_list_release(&list);
 }
 
 /* Drops the file's oldest entries beyond the depth, then anybody's oldest beyond the total. */
@@ -204,7 +240,7 @@ void undo_done(struct undo_store *s)
             unlinkat(s->pending_dir, s->pending.name, 0);
         else if (renameat(s->pending_dir, s->pending.name, s->dir, kept.name) < 0)
             err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
-        else
+        else if (s->crowded)
             trim(s, &kept.key);
         leave_journal(s);
     }

@@ -33,6 +33,7 @@ struct undo_store {
     struct entry_item pending; /* name[0] == '\0': none */
     int pending_dir;           /* dir, or the journal */
     bool keep;                 /* the pending entry becomes a part of the history */
+    bool crowded;              /* and something has to go for it */
 };
 
 #define UNDO_INIT                                                                                            \

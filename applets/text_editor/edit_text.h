@@ -22,9 +22,11 @@ size_t text_common_suffix(const char *a_end, const char *b_end, size_t n);
 
 /* A 64-bit sum of bytes that come in pieces; how they are cut doesn't matter. Against damage, not against an
  * attacker. */
+enum { TEXT_SUM_LANES = 4, TEXT_SUM_BLOCK = 8 * TEXT_SUM_LANES };
 struct text_sum {
-    uint64_t h, len;
-    unsigned char part[8];
+    uint64_t lanes[TEXT_SUM_LANES];
+    uint64_t len;
+    unsigned char part[TEXT_SUM_BLOCK]; /* len % TEXT_SUM_BLOCK bytes that are no whole block yet */
 };
 void text_sum_begin(struct text_sum *sum);
 void text_sum_add(struct text_sum *sum, const void *data, size_t n);

@@ -14,7 +14,7 @@ from harness.client import TOOLERR, RpcError
 from harness.users import needs_root
 
 # Instants at which an edit is killed, for each way of writing.
-KILLS = int(os.environ.get("TOOLBOX_TEST_KILLS", 40))
+KILLS = int(os.environ.get("TOOLBOX_TEST_KILLS", 15))
 
 
 @pytest.fixture(params=["beside", "in place"])
@@ -321,3 +321,21 @@ def test_what_a_killed_edit_left_is_cleared_away(client, tree):
     assert os.listdir(tree) == ["file"]
     client.ed("undo_edit", path)
     assert path.read_bytes() == b"MARK\n"
+
+
+@needs_root
+def test_small_store(client, tree, file):
+    """The oldest entries make way when the file system holds less than the history may."""
+    client.dir.mkdir()
+    with small_tmpfs(client.dir, "1m"):
+        os.chmod(client.dir, 0o700)
+        paths = [file(b"v0" + b"x" * 200_000, name=f"f{i}") for i in range(8)]
+        for path in paths:
+            assert "can't be undone" not in client.ed("str_replace", path, old_str="v0", new_str="v1")
+        with pytest.raises(RpcError, match="no edit"):
+            client.ed("undo_edit", paths[0])
+        client.ed("undo_edit", paths[-1])
+        assert paths[-1].read_bytes()[:2] == b"v0"
+        big = file(b"v0" + b"x" * 2_000_000, name="big")  # can't be had at any price
+        assert "can't be undone" in client.ed("str_replace", big, old_str="v0", new_str="v1")
+        client.ed("undo_edit", paths[-2])
