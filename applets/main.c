@@ -1,7 +1,6 @@
 /* The multi-call program: which applet is meant, and the few options of the program itself. */
-#include "main.h"
-
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +25,6 @@ static const struct applet *const applets[] = {
 #undef APPLET
 };
 enum { N_APPLETS = sizeof applets / sizeof *applets };
-
-static bool by_inspect_name;
-
-bool called_as_inspect(void)
-{
-    return by_inspect_name;
-}
 
 static const struct applet *find(const char *name)
 {
@@ -151,10 +143,6 @@ int main(int argc, char **argv)
         argc = 1;
         argv = nothing;
     }
-    const char *name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
-    const struct applet *applet = find(name);
-    if (applet)
-        return run_applet(applet, argc, argv);
-    by_inspect_name = strcmp(name, "inspect-sandbox-tools") == 0 || strcmp(name, "inspect-tool-support") == 0;
-    return applet_main(argc, argv);
+    const struct applet *applet = find(title_program());
+    return applet ? run_applet(applet, argc, argv) : applet_main(argc, argv);
 }

@@ -1,5 +1,6 @@
 #include "title.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -8,14 +9,22 @@
 
 static char *area;
 static size_t area_size;
+static char program[64];
 
 void title_init(int argc, char **argv)
 {
     if (argc < 1)
         return;
+    const char *slash = strrchr(argv[0], '/');
+    snprintf(program, sizeof program, "%s", slash ? slash + 1 : argv[0]);
     area = argv[0];
     char *end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
     area_size = (size_t)(end - area);
+}
+
+const char *title_program(void)
+{
+    return program;
 }
 
 /* The environment lies behind the arguments; what overwrites the last argument's NUL makes the kernel read on
