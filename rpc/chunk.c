@@ -15,8 +15,9 @@
 
 #define LIMIT_VARIABLE "INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES"
 #define PIECE_MAX (512u << 10) /* raw */
-#define PIECE_MIN 3 /* raw; goes out even when the limit is too small for it, or nothing would ever arrive   \
-                     */
+#define PIECE_MIN                                                                                            \
+    3 /* raw; goes out even when the limit is too small for it, or nothing would ever arrive                 \
+       */
 
 /* A piece of a stored answer, as it stands in an envelope. */
 struct piece {

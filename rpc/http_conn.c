@@ -30,7 +30,7 @@ struct http_conn {
     int events; /* what source waits for */
     struct loop_source *timer;
     enum state state;
-    int entered; /* how often it is on the stack */
+    bool entered; /* its event is being dealt with: not to be freed now */
     bool closed;
 
     struct http_parser parser;
@@ -68,17 +68,6 @@ static void wait_for(struct http_conn *c, int events)
 
 /* ---- the end ---- */
 
-static void enter(struct http_conn *c)
-{
-    c->entered++;
-}
-
-static void leave(struct http_conn *c)
-{
-    if (--c->entered == 0 && c->closed)
-        free(c);
-}
-
 /* Settles what is to be said about the message that the connection has: at most once. */
 static void settle(struct http_conn *c, bool delivered)
 {
@@ -92,11 +81,11 @@ static void settle(struct http_conn *c, bool delivered)
         rpc_message_delivered(m, delivered);
 }
 
+/* Everything but the memory, which whoever is at work with the connection needs until he is done. */
 static void finish(struct http_conn *c, bool delivered)
 {
     if (c->closed)
         return;
-    enter(c);
     c->closed = true;
     *c->link = c->next;
     if (c->next)
@@ -109,19 +98,20 @@ static void finish(struct http_conn *c, bool delivered)
     buf_release(&c->body);
     c->host->changed(c->host->arg);
     settle(c, delivered);
-    leave(c);
 }
 
 void http_conn_close(struct http_conn *c)
 {
     finish(c, false);
+    if (!c->entered)
+        free(c);
 }
 
 static void on_linger(void *arg)
 {
     struct http_conn *c = arg;
     c->timer = NULL;
-    finish(c, false);
+    http_conn_close(c);
 }
 
 /* ---- answers ---- */
@@ -216,7 +206,7 @@ static void answer(void *arg, struct buf *response)
     c->body.data = buf_take(response, &c->body.len);
     c->body.cap = c->body.len + 1;
     /* A handler is on the stack: a failure is dealt with from the loop, which reports it again. */
-    if (c->entered == 0 && flush(c) < 0)
+    if (!c->entered && flush(c) < 0)
         wait_for(c, LOOP_WRITE);
 }
 
@@ -316,7 +306,7 @@ static void read_more(struct http_conn *c)
 static void on_event(void *arg, int events)
 {
     struct http_conn *c = arg;
-    enter(c);
+    c->entered = true;
     if (c->state == WRITING) {
         if ((events & LOOP_HANGUP) || flush(c) < 0)
             finish(c, false);
@@ -327,7 +317,9 @@ static void on_event(void *arg, int events)
     } else {
         read_more(c);
     }
-    leave(c);
+    c->entered = false;
+    if (c->closed)
+        free(c);
 }
 
 void http_conn_new(struct http_host *host, int fd)

@@ -136,7 +136,7 @@ static int take_names(const cJSON *node, struct texts *into, const struct where 
     struct texts got = new_texts(node);
     for (cJSON *e = node->child; e; e = e->next) {
         struct where at = {w, NULL, got.n};
-        struct text t;
+        struct text t = {NULL, 0};
         if (take_text(e, false, &t, &at, err) < 0) {
             free_texts(&got);
             return -1;
@@ -153,12 +153,14 @@ static char *take_variable(cJSON *node, const struct where *w, struct err *err)
     size_t n;
     char *name MEM_AUTO = json_take_key(node, &n);
     struct where at = {w, name, 0};
+    struct text value = {NULL, 0};
     if (n == 0)
-        return refuse(err, w, "a variable's name must not be empty"), NULL;
-    if (memchr(name, '\0', n) || memchr(name, '=', n))
-        return refuse(err, &at, "a variable's name must not contain '=' or a NUL character"), NULL;
-    struct text value;
-    if (take_text(node, false, &value, &at, err) < 0)
+        refuse(err, w, "a variable's name must not be empty");
+    else if (memchr(name, '\0', n) || memchr(name, '=', n))
+        refuse(err, &at, "a variable's name must not contain '=' or a NUL character");
+    else
+        take_text(node, false, &value, &at, err);
+    if (!value.s)
         return NULL;
     char *both = mem_printf("%s=%s", name, value.s);
     free(value.s);

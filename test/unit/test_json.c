@@ -125,8 +125,7 @@ static const char *const bad[] = {
     "\x00",
     "\f1",
     "\v1",
-    "\xC2\xA0"
-    "1",
+    "\xC2\xA0[]",
     "\"\xFF\"",
     "\"\xC0\x80\"",
     "\"\xED\xA0\x80\"",
