@@ -23,7 +23,7 @@ _BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-"))
 def pytest_configure(config):
     _BASE.chmod(0o755)
     tempfile.tempdir = str(_BASE)
-    processes.become_subreaper()
+    processes.become_init()
 
 
 def pytest_unconfigure(config):

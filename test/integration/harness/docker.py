@@ -17,22 +17,22 @@ from harness.processes import Watch
 _INIT = "/.init/busybox"
 
 
-def _answers(docker):
+def _answers(env):
     try:
-        return subprocess.run([*docker, "version"], capture_output=True, timeout=10).returncode == 0
+        return subprocess.run(["docker", "version"], env={**os.environ, **env}, capture_output=True, timeout=10).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
 
 class Docker:
-    """The runtime on an engine. `docker` is the client with the options that lead it there."""
+    """The runtime on an engine. `env` is what leads a client there."""
 
-    def __init__(self, docker):
-        self.docker = docker
+    def __init__(self, env):
+        self.env = {**os.environ, **env}
         self.images = {}
 
     def call(self, *argv, **kwargs):
-        done = subprocess.run([*self.docker, *argv], capture_output=True, timeout=HANG, **kwargs)
+        done = subprocess.run(["docker", *argv], env=self.env, capture_output=True, timeout=HANG, **kwargs)
         if done.returncode != 0:
             raise Unavailable(f"docker {argv[0]}: {done.stderr.decode(errors='replace').strip()[-500:]}")
         return done.stdout.decode()
@@ -66,7 +66,7 @@ class DockerContainer(Container):
             flags += ["--volume", f"{source}:{target}:ro"]
         argv = ["run", "--interactive", "--rm", "--pull=never", "--network=none", "--name", self.name, *flags, image]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.life = subprocess.Popen([*engine.docker, *argv, _INIT, "cat"], **pipes)
+        self.life = subprocess.Popen(["docker", *argv, _INIT, "cat"], env=engine.env, **pipes)
         self.life.stdin.write(b"ready\n")
         self.life.stdin.flush()
         if self.life.stdout.readline() != b"ready\n":
@@ -79,7 +79,7 @@ class DockerContainer(Container):
             flags += ["--env", f"{name}={value}"]
         if cwd:
             flags += ["--workdir", str(cwd)]
-        return [*self.engine.docker, "exec", "--interactive", *flags, self.name, *argv], {}
+        return ["docker", "exec", "--interactive", *flags, self.name, *argv], {"env": self.engine.env}
 
     def copy(self, source, target):
         with tempfile.TemporaryDirectory() as folder:
@@ -107,8 +107,8 @@ def _private_engine(folder):
         raise Unavailable(f"no Docker engine answers, and none can be started: no {' and no '.join(missing)} here")
     if os.geteuid() != 0:
         raise Unavailable("no Docker engine answers, and only root could start one")
-    docker = ["docker", "--host", f"unix://{folder}/d.sock"]
-    argv = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--host", docker[2],
+    env = {"DOCKER_HOST": f"unix://{folder}/d.sock"}
+    argv = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--host", env["DOCKER_HOST"],
             "--pidfile", f"{folder}/pid", "--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
     with open(f"{folder}/log", "wb") as log:
         engine = subprocess.Popen(([] if os.path.ismount("/") else _IN_CHROOT) + argv, stdin=subprocess.DEVNULL,
@@ -116,11 +116,11 @@ def _private_engine(folder):
     Watch.keep(engine.pid)
     try:
         deadline = time.monotonic() + 30
-        while not _answers(docker):
+        while not _answers(env):
             if engine.poll() is not None or time.monotonic() > deadline:
                 raise Unavailable(f"a private Docker engine did not start: {_last_line(folder)}")
             time.sleep(0.1)
-        yield docker
+        yield env
     finally:
         engine.send_signal(signal.SIGTERM)
         engine.wait(HANG)
@@ -135,9 +135,9 @@ def _last_line(folder):
 def runtime(folder):
     """A Docker runtime for as long as the context lasts; a private engine keeps its things in the folder."""
     with contextlib.ExitStack() as stack:
-        docker = ["docker"]
-        if not (shutil.which("docker") and _answers(docker)):
-            docker = stack.enter_context(_private_engine(folder))
-        engine = Docker(docker)
+        env = {}
+        if not (shutil.which("docker") and _answers(env)):
+            env = stack.enter_context(_private_engine(folder))
+        engine = Docker(env)
         stack.callback(engine.close)
         yield engine

@@ -1,12 +1,14 @@
 """Who runs.
 
-The suite is the subreaper of all that it starts: a daemon that leaves its parent becomes our child, so every process that
-a test has started, however it has detached itself, is found by walking down from us. No process has to be readable or
-to cooperate for that; /proc/PID/stat is open for all.
+The suite is the init of all that it starts: a daemon that leaves its parent becomes our child, so every process that a test
+has started, however it has detached itself, is found by walking down from us. No process has to be readable or to
+cooperate for that; /proc/PID/stat is open for all.
 """
 import ctypes
 import os
 import signal
+import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -48,9 +50,38 @@ def _command_line(pid):
         return ""
 
 
-def become_subreaper():
+_spawned = set()  # children that somebody here waits for himself
+_spawning = threading.Lock()
+
+
+def become_init():
+    """From now on orphans become our children, and are waited for when they end, as init does it."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
+    start = subprocess.Popen.__init__
+
+    def remembered(self, *args, **kwargs):
+        with _spawning:
+            start(self, *args, **kwargs)
+            _spawned.add(self.pid)
+        _reap_orphans()
+
+    subprocess.Popen.__init__ = remembered
+    signal.signal(signal.SIGCHLD, lambda *_: _reap_orphans())
+
+
+def _reap_orphans():
+    if not _spawning.acquire(blocking=False):
+        return  # one of ours may have ended before we know its number; who makes it comes here afterwards
+    try:
+        for task in os.listdir("/proc/self/task"):
+            for child in map(int, Path(f"/proc/self/task/{task}/children").read_text().split()):
+                if child not in _spawned:
+                    os.waitpid(child, os.WNOHANG)
+    except (FileNotFoundError, ChildProcessError):
+        pass  # a thread, or a child, that is gone by now
+    finally:
+        _spawning.release()
 
 
 def descendants(pid=None, but=()):
@@ -90,15 +121,6 @@ def descriptors(pid):
     return found
 
 
-def _reap(processes):
-    """Adopted daemons that have ended are ours to wait for."""
-    for process in filter(is_zombie, processes):
-        try:
-            os.waitpid(process.pid, os.WNOHANG)
-        except ChildProcessError:
-            continue  # somebody else's child
-
-
 class Watch:
     """Notices what is left of the processes started after it was made. Long-lived ones (an engine) are told by keep()."""
 
@@ -116,8 +138,6 @@ class Watch:
         deadline = time.monotonic() + seconds
         while True:
             left = descendants(but=self.kept) - self.before
-            _reap(left)
-            left -= {process for process in left if _stat(process.pid) is None}
             if not left or time.monotonic() > deadline:
                 return left
             time.sleep(0.01)

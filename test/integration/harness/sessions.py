@@ -1,0 +1,107 @@
+"""Shells in sessions: what the tests of bash_session have in common."""
+import re
+import time
+from pathlib import Path
+
+from harness import processes
+from harness.machine import HANG
+
+# What answers because there is nothing to wait for is told from what has waited: the times given are long, the bound is
+# far below them, and far above what anything takes on a busy machine.
+LONG = 25
+AT_ONCE = 10.0
+
+OMITTED = re.compile(r"\n?\[(\d+) bytes omitted\]\n")
+
+
+class Shell:
+    """One session of a client, whose shell is at its first prompt.
+
+    prompt  as the first read gave it
+    """
+
+    def __init__(self, client, **params):
+        self.client, self.name = client, client.new(**params)
+        self.prompt = self.at_once()
+
+    def bs(self, text=None, **more):
+        return self.client.bs(text, session=self.name, **more)
+
+    def at_once(self, text=None, **more):
+        """As bs(), and fails when the answer has waited for a time to pass."""
+        began = time.monotonic()
+        answer = self.bs(text, wait=LONG, idle=LONG, **more)
+        spent = time.monotonic() - began
+        assert spent < AT_ONCE, f"the answer to {text!r} took {spent:.1f} s: {answer[-2000:]!r}"
+        return answer
+
+    def run(self, command, **more):
+        return self.client.run(command, session=self.name, **more)
+
+    def out(self, command, status=0, **more):
+        """What a command prints that runs to its end with that status."""
+        result = self.run(command, **more)
+        assert (result["state"], result["exit_code"]) == ("completed", status), result
+        return result["output"]
+
+    def works(self):
+        """The shell does what it is told, and nothing is in the way of the next command."""
+        for word in ("first", "second"):
+            assert self.out(f"echo {word}") == f"{word}\n"
+
+    def listed(self):
+        """This session as bash_session_list has it."""
+        return next(entry for entry in self.client.rpc("bash_session_list") if entry["session_name"] == self.name)
+
+    def restart(self):
+        return self.client.restart(self.name)
+
+    def close(self):
+        return self.client.rpc("bash_session_close", {"session_name": self.name})
+
+    def signal(self, signal):
+        return self.client.rpc("bash_session_signal", {"session_name": self.name, "signal": signal})
+
+    def resize(self, rows, cols):
+        return self.client.rpc("bash_session_resize", {"session_name": self.name, "rows": rows, "cols": cols})
+
+    def pid(self):
+        return self.listed()["pid"]
+
+    def keeper(self):
+        return processes.parent(self.pid())
+
+    def busy(self, command, marker, **how):
+        """Starts a command in the foreground and returns once it runs: it has to print the marker first."""
+        self.bs(f"{command}\n", wait=0, idle=0, **how)
+        seen = ""
+
+        def came():
+            nonlocal seen
+            seen += self.bs(wait=0, idle=0)
+            return marker in seen
+
+        processes.wait_until(came, f"{marker!r} of {command!r}")
+
+
+def server_pid(client):
+    """The process that answers for the server of a client."""
+    return int(re.search(r"\bpid (\d+)", client.rpc("remote_version"))[1])
+
+
+def read_until(shell, end, seconds=HANG):
+    """Reads until all that came ends with `end`."""
+    text, deadline = "", time.monotonic() + seconds
+    while not text.endswith(end):
+        assert time.monotonic() < deadline, f"{end!r} did not come within {seconds} s: {text[-2000:]!r}"
+        text += shell.bs(wait=2, idle=0.1)
+    return text
+
+
+def split_omitted(text):
+    """(what is there, how many bytes the answer says are not)"""
+    return OMITTED.sub("", text), sum(int(n) for n in OMITTED.findall(text))
+
+
+def exists(path, seconds=30.0):
+    processes.wait_until(Path(path).exists, f"{path} to appear", seconds)
