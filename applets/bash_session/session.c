@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "proc.h"
 #include "session_internal.h"
+#include "session_shell.h"
 #include "signals.h"
 #include "spawn.h"
 
@@ -57,36 +58,43 @@ static void on_terminal(void *arg, int events)
     session_evaluate(s);
 }
 
-static void take_message(struct session *s, struct channel_message *m)
+static void take_prompt(struct session *s, const struct channel_message *m)
 {
-    if (m->pid != s->shell) { /* a shell below it that inherited the prompt */
-        free(m->cwd);
-        return;
-    }
     if (s->capture)
         capture_mark(s->capture);
     output_mark(&s->output);
     free(s->cwd);
-    s->cwd = m->cwd;
+    s->cwd = mem_strdup(m->cwd);
     s->status = m->status;
     s->prompts++;
     s->prompt_after_input = input_is_taken(&s->input, &s->pty);
 }
 
-/* The shell is about to prompt, and waits for our word: all that was printed before is in the terminal by
- * now. */
+/* The shell tells something. All that it printed before is in the terminal by now. */
+static void take_message(struct session *s, const struct channel_message *m)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    session_drain(s);
+    term_filter_reset(&s->filter, &text);
+    take_text(s, &text);
+    if (m->pid != s->shell)
+        return; /* a shell below it that inherited the prompt */
+    if (m->kind == 'P')
+        take_prompt(s, m);
+    else
+        session_run_message(s, m);
+}
+
 static void on_channel(void *arg, int events)
 {
     struct session *s = arg;
     struct channel_message m;
     (void)events;
     while (channel_read(&s->channel, &m)) {
-        session_drain(s);
-        struct buf text BUF_AUTO = BUF_INIT;
-        term_filter_reset(&s->filter, &text);
-        take_text(s, &text);
         take_message(s, &m);
-        channel_acknowledge(&s->channel);
+        if (m.kind == 'P')
+            channel_acknowledge(&s->channel); /* it waits for this before it prompts */
+        channel_message_release(&m);
     }
     s->tick_ms = 1;
     session_evaluate(s);
@@ -148,20 +156,17 @@ static void close_terminal(struct session *s)
 
 /* ---- start ---- */
 
-static bool is_named(const char *path, const char *name)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash ? slash + 1 : path, name) == 0;
-}
-
 /* bash where there is one; sh, named in the answer, where not. With a shell asked for, that one. */
 static const char *const default_shells[] = {
     "/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "bash", "/bin/sh", "/usr/bin/sh", "sh", NULL};
 
 static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
 {
-    bool bash = is_named(shell, "bash");
-    bool hooked = s->channel.pty.master >= 0 && channel_put_startup(&s->channel, bash) == 0;
+    bool bash = shell_is_bash(shell), hooked = s->channel.pty.master >= 0;
+    struct buf startup BUF_AUTO = BUF_INIT;
+    shell_put_startup(&startup, bash, s->channel.path);
+    if (hooked)
+        channel_put_code(&s->channel, &startup);
     char *with_rc[] = {(char *)"bash", (char *)"--rcfile", s->channel.path, (char *)"-i", NULL};
     char *plain[] = {(char *)shell, (char *)"-i", NULL};
     char *env_file MEM_AUTO = mem_printf("ENV=%s", s->channel.path);

@@ -102,6 +102,8 @@ bool session_settled(struct session *s)
 /* While a program is still taking what was typed, it is not idle. */
 static void pump(struct session *s)
 {
+    if (channel_pump(&s->channel))
+        s->tick_ms = 1;
     if (s->input.pending.len == 0 || !s->shell)
         return;
     if (input_pump(&s->input, &s->pty, session_look(s, false) != WAITING_NOT)) {
@@ -116,7 +118,7 @@ void session_evaluate(struct session *s)
     pump(s);
     struct session_call *c = s->calls;
     if (!c || c->state != CALL_ACTIVE || s->ending) {
-        if (s->input.pending.len > 0 && !s->ending)
+        if ((s->input.pending.len > 0 || s->channel.outgoing.pending.len > 0) && !s->ending)
             loop_timer_set(s->tick, TICK_MAX_MS); /* what no call waits for any more is typed all the same */
         return;
     }

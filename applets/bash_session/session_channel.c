@@ -11,7 +11,7 @@
 #include "io.h"
 #include "mem.h"
 
-/* A message: START, then pid, status and directory, each with a NUL behind. What else comes (a trace of `set
+/* A message: START, its kind, and its fields, each with a NUL behind. What else comes (a trace of `set
  * -x`, an error text) is passed over. */
 #define START '\001'
 #define MESSAGE_MAX 65536
@@ -32,7 +32,8 @@ static int make_plain(int slave)
 int channel_open(struct channel *c, const struct user *user)
 {
     unsigned n;
-    *c = (struct channel){.pty = PTY_INIT, .incoming = {.max = MESSAGE_MAX}};
+    *c = (struct channel){
+        .pty = PTY_INIT, .incoming = {.max = MESSAGE_MAX}, .outgoing = {.pending = BUF_INIT}};
     if (pty_open(&c->pty, 1, 1, user, NULL) < 0)
         return -1;
     if (make_plain(c->pty.slave) < 0 || ioctl(c->pty.master, TIOCGPTN, &n) < 0) {
@@ -51,36 +52,23 @@ void channel_close(struct channel *c)
 {
     pty_close(&c->pty);
     buf_release(&c->incoming);
+    input_release(&c->outgoing);
 }
 
-/* bash: the user's own file first, as always. Completion and key bindings are for people at a keyboard: text
- * that comes with tabs is to stay text. History expansion is off: nobody who writes "!" here means it. The
- * hook comes first among the prompt commands, before any that print. `_` is given back by bash afterwards;
- * the shell's `set -e` and -x don't see it. */
-static const char bash_startup[] =
-    "[ -r ~/.bashrc ] && . ~/.bashrc\n"
-    "set +H\n"
-    "bind 'set disable-completion on' 'set enable-bracketed-paste off' 'set bell-style none' 2>/dev/null\n"
-    "bind '\"\\e[200~\": bracketed-paste-begin' 2>/dev/null\n"
-    "PROMPT_COMMAND='{ printf \"\\1%%s\\0%%s\\0%%s\\0\" \"$$\" \"$?\" \"$PWD\"; read -r -t 5 _; } <>%s >&0 "
-    "2>&0 || :'"
-    "\"${PROMPT_COMMAND:+; $PROMPT_COMMAND}\"\n";
-
-/* Others evaluate command substitutions in PS1. */
-static const char sh_startup[] = "unset ENV\n"
-                                 "PS1='$(s=$?; { printf \"\\1%%s\\0%%s\\0%%s\\0\" \"$$\" \"$s\" \"$PWD\"; "
-                                 "read -r _; } <>%s >&0 2>&0)'\"${PS1:-$ }\"\n";
-
-int channel_put_startup(struct channel *c, bool bash)
+void channel_put_code(struct channel *c, const struct buf *code)
 {
-    struct buf text BUF_AUTO = BUF_INIT;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    buf_addf(&text, bash ? bash_startup : sh_startup, c->path);
-#pragma GCC diagnostic pop
-    buf_addc(&text, 4);              /* VEOF */
-    tcflush(c->pty.slave, TCIFLUSH); /* what a shell that could not be started did not read */
-    return io_write_all(c->pty.master, text.data, text.len);
+    static const char end_of_file = 4; /* VEOF, as make_plain left it */
+    input_release(&c->outgoing);
+    tcflush(c->pty.slave, TCIFLUSH);
+    input_add(&c->outgoing, &c->pty, code->data, code->len, NULL);
+    input_add(&c->outgoing, &c->pty, &end_of_file, 1, NULL);
+    channel_pump(c);
+}
+
+bool channel_pump(struct channel *c)
+{
+    input_pump(&c->outgoing, &c->pty, false);
+    return !input_is_taken(&c->outgoing, &c->pty);
 }
 
 /* Length of the field at `at`, -1 while its NUL hasn't come. */
@@ -90,24 +78,48 @@ static long field(const struct buf *b, size_t at)
     return end ? end - (b->data + at) : -1;
 }
 
+/* Fields behind the kind: pid, status, directory; of a Q, whether the hook was in place, and the prompt with
+ * an X behind. */
+enum { PID, STATUS, CWD, ARMED, PROMPT, N_FIELDS };
+
+static void fill(struct channel_message *m, char kind, char *const field[N_FIELDS])
+{
+    *m = (struct channel_message){.kind = kind, .pid = strtol(field[PID], NULL, 10)};
+    m->status = (int)strtol(field[STATUS], NULL, 10);
+    m->cwd = mem_strdup(field[CWD]);
+    if (kind != 'Q')
+        return;
+    size_t n = strlen(field[PROMPT]);
+    m->armed = *field[ARMED] != '\0';
+    if (n > 0)
+        m->prompt = mem_dup(field[PROMPT], n - 1);
+}
+
 static bool take_message(struct channel *c, struct channel_message *m)
 {
     struct buf *b = &c->incoming;
     const char *start = b->len > 0 ? memchr(b->data, START, b->len) : NULL;
     buf_consume(b, start ? (size_t)(start - b->data) : b->len);
-    size_t at[3], next = 1;
-    for (int i = 0; i < 3; i++) {
+    if (b->len < 2)
+        return false;
+    char *fields[N_FIELDS];
+    size_t next = 2;
+    for (int i = 0; i < (b->data[1] == 'Q' ? N_FIELDS : ARMED); i++) {
         long n = field(b, next);
         if (n < 0)
             return false;
-        at[i] = next;
+        fields[i] = b->data + next;
         next += (size_t)n + 1;
     }
-    m->pid = strtol(b->data + at[0], NULL, 10);
-    m->status = (int)strtol(b->data + at[1], NULL, 10);
-    m->cwd = mem_strdup(b->data + at[2]);
+    fill(m, b->data[1], fields);
     buf_consume(b, next);
     return true;
+}
+
+void channel_message_release(struct channel_message *m)
+{
+    free(m->cwd);
+    free(m->prompt);
 }
 
 bool channel_read(struct channel *c, struct channel_message *m)

@@ -13,18 +13,23 @@
 #include "buf.h"
 #include "err.h"
 #include "pty.h"
+#include "session_input.h"
 #include "user.h"
 
 struct channel {
     struct pty pty; /* master == -1: none */
     char path[32];  /* as the shell opens it */
     struct buf incoming;
+    struct input outgoing;
 };
 
 struct channel_message {
-    long pid; /* of the shell that tells */
+    char kind; /* P: about to prompt, waits for an answer; T: a command was taken; Q: the answer to a query */
+    long pid;  /* of the shell that tells */
     int status;
-    char *cwd; /* owned; NULL: not told */
+    char *cwd;    /* owned, as the following; never NULL */
+    bool armed;   /* Q: the hook at the prompt was still in place */
+    char *prompt; /* Q: as it shows; NULL: not told */
 };
 
 /* Opens one for a shell of that user. -1: the session works without (and settles by the kernel's view alone).
@@ -32,11 +37,15 @@ struct channel_message {
 int channel_open(struct channel *c, const struct user *user);
 void channel_close(struct channel *c);
 
-/* Writes the start-up text that the shell reads from the channel's path. */
-int channel_put_startup(struct channel *c, bool bash);
+/* Queues code for the shell, which reads it as a file from the channel's path. What was queued before and not
+ * read is dropped. */
+void channel_put_code(struct channel *c, const struct buf *code);
+/* Goes on writing it; false when all was read. */
+bool channel_pump(struct channel *c);
 
-/* Reads what has come. True with the next whole message. */
+/* Reads what has come. True with the next whole message, to be released. */
 bool channel_read(struct channel *c, struct channel_message *m);
+void channel_message_release(struct channel_message *m);
 /* Lets the shell go on to its prompt. */
 void channel_acknowledge(struct channel *c);
 

@@ -16,6 +16,20 @@ struct call_kind {
     void (*abandon)(struct session *s, struct session_call *c);
 };
 
+/* Where a run is. */
+enum run_phase {
+    RUN_READY,   /* waits for the shell to be at its prompt */
+    RUN_ASKED,   /* the shell's line editor waits, and the shell has not told: it is being asked why */
+    RUN_OFFERED, /* the line editor is to take the command */
+    RUN_TYPED,   /* the shell has it */
+};
+struct run {
+    enum run_phase phase;
+    bool typed;            /* RUN_ASKED: after the command, not before */
+    bool asked;            /* once is enough */
+    long long phase_began; /* now_ms() */
+};
+
 struct session_call {
     struct session_call *next;
     const struct call_kind *kind;
@@ -32,7 +46,7 @@ struct session_call {
     size_t max;
     int64_t wait_ms, idle_ms; /* reads */
     int64_t timeout_ms;       /* runs */
-    bool typed;               /* runs: the command has been given to the shell */
+    struct run run;
 };
 
 /* ---- session_calls.c ---- */
@@ -47,8 +61,13 @@ void session_evaluate(struct session *s);
 void session_tick(void *session);
 
 /* ---- session_run.c ---- */
-/* The run's output becomes the session's from here on. */
+/* What is printed from here on is the session's again; what was captured is dropped, or becomes the session's
+ * too. */
 void session_stop_capture(struct session *s);
+void session_release_capture(struct session *s);
+bool session_is_run(const struct session_call *c);
+/* A message of the shell that a run waits for (T, Q). */
+void session_run_message(struct session *s, const struct channel_message *m);
 
 /* ---- session.c ---- */
 /* Reads what the terminal has; true when there was something. */

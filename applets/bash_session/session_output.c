@@ -1,6 +1,7 @@
 #include "session_output.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "bash_session_types.h"
 #include "mem.h"
@@ -148,6 +149,23 @@ void capture_commit(struct capture *c)
     keep(c, c->after.data, c->after.len);
     buf_release(&c->after);
     c->marked = false;
+}
+
+void capture_drop_line_end(struct capture *c)
+{
+    char *end = c->after.len > 0 ? memchr(c->after.data, '\n', c->after.len) : NULL;
+    if (!end)
+        return;
+    size_t n = end > c->after.data && end[-1] == '\r' ? 2 : 1;
+    memmove(end + 1 - n, end + 1, c->after.len - (size_t)(end + 1 - c->after.data));
+    buf_truncate(&c->after, c->after.len - n);
+}
+
+void capture_strip(struct capture *c, const char *text, size_t n)
+{
+    struct buf *last = c->tail.len > 0 ? &c->tail : &c->head;
+    if (n > 0 && last->len >= n && memcmp(last->data + last->len - n, text, n) == 0)
+        buf_truncate(last, last->len - n);
 }
 
 void capture_mark(struct capture *c)

@@ -1,21 +1,33 @@
-/* One command, its own output, its real exit status. */
+/* One command, its own output, its real exit status.
+ *
+ * bash: a key makes its line editor take the command from the private channel, Enter runs it; the hook at the
+ * prompt tells its status and where its output ends. Where the line editor waits and the hook has not told,
+ * either the command was not finished (a continuation prompt) or it took the hook away: the shell is asked,
+ * by the same key. Other shells get the command typed. */
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
 #include "session_internal.h"
+#include "session_shell.h"
 
 #define READY_MS 10000 /* for a shell that is still starting */
+#define BUSY_MS 1000   /* for one that is about to prompt */
+#define ASK_MS 2000    /* for an answer to a key */
 
-static void run_fail(struct session_call *c, const struct err *err)
+/* ---- answers ---- */
+
+static int64_t run_fail(struct session_call *c, const struct err *err)
 {
     session_call_answered(c);
     c->done.run(c->arg, NULL, err);
+    return -1;
 }
 
-static void run_answer(struct session *s, struct session_call *c, enum run_state state)
+static int64_t run_answer(struct session *s, struct session_call *c, enum run_state state)
 {
     struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->cwd};
     if (state == RUN_COMPLETED) {
@@ -32,10 +44,10 @@ static void run_answer(struct session *s, struct session_call *c, enum run_state
     r.omitted_bytes = capture_omitted(s->capture);
     r.output = buf_str(&c->answer);
     r.output_len = c->answer.len;
-    capture_free(s->capture);
-    s->capture = NULL;
+    session_stop_capture(s);
     session_call_answered(c);
     c->done.run(c->arg, &r, NULL);
+    return -1;
 }
 
 void session_stop_capture(struct session *s)
@@ -44,78 +56,14 @@ void session_stop_capture(struct session *s)
     s->capture = NULL;
 }
 
-/* ---- giving the command to the shell ---- */
-
-static bool is_bash(const struct session *s)
-{
-    const char *slash = strrchr(s->shell_path, '/');
-    return strncmp(slash ? slash + 1 : s->shell_path, "bash", 4) == 0;
-}
-
-/* Keys that would act on the terminal or the line editor even in a paste. */
-static bool has_keys(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (((unsigned char)s[i] < 0x20 && s[i] != '\n' && s[i] != '\t') || s[i] == 0x7F)
-            return true;
-    return false;
-}
-
-/* As a word that any control character can stand in. */
-static void put_quoted(struct buf *out, const char *s, size_t n)
-{
-    buf_adds(out, "eval $'");
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c < 0x20 || c == 0x7F)
-            buf_addf(out, "\\%03o", c);
-        else if (c == '\'' || c == '\\')
-            buf_addf(out, "\\%c", c);
-        else
-            buf_addc(out, (char)c);
-    }
-    buf_addc(out, '\'');
-}
-
-/* Pasted, as a person would: bash takes the whole text as one line of its history, tabs and all. */
-static void put_command(const struct session *s, const struct session_call *c, struct buf *out)
-{
-    size_t n = c->input.len;
-    while (n > 0 && c->input.data[n - 1] == '\n')
-        n--;
-    if (!is_bash(s)) {
-        buf_add(out, c->input.data, n);
-    } else if (has_keys(c->input.data, n)) {
-        put_quoted(out, c->input.data, n);
-    } else {
-        buf_adds(out, "\033[200~");
-        buf_add(out, c->input.data, n);
-        buf_adds(out, "\033[201~");
-    }
-    buf_addc(out, '\n');
-}
-
-static int type_command(struct session *s, struct session_call *c)
+void session_release_capture(struct session *s)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    struct err err;
-    put_command(s, c, &text);
-    session_drain(s);
-    output_drop_prompt(&s->output);
-    s->prompt_after_input = false;
-    if (input_add(&s->input, &s->pty, text.data, text.len, &err) < 0) {
-        run_fail(c, &err);
-        return -1;
-    }
+    capture_commit(s->capture);
+    capture_text(s->capture, &text);
     session_stop_capture(s);
-    s->capture = capture_new(c->max);
-    c->typed = true;
-    buf_release(&c->input);
-    input_pump(&s->input, &s->pty, true);
-    return 0;
+    output_add(&s->output, text.data, text.len);
 }
-
-/* ---- is the shell ready for it? ---- */
 
 static int64_t refuse(const struct session *s, struct session_call *c)
 {
@@ -138,65 +86,214 @@ static int64_t refuse(const struct session *s, struct session_call *c)
                 w == WAITING_SHELL ? "in the middle of a command that was not finished"
                                    : "still running a command",
                 w == WAITING_SHELL ? "finish it with bash_session," : "wait,");
-    run_fail(c, &err);
-    return -1;
+    return run_fail(c, &err);
 }
+
+/* ---- steps ---- */
+
+static void enter(struct session_call *c, enum run_phase phase)
+{
+    c->run.phase = phase;
+    c->run.phase_began = now_ms();
+}
+
+static bool line_editor_waits(const struct session *s)
+{
+    struct termios t;
+    return shell_is_bash(s->shell_path) && tcgetattr(s->pty.slave, &t) == 0 && !(t.c_lflag & ICANON);
+}
+
+/* The line editor prints a line end for the key, which is nobody's output. */
+static void send_key(struct session *s, const struct buf *code)
+{
+    if (!s->capture)
+        s->capture = capture_new((size_t)SESSION_OUTPUT_MAX);
+    capture_mark(s->capture);
+    channel_put_code(&s->channel, code);
+    input_add(&s->input, &s->pty, SHELL_KEY, strlen(SHELL_KEY), NULL);
+    input_pump(&s->input, &s->pty, true);
+}
+
+static int64_t ask(struct session *s, struct session_call *c, bool typed)
+{
+    struct buf code BUF_AUTO = BUF_INIT;
+    shell_put_query(&code, s->channel.path);
+    c->run.asked = true;
+    c->run.typed = typed;
+    enter(c, RUN_ASKED);
+    send_key(s, &code);
+    return ASK_MS;
+}
+
+/* What else came meanwhile is somebody's: the run's own, or, before the command is typed, of what runs in the
+ * background. */
+static void key_done(struct session *s, bool typed)
+{
+    capture_drop_line_end(s->capture);
+    capture_commit(s->capture);
+    if (!typed)
+        session_release_capture(s);
+}
+
+static void begin_capture(struct session *s, struct session_call *c)
+{
+    session_stop_capture(s);
+    s->capture = capture_new(c->max);
+    s->prompt_after_input = false;
+    c->run.asked = false;
+    enter(c, RUN_TYPED);
+}
+
+static int64_t give_command(struct session *s, struct session_call *c)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct err err;
+    while (c->input.len > 0 && c->input.data[c->input.len - 1] == '\n')
+        buf_truncate(&c->input, c->input.len - 1);
+    session_drain(s);
+    output_drop_prompt(&s->output);
+    if (line_editor_waits(s)) {
+        shell_put_command(&text, c->input.data, c->input.len, s->channel.path);
+        enter(c, RUN_OFFERED);
+        send_key(s, &text);
+        buf_release(&c->input);
+        return ASK_MS;
+    }
+    begin_capture(s, c);
+    buf_addc(&c->input, '\n');
+    if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
+        return run_fail(c, &err);
+    buf_release(&c->input);
+    input_pump(&s->input, &s->pty, true);
+    return ASK_MS;
+}
+
+/* What it prints in another's terms, to be found in the output. */
+static void strip_prompt(struct session *s, const char *prompt)
+{
+    struct term_filter filter = {0};
+    struct buf text BUF_AUTO = BUF_INIT;
+    term_filter_feed(&filter, prompt, strlen(prompt), &text);
+    capture_strip(s->capture, text.data, text.len);
+}
+
+/* The hook was in place and has not told: the command is not finished. Without it the shell has it back now,
+ * and what it says of its state is what the hook would have said. */
+static void take_answer(struct session *s, struct session_call *c, const struct channel_message *m)
+{
+    key_done(s, c->run.typed);
+    enter(c, c->run.typed ? RUN_TYPED : RUN_READY);
+    if (m->armed)
+        return;
+    free(s->cwd);
+    s->cwd = mem_strdup(m->cwd);
+    s->status = m->status;
+    s->prompts++;
+    s->prompt_after_input = true;
+    if (s->capture && m->prompt)
+        strip_prompt(s, m->prompt);
+    if (s->capture)
+        capture_mark(s->capture);
+}
+
+void session_run_message(struct session *s, const struct channel_message *m)
+{
+    struct session_call *c = s->calls;
+    if (!c || c->state != CALL_ACTIVE || !session_is_run(c))
+        return;
+    if (m->kind == 'Q' && c->run.phase == RUN_ASKED) {
+        take_answer(s, c, m);
+    } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED) {
+        key_done(s, false);
+        begin_capture(s, c);
+        input_add(&s->input, &s->pty, "\n", 1, NULL);
+        input_pump(&s->input, &s->pty, true);
+    }
+}
+
+/* ---- checks, one a phase ---- */
 
 static int64_t check_ready(struct session *s, struct session_call *c)
 {
     struct err err;
     long long waited = now_ms() - c->began;
-    if (!s->shell) {
-        err_set(&err, ERR_TOOL, "the shell has ended; restart the session");
-        run_fail(c, &err);
-        return -1;
-    }
     if (s->channel.pty.master < 0 || (s->prompts == 0 && waited >= READY_MS)) {
         err_set(&err, ERR_TOOL, "%s does not tell when a command has ended; use bash_session instead",
                 s->shell_path);
-        run_fail(c, &err);
-        return -1;
+        return run_fail(c, &err);
     }
     if (session_settled(s)) {
         if (session_at_prompt(s, session_look(s, true)))
-            return type_command(s, c) < 0 ? -1 : READY_MS;
+            return give_command(s, c);
+        if (s->prompts > 0 && !c->run.asked && line_editor_waits(s))
+            return ask(s, c, false);
         if (s->prompts > 0)
             return refuse(s, c);
     }
     pid_t group = pty_foreground(&s->pty);
-    if (s->prompts > 0 && (waited >= 1000 || (group != 0 && group != s->shell)))
+    if (s->prompts > 0 && (waited >= BUSY_MS || (group != 0 && group != s->shell)))
         return refuse(s, c);
     return READY_MS - waited;
 }
 
-static void run_begin(struct session *s, struct session_call *c)
+static int64_t check_key(struct session *s, struct session_call *c)
 {
-    (void)s;
-    (void)c; /* typed once the shell is ready */
+    struct err err;
+    long long left = c->run.phase_began + ASK_MS - now_ms();
+    if (left > 0)
+        return left;
+    if (c->run.phase == RUN_ASKED && c->run.typed)
+        return run_answer(s, c, RUN_AWAITING_INPUT);
+    key_done(s, false);
+    err_set(
+        &err, ERR_TOOL,
+        "the shell does not take commands (has it been replaced, or its key bindings?); use bash_session, "
+        "or restart the session");
+    return run_fail(c, &err);
+}
+
+static int64_t check_typed(struct session *s, struct session_call *c)
+{
+    long long spent = now_ms() - c->began;
+    if (session_settled(s)) {
+        enum waiting w = session_look(s, true);
+        if (session_at_prompt(s, w))
+            return run_answer(s, c, RUN_COMPLETED);
+        if (w == WAITING_SHELL && !c->run.asked && line_editor_waits(s))
+            return ask(s, c, true);
+        return run_answer(s, c, RUN_AWAITING_INPUT);
+    }
+    if (c->timeout_ms >= 0 && spent >= c->timeout_ms)
+        return run_answer(s, c, RUN_TIMEOUT);
+    return c->timeout_ms >= 0 ? c->timeout_ms - spent : INT32_MAX;
 }
 
 static int64_t run_check(struct session *s, struct session_call *c)
 {
+    struct err err;
     session_drain(s);
-    long long spent = now_ms() - c->began;
-    if (!c->typed) {
-        int64_t left = check_ready(s, c);
-        if (left < 0 || !c->typed)
-            return left;
-    }
+    if (!s->shell && s->capture)
+        return run_answer(s, c, RUN_EXITED);
     if (!s->shell) {
-        run_answer(s, c, RUN_EXITED);
-        return -1;
+        err_set(&err, ERR_TOOL, "the shell has ended; restart the session");
+        return run_fail(c, &err);
     }
-    if (session_settled(s)) {
-        run_answer(s, c, session_at_prompt(s, session_look(s, true)) ? RUN_COMPLETED : RUN_AWAITING_INPUT);
-        return -1;
+    switch (c->run.phase) {
+    case RUN_READY:
+        return check_ready(s, c);
+    case RUN_TYPED:
+        return check_typed(s, c);
+    default:
+        return check_key(s, c);
     }
-    if (c->timeout_ms >= 0 && spent >= c->timeout_ms) {
-        run_answer(s, c, RUN_TIMEOUT);
-        return -1;
-    }
-    return c->timeout_ms >= 0 ? c->timeout_ms - spent : INT32_MAX;
+}
+
+/* ---- the call ---- */
+
+static void run_begin(struct session *s, struct session_call *c)
+{
+    (void)s;
+    enter(c, RUN_READY);
 }
 
 static void run_delivered(struct session *s, struct session_call *c, bool delivered)
@@ -208,16 +305,17 @@ static void run_delivered(struct session *s, struct session_call *c, bool delive
 /* The command goes on; what it has printed and will print is there for the next call. */
 static void run_abandon(struct session *s, struct session_call *c)
 {
-    if (!c->typed || !s->capture)
-        return;
-    struct buf text BUF_AUTO = BUF_INIT;
-    capture_commit(s->capture);
-    capture_text(s->capture, &text);
-    output_add(&s->output, text.data, text.len);
-    session_stop_capture(s);
+    (void)c;
+    if (s->capture)
+        session_release_capture(s);
 }
 
 static const struct call_kind run_kind = {run_begin, run_check, run_delivered, run_abandon};
+
+bool session_is_run(const struct session_call *c)
+{
+    return c->kind == &run_kind;
+}
 
 struct session_call *session_run(struct session *s, const struct run_request *r, run_done_fn done, void *arg)
 {

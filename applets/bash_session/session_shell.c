@@ -1,0 +1,92 @@
+#include "session_shell.h"
+
+#include <string.h>
+
+#define PIECE                                                                                                \
+    1000 /* bytes of a quoted word in one line: the channel's lines hold 4095, and a byte can take 4 */
+
+/* Templates: '@' stands for the channel's path, and \x01 for an '@' itself.
+ *
+ * Everything goes to the channel, error texts and the trace of `set -x` included. `|| :` keeps `set -e` out.
+ * The names of the shell's own variables are all that is touched: `_` is given back by bash after a prompt
+ * command. */
+
+/* bash reads -t so that a shell whose keeper hangs is not lost. First among the prompt commands: what the
+ * others print belongs to the prompt. */
+#define HOOK "'{ printf \"\\1P%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\"; read -r -t 5 _; } <>@ >&0 2>&0 || :'"
+#define SET_HOOK                                                                                             \
+    "[[ $PROMPT_COMMAND == *@* ]] || PROMPT_COMMAND=" HOOK "\"${PROMPT_COMMAND:+; $PROMPT_COMMAND}\"\n"
+
+/* Completion is for people at a keyboard: a tab in a text is to stay one. History expansion too: nobody who
+ * writes "!" here means it. */
+static const char bash_setup[] =
+    "set +H\n"
+    "bind 'set disable-completion on' 'set enable-bracketed-paste off' 'set bell-style none' 2>@\n"
+    "bind -m emacs -x '\"\\e[7771~\": . @ 2>@' 2>@\n"
+    "bind -m vi-insert -x '\"\\e[7771~\": . @ 2>@' 2>@\n"
+    "bind -m vi-command -x '\"\\e[7771~\": . @ 2>@' 2>@\n" SET_HOOK;
+
+/* One printf, so that no trace comes between its fields. ${PS1@P} is of bash 4.4; the X keeps newlines at its
+ * end. */
+static const char bash_query[] = "printf \"\\1Q%s\\0%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" "
+                                 "\"$([[ $PROMPT_COMMAND == *@* ]] && printf armed)\" "
+                                 "\"$( ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && printf %sX "
+                                 "\"${PS1\x01P}\")\" >@\n" SET_HOOK;
+
+/* The others evaluate command substitutions in PS1. */
+static const char sh_startup[] = "unset ENV\n"
+                                 "PS1='$(s=$?; { printf \"\\1P%s\\0%s\\0%s\\0\" \"$$\" \"$s\" \"$PWD\"; read "
+                                 "-r _; } <>@ >&0 2>&0)'\"${PS1:-$ }\"\n";
+
+bool shell_is_bash(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, "bash") == 0;
+}
+
+static void put(struct buf *out, const char *template, const char *channel)
+{
+    for (; *template; template ++) {
+        if (*template == '@')
+            buf_adds(out, channel);
+        else
+            buf_addc(out, *template == '\x01' ? '@' : *template);
+    }
+}
+
+void shell_put_startup(struct buf *out, bool bash, const char *channel)
+{
+    if (bash)
+        buf_adds(out, "[ -r ~/.bashrc ] && . ~/.bashrc\n");
+    put(out, bash ? bash_setup : sh_startup, channel);
+}
+
+void shell_put_query(struct buf *out, const char *channel)
+{
+    put(out, bash_query, channel);
+}
+
+static void put_quoted(struct buf *out, unsigned char c)
+{
+    if (c == '\'' || c == '\\')
+        buf_addf(out, "\\%c", c);
+    else if ((c < 0x20 && c != '\n') || c == 0x7F)
+        buf_addf(out, "\\%03o", c);
+    else
+        buf_addc(out, (char)c);
+}
+
+void shell_put_command(struct buf *out, const char *command, size_t n, const char *channel)
+{
+    put(out, "printf \"\\1T%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" >@\nREADLINE_LINE=$'", channel);
+    size_t in_line = 0;
+    for (size_t i = 0; i < n; i++) {
+        put_quoted(out, (unsigned char)command[i]);
+        in_line = command[i] == '\n' ? 0 : in_line + 1;
+        if (in_line >= PIECE && (i + 1 == n || ((unsigned char)command[i + 1] & 0xC0) != 0x80)) {
+            buf_adds(out, "'\\\n$'"); /* one word still */
+            in_line = 0;
+        }
+    }
+    buf_adds(out, "'\n");
+}

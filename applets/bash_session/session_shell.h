@@ -1,0 +1,30 @@
+/* What the shells are told: start-up files, and the code that the keeper has them run through the private
+ * channel. */
+#ifndef APPLETS_BASH_SESSION_SESSION_SHELL_H
+#define APPLETS_BASH_SESSION_SESSION_SHELL_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+
+/* True when the path's last part is "bash". */
+bool shell_is_bash(const char *path);
+
+/* Key sequence on which bash's line editor runs what comes through the channel, without a trace in its
+ * history or its line. */
+#define SHELL_KEY "\033[7771~"
+
+/* The start-up file: the user's own first, as always, then the hook at the prompt. `channel` is the channel's
+ * path. */
+void shell_put_startup(struct buf *out, bool bash, const char *channel);
+
+/* bash: tells its state (message Q: pid, status, directory, whether the hook was still in place, the prompt
+ * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */
+void shell_put_query(struct buf *out, const char *channel);
+
+/* bash: tells that it has taken the command (message T), which then stands in the line editor and waits for
+ * Enter: so it runs as typed, and is one entry of the history, but no key in it acts on the editor or the
+ * terminal. */
+void shell_put_command(struct buf *out, const char *command, size_t n, const char *channel);
+
+#endif
