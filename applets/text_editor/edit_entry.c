@@ -15,6 +15,11 @@
 
 static const char magic[8] = "TBundo1\n";
 
+/* Making and deleting a file costs more than the rest of a small edit; so one that is dropped is the next one
+ * that is written. */
+#define SPARE "spare"
+enum { SPARE_MAX = 1 << 20 };
+
 enum { SUM_FROM = offsetof(struct entry_head, sum) + sizeof(uint64_t) };
 
 struct entry_key entry_key(const char *real_path, const struct stat *st)
@@ -123,21 +128,47 @@ void entry_seal(struct entry *e)
     e->head.sum = sum_of(e);
 }
 
-int entry_write(const struct entry *e, int dir, const char *name)
+/* Opens the spare file under a new name, or makes a new one. */
+static int open_new(int spare_dir, int dir, const char *name, off_t *size)
 {
-    int fd FD_AUTO = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat st;
+    *size = 0;
+    if (renameat(spare_dir, SPARE, dir, name) < 0)
+        return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) {
+        *size = st.st_size;
+        return fd;
+    }
+    io_close(&fd);
+    unlinkat(dir, name, 0);
+    return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+int entry_write(const struct entry *e, int dir, const char *name, int spare_dir)
+{
+    off_t size;
+    int fd FD_AUTO = open_new(spare_dir, dir, name, &size);
     if (fd < 0)
         return -1;
     struct iovec parts[] = {{(void *)&e->head, sizeof e->head},
                             {(void *)e->path, e->head.n_path},
                             {(void *)e->old, e->head.n_old},
                             {(void *)e->put, e->head.n_put}};
-    if (edit_write_parts(fd, parts, sizeof parts / sizeof *parts) < 0) {
+    off_t wanted = (off_t)entry_size(e);
+    if (edit_write_parts(fd, parts, sizeof parts / sizeof *parts) < 0 ||
+        (size > wanted && ftruncate(fd, wanted) < 0)) {
         int failed = errno;
         unlinkat(dir, name, 0);
         return errno = failed, -1;
     }
     return 0;
+}
+
+void entry_drop(int dir, const struct entry_item *item)
+{
+    if (item->size > SPARE_MAX || renameat(dir, item->name, dir, SPARE) < 0)
+        unlinkat(dir, item->name, 0);
 }
 
 /* Sizes are checked one by one against what is there, so that no sum of them can wrap. */

@@ -69,7 +69,9 @@ void entry_seal(struct entry *e);
 uint64_t entry_size(const struct entry *e);
 
 /* Writes a new file of that name; removed again when it can't be completed. -1 with errno. */
-int entry_write(const struct entry *e, int dir, const char *name);
+int entry_write(const struct entry *e, int dir, const char *name, int spare_dir);
+/* Deletes one. What is kept of it, in its directory (spare_dir of entry_write), has no meaning. */
+void entry_drop(int dir, const struct entry_item *item);
 
 /* -1 with errno: EBADMSG when it is damaged, others when it can't be read now. */
 int entry_read(struct entry *e, int dir, const char *name);

@@ -165,10 +165,10 @@ static void write_pending(struct undo_store *s, const struct entry *e, const str
 {
     entry_name(&s->pending);
     s->pending_dir = pending_dir(s, in_place);
-    if (s->pending_dir >= 0 && entry_write(e, s->pending_dir, s->pending.name) == 0)
+    if (s->pending_dir >= 0 && entry_write(e, s->pending_dir, s->pending.name, s->dir) == 0)
         return;
     if (s->pending_dir >= 0 && (errno == ENOSPC || errno == EDQUOT) && make_room(s, list, entry_size(e)) &&
-        entry_write(e, s->pending_dir, s->pending.name) == 0)
+        entry_write(e, s->pending_dir, s->pending.name, s->dir) == 0)
         return;
     if (s->pending_dir >= 0)
         err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
@@ -223,7 +223,7 @@ static void trim(struct undo_store *s, const struct entry_key *key)
         bool deep = undo_is_of(&list.items[i], key, NULL) && of_file > EDIT_UNDO_DEPTH;
         if (!deep && total <= UNDO_TOTAL_MAX)
             continue;
-        unlinkat(s->dir, list.items[i].name, 0);
+        entry_drop(s->dir, &list.items[i]);
         total -= charge(&list.items[i]);
         of_file -= undo_is_of(&list.items[i], key, NULL);
     }
@@ -323,7 +323,7 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
 
 void undo_drop(struct undo_store *s, const struct entry_item *item)
 {
-    unlinkat(s->dir, item->name, 0);
+    entry_drop(s->dir, item);
 }
 
 static void show_entry(const struct entry *e, size_t number, struct buf *out)
