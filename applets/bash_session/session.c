@@ -222,6 +222,7 @@ static int open_terminal(struct session *s, struct err *err)
     }
     s->shell = pid;
     s->prompts = 0;
+    s->adopted = false;
     s->prompt_after_input = false;
     s->filter = (struct term_filter){0};
     s->child_source = loop_child(s->loop, pid, shell_ended, s);

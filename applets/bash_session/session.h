@@ -50,6 +50,7 @@ struct session {
     struct capture *capture; /* of the run in progress, also after its timeout; NULL: none */
     char *cwd;               /* as the shell last told */
     int status;              /* of the last command, as the shell last told */
+    bool adopted;            /* exec bash has taken its place, and got our hook */
     unsigned long prompts;   /* how often it told */
     bool prompt_after_input; /* it told since it took the last input */
     long long last_activity; /* now_ms() */

@@ -27,6 +27,7 @@ struct run {
     enum run_phase phase;
     bool typed;            /* RUN_ASKED: after the command, not before */
     bool asked;            /* once is enough */
+    bool adopted;          /* asked by a typed line, which prints nothing, and not by a key */
     long long phase_began; /* now_ms() */
 };
 

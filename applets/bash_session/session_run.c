@@ -4,6 +4,7 @@
  * prompt tells its status and where its output ends. Where the line editor waits and the hook has not told,
  * either the command was not finished (a continuation prompt) or it took the hook away: the shell is asked,
  * by the same key. Other shells get the command typed. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
@@ -14,9 +15,10 @@
 #include "session_internal.h"
 #include "session_shell.h"
 
-#define READY_MS 10000 /* for a shell that is still starting */
-#define BUSY_MS 1000   /* for one that is about to prompt */
-#define ASK_MS 2000    /* for an answer to a key */
+#define READY_MS 10000      /* for a shell that is still starting */
+#define BUSY_MS 1000        /* for one that is about to prompt */
+#define ASK_MS 2000         /* for an answer to a key */
+#define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
 
 /* ---- answers ---- */
 
@@ -68,24 +70,27 @@ void session_release_capture(struct session *s)
 static int64_t refuse(const struct session *s, struct session_call *c)
 {
     struct err err;
-    char name[16] = "";
+    char name[16] = "", shell[16];
     pid_t group = pty_foreground(&s->pty);
+    enum waiting w = session_look(s, true);
+    proc_name(s->shell, shell);
     if (group != s->shell)
         proc_name(group, name);
-    enum waiting w = session_look(s, true);
+    else if (shell_is_bash(s->shell_path) && !shell_is_bash(shell))
+        snprintf(name, sizeof name, "%s", shell); /* exec */
     if (*name)
         err_set(&err, ERR_TOOL,
                 "the session is busy: '%s' is %s; wait, type into it with bash_session, interrupt it with "
                 "input \"\\u0003\", "
                 "or restart the session",
-                name, w == WAITING_PROGRAM ? "waiting for input" : "still running");
+                name, w == WAITING_NOT ? "still running" : "waiting for input");
     else
         err_set(&err, ERR_TOOL,
-                "the session is busy: the shell is %s; %s interrupt it with input \"\\u0003\", or restart "
-                "the session",
-                w == WAITING_SHELL ? "in the middle of a command that was not finished"
-                                   : "still running a command",
-                w == WAITING_SHELL ? "finish it with bash_session," : "wait,");
+                "the session is busy: the shell is %s interrupt it with input \"\\u0003\", or restart the "
+                "session",
+                w == WAITING_SHELL
+                    ? "in the middle of a command that was not finished; finish it with bash_session,"
+                    : "still running a command; wait,");
     return run_fail(c, &err);
 }
 
@@ -103,33 +108,60 @@ static bool line_editor_waits(const struct session *s)
     return shell_is_bash(s->shell_path) && tcgetattr(s->pty.slave, &t) == 0 && !(t.c_lflag & ICANON);
 }
 
-/* The line editor prints a line end for the key, which is nobody's output. */
-static void send_key(struct session *s, const struct buf *code)
+/* Has the shell run code, by a key or a line. The line editor prints a line end for a key, which is nobody's
+ * output. */
+static void send_code(struct session *s, const struct buf *code, const char *typed)
 {
     if (!s->capture)
         s->capture = capture_new((size_t)SESSION_OUTPUT_MAX);
     capture_mark(s->capture);
     channel_put_code(&s->channel, code);
-    input_add(&s->input, &s->pty, SHELL_KEY, strlen(SHELL_KEY), NULL);
+    input_add(&s->input, &s->pty, typed, strlen(typed), NULL);
     input_pump(&s->input, &s->pty, true);
+}
+
+/* `exec` has put another program in the place of our shell: its arguments don't name the channel. */
+static bool is_replaced(const struct session *s)
+{
+    char path[40];
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)s->shell);
+    return shell_is_bash(s->shell_path) && !s->adopted && io_read_file(AT_FDCWD, path, &text) == 0 &&
+           text.len > 0 && !memmem(text.data, text.len, s->channel.path, strlen(s->channel.path));
+}
+
+/* Something with bash's line editor is there to be asked. */
+static bool can_ask(const struct session *s)
+{
+    char name[16];
+    proc_name(s->shell, name);
+    return line_editor_waits(s) && (!*name || shell_is_bash(name));
 }
 
 static int64_t ask(struct session *s, struct session_call *c, bool typed)
 {
     struct buf code BUF_AUTO = BUF_INIT;
-    shell_put_query(&code, s->channel.path);
     c->run.asked = true;
     c->run.typed = typed;
+    c->run.adopted = is_replaced(s);
     enter(c, RUN_ASKED);
-    send_key(s, &code);
+    if (c->run.adopted) {
+        char *line MEM_AUTO = mem_printf(SHELL_SOURCE "%s\n", s->channel.path);
+        shell_put_adoption(&code, s->channel.path);
+        send_code(s, &code, line);
+    } else {
+        shell_put_query(&code, s->channel.path);
+        send_code(s, &code, SHELL_KEY);
+    }
     return ASK_MS;
 }
 
 /* What else came meanwhile is somebody's: the run's own, or, before the command is typed, of what runs in the
  * background. */
-static void key_done(struct session *s, bool typed)
+static void code_done(struct session *s, const struct session_call *c, bool typed)
 {
-    capture_drop_line_end(s->capture);
+    if (!c->run.adopted)
+        capture_drop_line_end(s->capture);
     capture_commit(s->capture);
     if (!typed)
         session_release_capture(s);
@@ -155,11 +187,17 @@ static int64_t give_command(struct session *s, struct session_call *c)
     if (line_editor_waits(s)) {
         shell_put_command(&text, c->input.data, c->input.len, s->channel.path);
         enter(c, RUN_OFFERED);
-        send_key(s, &text);
+        send_code(s, &text, SHELL_KEY);
         buf_release(&c->input);
         return ASK_MS;
     }
     begin_capture(s, c);
+    if (c->input.len >= LINE_MAX_BYTES || (c->input.len > 0 && memchr(c->input.data, '\n', c->input.len))) {
+        shell_put_eval(&text, c->input.data, c->input.len);
+        channel_put_code(&s->channel, &text);
+        buf_truncate(&c->input, 0);
+        buf_addf(&c->input, SHELL_SOURCE "%s", s->channel.path);
+    }
     buf_addc(&c->input, '\n');
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
         return run_fail(c, &err);
@@ -181,7 +219,8 @@ static void strip_prompt(struct session *s, const char *prompt)
  * and what it says of its state is what the hook would have said. */
 static void take_answer(struct session *s, struct session_call *c, const struct channel_message *m)
 {
-    key_done(s, c->run.typed);
+    code_done(s, c, c->run.typed);
+    s->adopted = s->adopted || c->run.adopted;
     enter(c, c->run.typed ? RUN_TYPED : RUN_READY);
     if (m->armed)
         return;
@@ -204,7 +243,7 @@ void session_run_message(struct session *s, const struct channel_message *m)
     if (m->kind == 'Q' && c->run.phase == RUN_ASKED) {
         take_answer(s, c, m);
     } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED) {
-        key_done(s, false);
+        code_done(s, c, false);
         begin_capture(s, c);
         input_add(&s->input, &s->pty, "\n", 1, NULL);
         input_pump(&s->input, &s->pty, true);
@@ -225,7 +264,7 @@ static int64_t check_ready(struct session *s, struct session_call *c)
     if (session_settled(s)) {
         if (session_at_prompt(s, session_look(s, true)))
             return give_command(s, c);
-        if (s->prompts > 0 && !c->run.asked && line_editor_waits(s))
+        if (s->prompts > 0 && !c->run.asked && can_ask(s))
             return ask(s, c, false);
         if (s->prompts > 0)
             return refuse(s, c);
@@ -244,7 +283,7 @@ static int64_t check_key(struct session *s, struct session_call *c)
         return left;
     if (c->run.phase == RUN_ASKED && c->run.typed)
         return run_answer(s, c, RUN_AWAITING_INPUT);
-    key_done(s, false);
+    code_done(s, c, false);
     err_set(
         &err, ERR_TOOL,
         "the shell does not take commands (has it been replaced, or its key bindings?); use bash_session, "
@@ -259,7 +298,7 @@ static int64_t check_typed(struct session *s, struct session_call *c)
         enum waiting w = session_look(s, true);
         if (session_at_prompt(s, w))
             return run_answer(s, c, RUN_COMPLETED);
-        if (w == WAITING_SHELL && !c->run.asked && line_editor_waits(s))
+        if (w == WAITING_SHELL && !c->run.asked && can_ask(s))
             return ask(s, c, true);
         return run_answer(s, c, RUN_AWAITING_INPUT);
     }

@@ -66,6 +66,35 @@ void shell_put_query(struct buf *out, const char *channel)
     put(out, bash_query, channel);
 }
 
+/* Lines of the channel are cut between characters. */
+static bool ends_piece(const char *command, size_t n, size_t i, size_t in_line)
+{
+    return in_line >= PIECE && (i + 1 == n || ((unsigned char)command[i + 1] & 0xC0) != 0x80);
+}
+
+void shell_put_adoption(struct buf *out, const char *channel)
+{
+    put(out, "history -d -1 2>@ || history -d $HISTCMD 2>@\n", channel); /* -1 is of bash 5 */
+    shell_put_query(out, channel);
+    put(out, bash_setup, channel);
+}
+
+void shell_put_eval(struct buf *out, const char *command, size_t n)
+{
+    size_t in_line = 0;
+    buf_adds(out, "eval '");
+    for (size_t i = 0; i < n; i++) {
+        buf_adds(out, command[i] == '\'' ? "'\\'" : "");
+        buf_addc(out, command[i]);
+        in_line = command[i] == '\n' ? 0 : in_line + 1;
+        if (ends_piece(command, n, i, in_line)) {
+            buf_adds(out, "'\\\n'");
+            in_line = 0;
+        }
+    }
+    buf_adds(out, "'\n");
+}
+
 static void put_quoted(struct buf *out, unsigned char c)
 {
     if (c == '\'' || c == '\\')
@@ -83,7 +112,7 @@ void shell_put_command(struct buf *out, const char *command, size_t n, const cha
     for (size_t i = 0; i < n; i++) {
         put_quoted(out, (unsigned char)command[i]);
         in_line = command[i] == '\n' ? 0 : in_line + 1;
-        if (in_line >= PIECE && (i + 1 == n || ((unsigned char)command[i + 1] & 0xC0) != 0x80)) {
+        if (ends_piece(command, n, i, in_line)) {
             buf_adds(out, "'\\\n$'"); /* one word still */
             in_line = 0;
         }

@@ -22,6 +22,16 @@ void shell_put_startup(struct buf *out, bool bash, const char *channel);
  * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */
 void shell_put_query(struct buf *out, const char *channel);
 
+/* bash that took the place of ours (exec bash): sets the hook as at the start, and answers as to a query.
+ * Typed as the line SHELL_SOURCE, which it takes out of its history again. */
+void shell_put_adoption(struct buf *out, const char *channel);
+
+/* Typed (with the path and Enter behind): runs what comes through the channel. */
+#define SHELL_SOURCE " . "
+
+/* Others than bash: the command as one word, so that no continuation prompt comes between its lines. */
+void shell_put_eval(struct buf *out, const char *command, size_t n);
+
 /* bash: tells that it has taken the command (message T), which then stands in the line editor and waits for
  * Enter: so it runs as typed, and is one entry of the history, but no key in it acts on the editor or the
  * terminal. */
