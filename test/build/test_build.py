@@ -224,7 +224,7 @@ def test_build_id_follows_every_input(tree):
         if name == "third_party/pins":
             (tree.folder / "build/deps/manifest").touch()
         is_new()
-    (tree.folder / "core/low.c").rename(tree.folder / "core/lower.c")
+    (tree.folder / "core/low.c").rename(tree.folder / "core/lov.c")  # same place in the order
     is_new()
     for arch in (HOST, FOREIGN):
         assert tree.make(f"ARCH={arch}").returncode == 0
