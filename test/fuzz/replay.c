@@ -75,5 +75,5 @@ int main(int argc, char **argv)
     }
     closedir(dir);
     printf("# %s: %u inputs\n", argv[1], count);
-    return 0;
+    return count > 0 ? 0 : 1; /* an empty corpus tests nothing */
 }
