@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "edit_text.h"
@@ -19,7 +20,7 @@
 #define RENAME_NOREPLACE 1
 #endif
 
-enum { XATTR_NAMES_MAX = 65536 };
+enum { XATTR_NAMES_MAX = 65536, NAMES_TRIED = 8 };
 
 static int make(struct beside *b, mode_t mode)
 {
@@ -46,9 +47,12 @@ int beside_open(struct beside *b, int dir, const char *for_name, mode_t mode)
     unsigned long long id = text_sum_end(&sum);
     snprintf(b->name, sizeof b->name, ".toolbox-edit-%016llx", id);
     int rc = make(b, mode);
-    if (rc < 0 && errno == EEXIST) {
-        if (!clear(b))
-            snprintf(b->name, sizeof b->name, ".toolbox-edit-%016llx-%ld", id, (long)getpid());
+    for (int i = 0; rc < 0 && errno == EEXIST && i < NAMES_TRIED; i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (i > 0 || !clear(b))
+            snprintf(b->name, sizeof b->name, ".toolbox-edit-%016llx-%lx%lx", id, (long)getpid(),
+                     now.tv_nsec);
         rc = make(b, mode);
     }
     if (rc == 0)

@@ -79,7 +79,7 @@ static int list(struct listing *l, int at, const char *name, const char *path, i
         if (levels == 1 || !is_directory(fd, entry))
             continue;
         char *below MEM_AUTO = mem_printf("%s/%s", path, entry->d_name);
-        if (list(l, fd, entry->d_name, below, levels - 1) < 0)
+        if (list(l, fd, entry->d_name, below, levels - 1) < 0 && errno != ENOENT) /* gone meanwhile */
             note(l, path, entry->d_name, errno);
     }
     failed = errno;

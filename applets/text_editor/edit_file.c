@@ -40,7 +40,9 @@ int edit_file_open(struct edit_file *f, const struct edit_path *p, struct err *e
 bool edit_lock(int fd, int ms)
 {
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || ms <= 0)
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return true; /* a file system without locks: nobody has it */
+        if (ms <= 0)
             return false;
         struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000};
         nanosleep(&step, NULL);

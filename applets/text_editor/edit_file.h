@@ -53,7 +53,7 @@ int edit_write_parts(int fd, struct iovec *parts, size_t n);
 /* For a buffer that will hold a large file: a fault for each small page costs as much as the reading. */
 void edit_use_large_pages(const struct buf *b);
 
-/* Takes a flock, waiting up to `ms`. False when it can't be had. */
+/* Takes a flock, waiting up to `ms`. False when somebody else keeps it. */
 bool edit_lock(int fd, int ms);
 
 void edit_file_release(struct edit_file *f);

@@ -71,18 +71,17 @@ static bool find_folded(const char *data, size_t n, const char *old, size_t n_ol
 /* The file's own text as a string of JSON, so that tabs and line ends can be seen and taken over. */
 static void quote(struct buf *out, const char *s, size_t n)
 {
-    bool cut = n > QUOTE_MAX;
+    static const char names[] = "btn\0fr"; /* 8 to 13 */
+    size_t end = out->len + QUOTE_MAX;
     struct buf clean BUF_AUTO = BUF_INIT;
-    utf8_clean(&clean, s, cut ? QUOTE_MAX : n, true);
+    utf8_clean(&clean, s, n < QUOTE_MAX ? n : QUOTE_MAX, true);
     buf_addc(out, '"');
     for (size_t i = 0; i < clean.len; i++) {
         unsigned char c = (unsigned char)clean.data[i];
-        if (c == '\n')
-            buf_adds(out, "\\n");
-        else if (c == '\t')
-            buf_adds(out, "\\t");
-        else if (c == '\r')
-            buf_adds(out, "\\r");
+        if (out->len >= end && (c & 0xC0) != 0x80)
+            break; /* where a character begins */
+        if (c >= 8 && c <= 13 && c != 11)
+            buf_addf(out, "\\%c", names[c - 8]);
         else if (c == '"' || c == '\\')
             buf_addf(out, "\\%c", c);
         else if (c < 0x20)
@@ -90,7 +89,7 @@ static void quote(struct buf *out, const char *s, size_t n)
         else
             buf_addc(out, (char)c);
     }
-    buf_adds(out, cut ? "…\"" : "\"");
+    buf_adds(out, n > QUOTE_MAX || out->len >= end ? "…\"" : "\"");
 }
 
 static void put_lines(struct buf *out, size_t first, size_t last)

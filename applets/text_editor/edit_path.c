@@ -67,6 +67,32 @@ char *edit_path_shown(const char *path, size_t n, size_t max)
     return buf_take(&out, NULL);
 }
 
+/* The bytes that a quoted path stands for; NULL when it isn't one. */
+static char *unquoted(const char *path, size_t n)
+{
+    static const char names[] = "abtnvfr";
+    if (n < 2 || path[0] != '"' || path[n - 1] != '"')
+        return NULL;
+    struct buf out = BUF_INIT;
+    for (size_t i = 1; i + 1 < n; i++) {
+        const char *name;
+        if (path[i] != '\\') {
+            buf_addc(&out, path[i]);
+        } else if (i + 4 < n && path[i + 1] >= '0' && path[i + 1] <= '3') {
+            buf_addc(&out, (char)strtoul((char[]){path[i + 1], path[i + 2], path[i + 3], '\0'}, NULL, 8));
+            i += 3;
+        } else {
+            i++;
+            name = strchr(names, path[i]);
+            buf_addc(&out, name && path[i] ? (char)(name - names + 7) : path[i]);
+        }
+    }
+    if (!memchr(buf_str(&out), '\0', out.len))
+        return buf_take(&out, NULL);
+    buf_release(&out); /* it would be cut, and name another file */
+    return NULL;
+}
+
 const char *edit_errno(int errnum)
 {
     return errnum == ELOOP ? "too many levels of symbolic links" : err_text(errnum);
@@ -160,6 +186,12 @@ int edit_path_resolve(struct edit_path *p, const char *path, size_t n, bool may_
         return err_set(err, ERR_TOOL, "The path %s holds a NUL character, which no path can", p->shown);
     char *plain MEM_AUTO = mem_dup(path, n);
     char *real = realpath(plain, NULL);
+    if (!real && errno == ENOENT) {
+        /* A name that JSON can't say, as a listing shows it. */
+        char *quoted MEM_AUTO = unquoted(path, n);
+        real = quoted ? realpath(quoted, NULL) : NULL;
+        errno = real ? 0 : ENOENT;
+    }
     if (real)
         take_real(p, real);
     else if (errno != ENOENT || !may_be_missing)

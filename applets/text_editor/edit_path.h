@@ -23,8 +23,9 @@ struct edit_path {
         .dir = -1                                                                                            \
     }
 
-/* Resolves a path of n bytes. With may_be_missing the last component (or the one that a dangling symlink
- * leads to) need not exist, but its directory must. ERR_TOOL, naming the path, when there is none. */
+/* Resolves a path of n bytes; where no such file exists, one in the form of edit_path_shown is taken as well.
+ * With may_be_missing the last component (or the one that a dangling symlink leads to) need not exist, but
+ * its directory must. ERR_TOOL, naming the path, when there is none. */
 int edit_path_resolve(struct edit_path *p, const char *path, size_t n, bool may_be_missing, struct err *err);
 
 void edit_path_release(struct edit_path *p);

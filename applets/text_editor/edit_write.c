@@ -30,6 +30,15 @@ static bool is_unchanged(const struct edit_file *f, const struct edit_path *p)
            st.st_mtim.tv_sec == f->st.st_mtim.tv_sec && st.st_mtim.tv_nsec == f->st.st_mtim.tv_nsec;
 }
 
+static int refuse_changed(const struct edit_path *p, struct undo_store *undo, struct err *err)
+{
+    undo_failed(undo, false);
+    return err_set(
+        err, ERR_TOOL,
+        "%s was changed by another program meanwhile; nothing was written. View it again and repeat the edit",
+        p->shown);
+}
+
 static struct undo_change change_of(const struct edit_file *f, const struct edit_path *p,
                                     const struct splice *s, enum entry_kind kind)
 {
@@ -179,6 +188,8 @@ static int write_in_place(struct edit_file *f, const struct edit_path *p, const 
     const char *old = buf_str(&f->data);
     struct undo_change change = change_of(f, p, s, kind);
     undo_prepare(undo, &change, &f->st, !f->pseudo);
+    if (!f->pseudo && !is_unchanged(f, p))
+        return refuse_changed(p, undo, err);
     bool mixed = false;
     int rc = f->pseudo ? write_pseudo(fd, old, f->data.len, s) : overwrite(fd, old, f->data.len, s, &mixed);
     if (rc == 0) {

@@ -578,6 +578,22 @@ def test_directory_with_odd_names(client, tree):
     assert f'"{tree}/esc\\033[31m"' in lines and f'"{tree}/tab\\t"' in lines
 
 
+def test_names_that_json_cant_say(client, tree):
+    """A listing shows such a name quoted, and takes it back in that form."""
+    path = os.fsencode(tree) + b"/\xff\n\\\"\x01"
+    with open(path, "wb") as made:
+        made.write(b"a\n")
+    quoted = client.ed("view", tree).splitlines()[2]
+    assert quoted == f'"{tree}/\\377\\n\\\\\\"\\001"'
+    client.ed("str_replace", quoted, old_str="a", new_str="b")
+    with open(path, "rb") as changed:
+        assert changed.read() == b"b\n"
+    client.ed("undo_edit", quoted)
+    (tree / '"q"').write_text("literally")
+    (tree / "q").write_text("not")
+    assert "literally" in client.rpc("text_editor", {"command": "view", "path": '"q"'}, cwd=tree)
+
+
 def test_directory_with_many_entries(client, tree):
     top = tree / "many"
     top.mkdir()

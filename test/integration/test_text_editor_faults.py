@@ -1,5 +1,6 @@
 """What is left of a file when an edit of it fails, is killed, or isn't alone: the old content or the new, never a mixture."""
 import contextlib
+import json
 import os
 import random
 import resource
@@ -238,21 +239,33 @@ def test_killed_at_every_call(client, tree, file, way, command):
 # ---- not alone ----
 
 
-def test_edits_at_the_same_time(client, tree, file):
-    """None of them is lost."""
-    path = file(b"begin\n")
-    running = [client.popen("exec") for _ in range(24)]
-    for i, process in enumerate(running):
-        target = path if i % 2 or not os.path.exists(f"{path}.link") else f"{path}.link"
-        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"insert","path":"%s","insert_line":1,'
-                            b'"new_str":"line %d"}}' % (os.fsencode(target), i))
+def _at_once(client, requests):
+    """Runs all requests side by side: each is let go by the end of its input. Returns the answers."""
+    running = []
+    for request in requests:
+        process = client.popen("exec")
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "text_editor", "params": request}).encode())
+        process.stdin.flush()
+        running.append(process)
+    for process in running:
         process.stdin.close()
+    answers = []
     for process in running:
         with process:
-            assert b'"result"' in process.stdout.read()
+            answers.append(json.loads(process.stdout.read()))
+    return answers
+
+
+def test_edits_at_the_same_time(client, tree, file):
+    """None of them is lost."""
+    path = file(b"begin\n" + b"x" * 400_000)
+    link = f"{path}.link" if os.path.exists(f"{path}.link") else path
+    answers = _at_once(client, [{"command": "insert", "path": str(link if i % 2 else path), "insert_line": 1, "new_str": f"line {i}"}
+                                for i in range(24)])
+    assert all("result" in answer for answer in answers), answers
     lines = path.read_text().split("\n")
     assert lines[0] == "begin" and sorted(lines[1:-1]) == sorted(f"line {i}" for i in range(24))
-    for i in range(10):
+    for _ in range(10):
         client.ed("undo_edit", path)
     assert path.read_text().split("\n")[1:-1] == lines[11:-1]
 
@@ -260,18 +273,11 @@ def test_edits_at_the_same_time(client, tree, file):
 def test_creates_at_the_same_time(client, tree):
     """One of them makes the file, whole; the others are told."""
     path = tree / "new"
-    running = [client.popen("exec") for _ in range(12)]
     texts = [f"{i}" * 5000 for i in range(12)]
-    for text, process in zip(texts, running):
-        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"create","path":"%s","file_text":"%s"}}'
-                            % (os.fsencode(path), text.encode()))
-        process.stdin.close()
-    results = []
-    for process in running:
-        with process:
-            results.append(b'"result"' in process.stdout.read())
-    assert results.count(True) == 1
-    assert path.read_text() == texts[results.index(True)] and os.listdir(tree) == ["new"]
+    answers = _at_once(client, [{"command": "create", "path": str(path), "file_text": text} for text in texts])
+    made = ["result" in answer for answer in answers]
+    assert made.count(True) == 1, answers
+    assert path.read_text() == texts[made.index(True)] and os.listdir(tree) == ["new"]
 
 
 def test_locked_by_another_program(client, tree, file, way):
