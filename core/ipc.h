@@ -17,6 +17,7 @@
 #define IPC_NAME_MAX 104 /* fits sun_path */
 
 #define IPC_SERVER "server"
+#define IPC_TRANSIENT "once-" /* begins the names of sockets that are there for one client: no keeper's */
 
 /* File name of `owner`'s socket ("server", "BashSession_1"): OWNER.BUILD.DEV-INO. -1 when owner is too long
  * or holds anything but letters, digits, '_' and '-'. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bash_session_attach.h"
 #include "buf.h"
 #include "exec/route.h"
 #include "io.h"
@@ -26,6 +27,7 @@ static const char usage[] =
     "       toolbox bash_session interrupt|restart|close SESSION\n"
     "       toolbox bash_session signal SESSION SIGNAL\n"
     "       toolbox bash_session resize SESSION ROWS COLS\n"
+    "       toolbox bash_session attach SESSION\n"
     "       toolbox bash_session list\n"
     "\n"
     "Shells on terminals of their own that keep their directory, variables and programs between calls.\n"
@@ -40,6 +42,7 @@ static const char usage[] =
     "  restart    ends everything in the session and starts its shell anew\n"
     "  close      ends the session\n"
     "  signal     signals the program in the foreground\n"
+    "  attach     connects this terminal with the session, live; Ctrl-] detaches\n"
     "  list       one line a session\n"
     "\n"
     "  --wait SECONDS   how long to wait for the first output (5)\n"
@@ -73,7 +76,7 @@ static const struct option options[] = {
 struct command_line {
     struct buf params, env;
     bool json, no_enter;
-    const char *wait, *idle;
+    const char *wait, *idle, *timeout, *session;
     char **words;
     int n_words;
 };
@@ -120,7 +123,8 @@ static int take_option(struct command_line *c, int option, const char *word)
     case OPT_COLS:
         return put_number(c, "cols", optarg);
     case OPT_TIMEOUT:
-        return put_number(c, "timeout", optarg);
+        c->timeout = optarg;
+        return EXIT_OK;
     case OPT_MAX:
         return put_number(c, "max_output_bytes", optarg);
     case OPT_WAIT:
@@ -271,34 +275,106 @@ static int do_resize(struct command_line *c)
 
 enum { EXIT_STILL_RUNNING = 124, EXIT_NOT_RUN = 125 }; /* as timeout(1) has them */
 
+static bool is_state(const struct buf *result, const char *state)
+{
+    struct span value;
+    struct buf text BUF_AUTO = BUF_INIT;
+    return json_member(span_of(result), "state", &value, NULL) && json_string_text(value, &text) &&
+           strcmp(text.data, state) == 0;
+}
+
 /* The command's own status, as a shell tells it: 128 + N for signal N. */
 static int status_of(const struct buf *result)
 {
-    struct span state, code;
-    json_member(span_of(result), "state", &state, NULL);
+    struct span code;
     json_member(span_of(result), "exit_code", &code, NULL);
-    if (span_is(state, "\"timeout\""))
+    if (is_state(result, "timeout"))
         return EXIT_STILL_RUNNING;
-    if (span_is(state, "\"awaiting_input\""))
+    if (is_state(result, "awaiting_input"))
         return EXIT_NOT_RUN;
     long status = strtol(code.s, NULL, 10);
     return (int)(status < 0 ? 128 - status : status);
+}
+
+/* Output is printed as it comes: the run is answered after a moment, and waited for again. */
+#define STEP_MIN_S 0.1
+#define STEP_MAX_S 0.5
+
+static int start_step(struct command_line *c, const char *command, double timeout_s, struct buf *result,
+                      struct err *err)
+{
+    struct command_line step = {.params = BUF_INIT, .env = BUF_INIT};
+    buf_add(&step.params, c->params.data, c->params.len);
+    if (command)
+        json_member_string(&step.params, "command", command);
+    json_key(&step.params, "timeout");
+    buf_addf(&step.params, "%.3f", timeout_s);
+    int failed = call(&step, "bash_session_run", result, err);
+    buf_release(&step.params);
+    return failed;
+}
+
+static int stream(struct command_line *c, double timeout_s)
+{
+    double step = STEP_MIN_S, left = timeout_s;
+    struct err err;
+    for (const char *command = c->words[0];; command = NULL) {
+        struct buf result BUF_AUTO = BUF_INIT;
+        struct span output;
+        step = timeout_s >= 0 && step > left ? left : step;
+        if (start_step(c, command, step, &result, &err) < 0) {
+            failed(&err);
+            return EXIT_NOT_RUN;
+        }
+        int printed = print_result(c, &result, "output", false);
+        if (printed != EXIT_OK)
+            return printed;
+        int status = status_of(&result);
+        left -= step;
+        if (is_state(&result, "awaiting_input"))
+            applet_failed(NAME, "the command waits for input; give it with send");
+        if (!is_state(&result, "timeout"))
+            return status;
+        if (timeout_s >= 0 && left <= 0) {
+            applet_failed(NAME, "the command is still running");
+            return EXIT_STILL_RUNNING;
+        }
+        json_member(span_of(&result), "output", &output, NULL);
+        bool quiet = output.n <= 2; /* its quotes */
+        step = !quiet ? STEP_MIN_S : step * 2 < STEP_MAX_S ? step * 2 : STEP_MAX_S;
+    }
 }
 
 static int do_run(struct command_line *c)
 {
     struct buf result BUF_AUTO = BUF_INIT;
     struct err err;
+    if (!c->json)
+        return stream(c, c->timeout ? strtod(c->timeout, NULL) : -1);
     json_member_string(&c->params, "command", c->words[0]);
+    if (c->timeout && put_number(c, "timeout", c->timeout) != EXIT_OK)
+        return EXIT_USAGE;
     if (call(c, "bash_session_run", &result, &err) < 0) {
         failed(&err);
         return EXIT_NOT_RUN;
     }
-    int printed = print_result(c, &result, "output", false);
-    int status = status_of(&result);
-    if (status == EXIT_STILL_RUNNING && !c->json)
-        applet_failed(NAME, "the command is still running");
-    return printed == EXIT_OK ? status : printed;
+    int printed = print_result(c, &result, NULL, true);
+    return printed == EXIT_OK ? status_of(&result) : printed;
+}
+
+static int do_attach(struct command_line *c)
+{
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf name BUF_AUTO = BUF_INIT;
+    struct err err;
+    struct span socket;
+    if (!isatty(STDIN_FILENO))
+        return applet_failed(NAME, "attach needs a terminal; use read and send without");
+    if (call(c, "bash_session_attach", &result, &err) < 0)
+        return failed(&err);
+    if (json_member(span_of(&result), "socket", &socket, NULL))
+        json_string_text(socket, &name);
+    return attach(NAME, buf_str(&name), c->session);
 }
 
 /* ---- list ---- */
@@ -369,6 +445,7 @@ static const struct {
     {"close", true, 0, do_close},
     {"signal", true, 1, do_signal},
     {"resize", true, 2, do_resize},
+    {"attach", true, 0, do_attach},
     {"list", false, 0, do_list},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -381,8 +458,10 @@ static int run_command(size_t i, int argc, char **argv)
     if (result == EXIT_OK && c.n_words != wanted)
         result = usage_error(NAME, "%s takes %d argument%s, not %d", commands[i].name, wanted,
                              wanted == 1 ? "" : "s", c.n_words);
-    if (result == EXIT_OK && commands[i].of_session)
-        json_member_string(&c.params, "session_name", *c.words++);
+    if (result == EXIT_OK && commands[i].of_session) {
+        c.session = *c.words++;
+        json_member_string(&c.params, "session_name", c.session);
+    }
     if (result == EXIT_OK)
         result = commands[i].run(&c);
     buf_release(&c.params);

@@ -1,98 +1,18 @@
-/* The session methods: params in, session calls, results out. */
+/* The methods of one session, in its keeper: params in, session calls, results out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bash_session.h"
+#include "bash_session_opening.h"
+#include "bash_session_params.h"
 #include "bash_session_types.h"
 #include "mem.h"
 #include "server/server.h"
 #include "session.h"
+#include "session_attach.h"
 #include "spawn.h"
-
-/* ---- params ---- */
-
-#define AT(struct_name, member) offsetof(struct struct_name, member)
-
-static const struct param new_session_list[] = {
-    {.key = "user", .type = PARAM_NAME, .offset = AT(new_session_params, user)},
-    {.key = "cwd", .type = PARAM_NAME, .offset = AT(new_session_params, cwd)},
-    {.key = "shell", .type = PARAM_NAME, .offset = AT(new_session_params, shell)},
-    {.key = "env", .type = PARAM_ENV, .offset = AT(new_session_params, env)},
-    {.key = "rows", .type = PARAM_INT, .offset = AT(new_session_params, rows), .min = 1, .max = 32767},
-    {.key = "cols", .type = PARAM_INT, .offset = AT(new_session_params, cols), .min = 1, .max = 32767},
-};
-static const struct params_table new_session_table = PARAMS_TABLE(new_session_list);
-
-#define SECONDS_MAX 1e9
-
-static const struct param interact_list[] = {
-    {.key = "session_name",
-     .type = PARAM_NAME,
-     .offset = AT(interact_params, session_name),
-     .required = true},
-    {.key = "input", .type = PARAM_TEXT, .offset = AT(interact_params, input)},
-    {.key = "wait_for_output",
-     .type = PARAM_INT,
-     .offset = AT(interact_params, wait_for_output_s),
-     .max = SECONDS_MAX},
-    {.key = "idle_timeout",
-     .type = PARAM_NUMBER,
-     .offset = AT(interact_params, idle_timeout_s),
-     .max = SECONDS_MAX},
-    {.key = "max_output_bytes", .type = PARAM_INT, .offset = AT(interact_params, max_output_bytes)},
-    {.key = "restart", .type = PARAM_BOOL, .offset = AT(interact_params, restart)},
-};
-static const struct params_table interact_table = PARAMS_TABLE(interact_list);
-
-static const struct param run_list[] = {
-    {.key = "session_name", .type = PARAM_NAME, .offset = AT(run_params, session_name), .required = true},
-    {.key = "command", .type = PARAM_NAME, .offset = AT(run_params, command), .required = true},
-    {.key = "timeout", .type = PARAM_NUMBER, .offset = AT(run_params, timeout_s), .max = SECONDS_MAX},
-    {.key = "max_output_bytes", .type = PARAM_INT, .offset = AT(run_params, max_output_bytes)},
-};
-static const struct params_table run_table = PARAMS_TABLE(run_list);
-
-static const struct param resize_list[] = {
-    {.key = "session_name", .type = PARAM_NAME, .offset = AT(resize_params, session_name), .required = true},
-    {.key = "rows",
-     .type = PARAM_INT,
-     .offset = AT(resize_params, rows),
-     .required = true,
-     .min = 1,
-     .max = 32767},
-    {.key = "cols",
-     .type = PARAM_INT,
-     .offset = AT(resize_params, cols),
-     .required = true,
-     .min = 1,
-     .max = 32767},
-};
-static const struct params_table resize_table = PARAMS_TABLE(resize_list);
-
-static const struct param signal_list[] = {
-    {.key = "session_name", .type = PARAM_NAME, .offset = AT(signal_params, session_name), .required = true},
-    {.key = "signal", .type = PARAM_NAME, .offset = AT(signal_params, signal), .required = true},
-};
-static const struct params_table signal_table = PARAMS_TABLE(signal_list);
-
-static const struct param close_list[] = {
-    {.key = "session_name", .type = PARAM_NAME, .offset = AT(signal_params, session_name), .required = true},
-};
-static const struct params_table close_table = PARAMS_TABLE(close_list);
-
-static const struct params_table no_params = {0};
-
-/* Unpacks, or answers with what is wrong. */
-static bool unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *into)
-{
-    struct err err;
-    if (params_unpack(table, params, into, &err) == 0)
-        return true;
-    rpc_fail(call, &err);
-    return false;
-}
 
 /* Absent, 0 and negative mean the default, which is also the most that a session keeps. */
 static size_t output_max(long long asked)
@@ -100,10 +20,9 @@ static size_t output_max(long long asked)
     return asked <= 0 || asked > SESSION_OUTPUT_MAX ? (size_t)SESSION_OUTPUT_MAX : (size_t)asked;
 }
 
-/* ---- the keeper's side: one session ---- */
-
 struct hosted {
     struct session session;
+    int dirfd; /* of the keeper's sockets */
     struct keeper_service *service;
 };
 
@@ -190,7 +109,7 @@ static void interact(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct interact_params p = INTERACT_DEFAULTS;
     struct err err;
-    if (!unpack(call, &interact_table, params, &p))
+    if (!session_unpack(call, &session_interact_params, params, &p))
         return;
     if (check_interact(&p, &err) < 0) {
         rpc_fail(call, &err);
@@ -207,7 +126,7 @@ static void interact(struct rpc_call *call, struct span params, void *ctx)
         };
         pending->of_session = session_read(&h->session, &r, read_done, pending);
     }
-    params_release(&interact_table, &p);
+    params_release(&session_interact_params, &p);
 }
 
 static void put_run_result(struct buf *out, const struct run_result *r)
@@ -244,7 +163,7 @@ static void run(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct run_params p = RUN_DEFAULTS;
-    if (!unpack(call, &run_table, params, &p))
+    if (!session_unpack(call, &session_run_params, params, &p))
         return;
     struct pending *pending = pending_new(call, &h->session);
     struct run_request r = {
@@ -254,16 +173,16 @@ static void run(struct rpc_call *call, struct span params, void *ctx)
         .max = output_max(p.max_output_bytes),
     };
     pending->of_session = session_run(&h->session, &r, run_done, pending);
-    params_release(&run_table, &p);
+    params_release(&session_run_params, &p);
 }
 
 static void close_session(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct signal_params p = {0};
-    if (!unpack(call, &close_table, params, &p))
+    if (!session_unpack(call, &session_name_params, params, &p))
         return;
-    params_release(&close_table, &p);
+    params_release(&session_name_params, &p);
     keeper_end(h->service, call, KEEPER_CLOSED);
 }
 
@@ -272,13 +191,13 @@ static void resize(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct resize_params p = {0};
     struct err err;
-    if (!unpack(call, &resize_table, params, &p))
+    if (!session_unpack(call, &session_resize_params, params, &p))
         return;
     if (session_resize(&h->session, (int)p.rows, (int)p.cols, &err) < 0)
         rpc_fail(call, &err);
     else
         rpc_null(call);
-    params_release(&resize_table, &p);
+    params_release(&session_resize_params, &p);
 }
 
 static void signal_session(struct rpc_call *call, struct span params, void *ctx)
@@ -286,13 +205,33 @@ static void signal_session(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct signal_params p = {0};
     struct err err;
-    if (!unpack(call, &signal_table, params, &p))
+    if (!session_unpack(call, &session_signal_params, params, &p))
         return;
     if (session_signal(&h->session, p.signal.s, &err) < 0)
         rpc_fail(call, &err);
     else
         rpc_null(call);
-    params_release(&signal_table, &p);
+    params_release(&session_signal_params, &p);
+}
+
+static void attach_viewer(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct signal_params p = {0};
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct err err;
+    char name[IPC_NAME_MAX];
+    if (!session_unpack(call, &session_name_params, params, &p))
+        return;
+    params_release(&session_name_params, &p);
+    if (session_attach(&h->session, h->dirfd, name, sizeof name, &err) < 0) {
+        rpc_fail(call, &err);
+        return;
+    }
+    buf_addc(&text, '{');
+    json_member_string(&text, "socket", name);
+    buf_addc(&text, '}');
+    rpc_result(call, span_of(&text));
 }
 
 static void status(struct rpc_call *call, struct span params, void *ctx)
@@ -321,30 +260,11 @@ static pid_t hang_up(void *ctx)
     return session_hang_up(&((struct hosted *)ctx)->session);
 }
 
-/* ---- the server's side ---- */
-
-/* A new session on its way. In the keeper, which is a copy of the server, it is read as it stands here. */
-struct opening {
-    struct rpc_call *call; /* NULL: the client has gone */
-    struct server *server;
-    struct new_session_params params;
-    struct user user; /* name == NULL and home == NULL: none asked for */
-    bool as_user;
-    char name[IPC_NAME_MAX];
-};
-
-static void opening_free(struct opening *o)
-{
-    params_release(&new_session_table, &o->params);
-    if (o->as_user)
-        user_release(&o->user);
-    free(o);
-}
-
-static int start_in_keeper(struct keeper *k, void *arg, struct err *err)
+int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     struct opening *o = arg;
     struct hosted *h = mem_zalloc(sizeof *h);
+    h->dirfd = k->base.dirfd;
     struct session_options options = {
         .user = o->as_user ? &o->user : NULL,
         .cwd = o->params.cwd.s,
@@ -361,151 +281,12 @@ static int start_in_keeper(struct keeper *k, void *arg, struct err *err)
     return 0;
 }
 
-static void put_opened(struct buf *out, const struct opening *o, const char *shell)
-{
-    buf_addc(out, '{');
-    json_member_string(out, "session_name", o->name);
-    json_member_string(out, "shell", shell);
-    buf_addc(out, '}');
-}
-
-static void keeper_is_up(void *arg, pid_t pid, const char *word, const struct err *err)
-{
-    struct opening *o = arg;
-    if (o->call && pid < 0) {
-        rpc_fail(o->call, err);
-    } else if (o->call) {
-        struct buf text BUF_AUTO = BUF_INIT;
-        put_opened(&text, o, word);
-        rpc_result(o->call, span_of(&text));
-    }
-    opening_free(o);
-}
-
-static void opening_abandoned(void *arg)
-{
-    ((struct opening *)arg)->call = NULL;
-}
-
-/* Only root may become another user; to ask for the one that the server is already is always fine. */
-static int find_user(struct opening *o, struct err *err)
-{
-    if (!o->params.user.s)
-        return 0;
-    if (user_lookup(&o->user, o->params.user.s, err) < 0)
-        return -1;
-    o->as_user = !user_is_self(&o->user);
-    if (o->as_user && geteuid() == 0)
-        return 0;
-    user_release(&o->user);
-    if (!o->as_user)
-        return 0;
-    o->as_user = false;
-    return err_set(err, ERR_TOOL, "cannot start a session as '%s': the server does not run as root",
-                   o->params.user.s);
-}
-
-static void new_session(struct rpc_call *call, struct span params, void *ctx)
-{
-    struct opening *o = mem_zalloc(sizeof *o);
-    struct err err;
-    *o = (struct opening){.call = call, .server = ctx, .params = NEW_SESSION_DEFAULTS};
-    if (!unpack(call, &new_session_table, params, &o->params)) {
-        free(o);
-        return;
-    }
-    if (find_user(o, &err) < 0) {
-        rpc_fail(call, &err);
-        opening_free(o);
-        return;
-    }
-    rpc_on_abandon(call, opening_abandoned, o);
-    server_next_name(o->server, SESSION_PREFIX, o->name);
-    server_fork_keeper(o->server, o->name, start_in_keeper, o, keeper_is_up, o);
-}
-
-/* ---- list ---- */
-
-struct listing {
-    struct rpc_call *call;
-};
-
-static void list_replies(void *arg, struct reply *replies, size_t n)
-{
-    struct listing *l = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
-    buf_addc(&text, '[');
-    for (size_t i = 0; i < n; i++) {
-        if (replies[i].result.len < 2)
-            continue;
-        buf_adds(&text, text.len > 1 ? ",{" : "{");
-        json_member_string(&text, "session_name", replies[i].name);
-        buf_addc(&text, ',');
-        buf_add(&text, replies[i].result.data + 1, replies[i].result.len - 1); /* its members and '}' */
-    }
-    buf_addc(&text, ']');
-    if (l->call)
-        rpc_result(l->call, span_of(&text));
-    free(l);
-}
-
-static void listing_abandoned(void *arg)
-{
-    ((struct listing *)arg)->call = NULL;
-}
-
-static void list(struct rpc_call *call, struct span params, void *ctx)
-{
-    if (!unpack(call, &no_params, params, NULL))
-        return;
-    struct listing *l = mem_zalloc(sizeof *l);
-    l->call = call;
-    rpc_on_abandon(call, listing_abandoned, l);
-    server_ask(ctx, SESSION_PREFIX, KEEPER_STATUS, 5000, list_replies, l);
-}
-
-/* ---- registration ---- */
-
-/* Which session a call is for; everything else about the params is the keeper's matter. */
-static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *err)
-{
-    static const struct param name_list[] = {
-        {.key = "session_name",
-         .type = PARAM_NAME,
-         .offset = AT(signal_params, session_name),
-         .required = true},
-    };
-    static const struct params_table name_table = {.list = name_list, .n = 1, .ignore_unknown = true};
-    struct signal_params p = {0};
-    if (params_unpack(&name_table, params, &p, err) < 0)
-        return -1;
-    int result = 0;
-    size_t n = strlen(SESSION_PREFIX);
-    if (strncmp(p.session_name.s, SESSION_PREFIX, n) != 0 || p.session_name.n >= IPC_NAME_MAX)
-        result = err_set(err, ERR_TOOL, "there is no session '%s'; start one first", p.session_name.s);
-    else
-        snprintf(owner, IPC_NAME_MAX, "%s", p.session_name.s);
-    params_release(&name_table, &p);
-    return result;
-}
-
-static const struct rpc_method server_methods[] = {
-    {"bash_session_new_session", new_session},
-    {"bash_session_list", list},
-    {0},
-};
-
-static const struct rpc_method keeper_methods[] = {
+const struct rpc_method session_keeper_methods[] = {
     {"bash_session", interact},
     {"bash_session_run", run},
     {"bash_session_close", close_session},
     {"bash_session_resize", resize},
     {"bash_session_signal", signal_session},
+    {"bash_session_attach", attach_viewer},
     {0},
-};
-
-const struct tool bash_session_tool = {
-    .server = server_methods,
-    .keeper = keeper_methods,
-    .keeper_of = keeper_of,
 };

@@ -12,6 +12,7 @@
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
+#include "session_attach.h"
 #include "session_internal.h"
 #include "session_shell.h"
 #include "signals.h"
@@ -39,6 +40,7 @@ bool session_drain(struct session *s)
     ssize_t n;
     while (s->pty.master >= 0 && (n = read(s->pty.master, bytes, sizeof bytes)) > 0) {
         struct buf text BUF_AUTO = BUF_INIT;
+        session_show(s, bytes, (size_t)n);
         term_filter_feed(&s->filter, bytes, (size_t)n, &text);
         take_text(s, &text);
         any = true;
@@ -67,6 +69,7 @@ static void take_prompt(struct session *s, const struct channel_message *m)
     s->cwd = mem_strdup(m->cwd);
     s->status = m->status;
     s->prompts++;
+    s->last_prompt = now_ms();
     s->prompt_after_input = input_is_taken(&s->input, &s->pty);
 }
 
@@ -242,6 +245,7 @@ int session_start(struct session *s, struct loop *loop, const struct session_opt
         .channel = {.pty = PTY_INIT},
         .output = {.text = BUF_INIT},
         .input = {.pending = BUF_INIT},
+        .recent = BUF_INIT,
     };
     s->calls_end = &s->calls;
     s->last_activity = now_ms();

@@ -31,6 +31,7 @@ struct session_options {
 };
 
 struct session_call;
+struct viewer;
 
 struct session {
     struct loop *loop;
@@ -45,15 +46,21 @@ struct session {
     bool told_end;   /* a call has said that the shell ended */
 
     struct term_filter filter;
-    struct output output;    /* what reads will get */
-    struct input input;      /* what the terminal has not taken yet */
-    struct capture *capture; /* of the run in progress, also after its timeout; NULL: none */
-    char *cwd;               /* as the shell last told */
-    int status;              /* of the last command, as the shell last told */
-    bool adopted;            /* exec bash has taken its place, and got our hook */
-    unsigned long prompts;   /* how often it told */
-    bool prompt_after_input; /* it told since it took the last input */
-    long long last_activity; /* now_ms() */
+    struct output output;           /* what reads will get */
+    struct input input;             /* what the terminal has not taken yet */
+    struct capture *capture;        /* of the run in progress, also after its timeout; NULL: none */
+    bool run_open;                  /* a run was answered before its command had ended */
+    unsigned long run_open_prompts; /* prompts at that time */
+    char *cwd;                      /* as the shell last told */
+    int status;                     /* of the last command, as the shell last told */
+    bool adopted;                   /* exec bash has taken its place, and got our hook */
+    unsigned long prompts;          /* how often it told */
+    long long last_prompt;          /* now_ms() when it told last */
+    bool prompt_after_input;        /* it told since it took the last input */
+    long long last_activity;        /* now_ms() */
+
+    struct viewer *viewers;
+    struct buf recent; /* raw output, for viewers to come */
 
     struct session_call *calls, **calls_end; /* the first is being served */
     struct loop_source *tick;
@@ -86,7 +93,7 @@ struct session_call *session_read(struct session *s, const struct read_request *
                                   void *arg);
 
 struct run_request {
-    const char *command;
+    const char *command; /* NULL: wait on for the last one, whose run ended before the command did */
     size_t command_len;
     int64_t timeout_ms; /* < 0: none */
     size_t max;

@@ -40,6 +40,8 @@ static int64_t run_answer(struct session *s, struct session_call *c, enum run_st
         r.exit_code = session_exit_code(s->exit_status);
         s->told_end = true;
     }
+    s->run_open = state == RUN_TIMEOUT || state == RUN_AWAITING_INPUT;
+    s->run_open_prompts = s->prompts;
     if (state != RUN_COMPLETED)
         capture_commit(s->capture);
     capture_text(s->capture, &c->answer);
@@ -173,6 +175,7 @@ static void begin_capture(struct session *s, struct session_call *c)
     s->capture = capture_new(c->max);
     s->prompt_after_input = false;
     c->run.asked = false;
+    c->began = now_ms(); /* what the shell needed to get ready is not the command's */
     enter(c, RUN_TYPED);
 }
 
@@ -270,7 +273,8 @@ static int64_t check_ready(struct session *s, struct session_call *c)
             return refuse(s, c);
     }
     pid_t group = pty_foreground(&s->pty);
-    if (s->prompts > 0 && (waited >= BUSY_MS || (group != 0 && group != s->shell)))
+    long long busy = now_ms() - (s->last_prompt > c->began ? s->last_prompt : c->began);
+    if (s->prompts > 0 && (busy >= BUSY_MS || (group != 0 && group != s->shell)))
         return refuse(s, c);
     return READY_MS - waited;
 }
@@ -329,10 +333,35 @@ static int64_t run_check(struct session *s, struct session_call *c)
 
 /* ---- the call ---- */
 
+/* What has been printed since the answer, and by nobody read, is this call's. */
+static void resume(struct session *s, struct session_call *c)
+{
+    struct buf *text = &s->output.text;
+    size_t prompt =
+        s->prompts != s->run_open_prompts && s->output.after_mark <= text->len ? s->output.after_mark : 0;
+    session_stop_capture(s);
+    s->capture = capture_new(c->max);
+    capture_add(s->capture, text->data, text->len - prompt);
+    if (s->prompts != s->run_open_prompts) {
+        capture_mark(s->capture);
+        capture_add(s->capture, text->data + text->len - prompt, prompt);
+    }
+    buf_release(text);
+    enter(c, RUN_TYPED);
+}
+
 static void run_begin(struct session *s, struct session_call *c)
 {
-    (void)s;
+    struct err err;
     enter(c, RUN_READY);
+    if (c->has_input)
+        return;
+    if (s->run_open) {
+        resume(s, c);
+        return;
+    }
+    err_set(&err, ERR_TOOL, "no command is running that could be waited for; give one");
+    run_fail(c, &err);
 }
 
 static void run_delivered(struct session *s, struct session_call *c, bool delivered)

@@ -57,7 +57,7 @@ static int start_main(int argc, char **argv)
 static void has_keeper(void *arg, const char *owner)
 {
     bool *any = arg;
-    *any = *any || strcmp(owner, IPC_SERVER) != 0;
+    *any = *any || server_is_keeper(owner);
 }
 
 /* A directory that keepers live in; false when there is none. */

@@ -27,6 +27,9 @@ int server_run(struct place *place, int ready_fd, bool foreground);
 /* Ends all keepers and everything below, then calls done with the number of processes that are left. */
 void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void *arg);
 
+/* Whether a socket of that owner is a keeper's. */
+bool server_is_keeper(const char *owner);
+
 /* Handler of in-process methods in the server: runs them in a process of their own, so that a slow file
  * stalls nobody. */
 void server_in_process(struct rpc_call *call, struct span params, void *ctx);

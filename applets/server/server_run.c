@@ -64,6 +64,11 @@ void server_next_name(struct server *s, const char *prefix, char name[IPC_NAME_M
 
 /* ---- keepers ---- */
 
+bool server_is_keeper(const char *owner)
+{
+    return strcmp(owner, IPC_SERVER) != 0 && strncmp(owner, IPC_TRANSIENT, strlen(IPC_TRANSIENT)) != 0;
+}
+
 static bool is_keeper(void *arg, pid_t pid)
 {
     const struct server *s = arg;

@@ -1,0 +1,163 @@
+/* What the server answers of sessions: starting and listing them, and which keeper a call is for. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bash_session.h"
+#include "bash_session_opening.h"
+#include "bash_session_params.h"
+#include "bash_session_types.h"
+#include "mem.h"
+#include "server/server.h"
+
+/* ---- new ---- */
+
+static void opening_free(struct opening *o)
+{
+    params_release(&session_new_params, &o->params);
+    if (o->as_user)
+        user_release(&o->user);
+    free(o);
+}
+
+static void put_opened(struct buf *out, const struct opening *o, const char *shell)
+{
+    buf_addc(out, '{');
+    json_member_string(out, "session_name", o->name);
+    json_member_string(out, "shell", shell);
+    buf_addc(out, '}');
+}
+
+static void keeper_is_up(void *arg, pid_t pid, const char *word, const struct err *err)
+{
+    struct opening *o = arg;
+    if (o->call && pid < 0) {
+        rpc_fail(o->call, err);
+    } else if (o->call) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        put_opened(&text, o, word);
+        rpc_result(o->call, span_of(&text));
+    }
+    opening_free(o);
+}
+
+static void opening_abandoned(void *arg)
+{
+    ((struct opening *)arg)->call = NULL;
+}
+
+/* Only root may become another user; to ask for the one that the server is already is always fine. */
+static int find_user(struct opening *o, struct err *err)
+{
+    if (!o->params.user.s)
+        return 0;
+    if (user_lookup(&o->user, o->params.user.s, err) < 0)
+        return -1;
+    o->as_user = !user_is_self(&o->user);
+    if (o->as_user && geteuid() == 0)
+        return 0;
+    user_release(&o->user);
+    if (!o->as_user)
+        return 0;
+    o->as_user = false;
+    return err_set(err, ERR_TOOL, "cannot start a session as '%s': the server does not run as root",
+                   o->params.user.s);
+}
+
+static void new_session(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct opening *o = mem_zalloc(sizeof *o);
+    struct err err;
+    *o = (struct opening){.call = call, .server = ctx, .params = NEW_SESSION_DEFAULTS};
+    if (!session_unpack(call, &session_new_params, params, &o->params)) {
+        free(o);
+        return;
+    }
+    if (find_user(o, &err) < 0) {
+        rpc_fail(call, &err);
+        opening_free(o);
+        return;
+    }
+    rpc_on_abandon(call, opening_abandoned, o);
+    server_next_name(o->server, SESSION_PREFIX, o->name);
+    server_fork_keeper(o->server, o->name, session_start_in_keeper, o, keeper_is_up, o);
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct rpc_call *call;
+};
+
+static void list_replies(void *arg, struct reply *replies, size_t n)
+{
+    struct listing *l = arg;
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_addc(&text, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (replies[i].result.len < 2)
+            continue;
+        buf_adds(&text, text.len > 1 ? ",{" : "{");
+        json_member_string(&text, "session_name", replies[i].name);
+        buf_addc(&text, ',');
+        buf_add(&text, replies[i].result.data + 1, replies[i].result.len - 1); /* its members and '}' */
+    }
+    buf_addc(&text, ']');
+    if (l->call)
+        rpc_result(l->call, span_of(&text));
+    free(l);
+}
+
+static void listing_abandoned(void *arg)
+{
+    ((struct listing *)arg)->call = NULL;
+}
+
+static void list(struct rpc_call *call, struct span params, void *ctx)
+{
+    if (!session_unpack(call, &session_no_params, params, NULL))
+        return;
+    struct listing *l = mem_zalloc(sizeof *l);
+    l->call = call;
+    rpc_on_abandon(call, listing_abandoned, l);
+    server_ask(ctx, SESSION_PREFIX, KEEPER_STATUS, 5000, list_replies, l);
+}
+
+/* ---- registration ---- */
+
+/* Which session a call is for; everything else about the params is the keeper's matter. */
+static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *err)
+{
+    static const struct param name_list[] = {
+        {.key = "session_name",
+         .type = PARAM_NAME,
+         .offset = offsetof(struct signal_params, session_name),
+         .required = true},
+    };
+    static const struct params_table name_table = {.list = name_list, .n = 1, .ignore_unknown = true};
+    struct signal_params p = {0};
+    if (params_unpack(&name_table, params, &p, err) < 0)
+        return -1;
+    int result = 0;
+    size_t n = strlen(SESSION_PREFIX);
+    if (strncmp(p.session_name.s, SESSION_PREFIX, n) != 0 || p.session_name.n >= IPC_NAME_MAX)
+        result = err_set(err, ERR_TOOL, "there is no session '%s'; start one first", p.session_name.s);
+    else
+        snprintf(owner, IPC_NAME_MAX, "%s", p.session_name.s);
+    params_release(&name_table, &p);
+    return result;
+}
+
+static const struct rpc_method server_methods[] = {
+    {"bash_session_new_session", new_session},
+    {"bash_session_list", list},
+    {0},
+};
+
+const struct tool bash_session_tool = {
+    .server = server_methods,
+    .keeper = session_keeper_methods,
+    .keeper_of = keeper_of,
+};
