@@ -584,7 +584,7 @@ static void survives_without_descriptors(void **state)
     expect_answer(fds[0], ECHO1);
     long long before = cpu_ns(served.pid);
     usleep(1000000);
-    assert_true(cpu_ns(served.pid) - before < 500000000); /* spinning takes all of the second */
+    assert_true(cpu_ns(served.pid) - before < 100000000); /* ten looks; spinning takes all it gets */
     for (int i = 0; i < 39; i++)
         close(fds[i]);
     say_request(fds[39], "1", "echo", NULL);

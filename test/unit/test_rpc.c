@@ -241,6 +241,9 @@ static void long_method_names_are_unknown(void **state)
     assert_null(take(b.data));
     assert_non_null(strstr(answer.text, "-32601"));
     assert_int_equal(seen.runs, 0);
+    struct rpc_request r;
+    assert_int_equal(rpc_request_parse(&r, span_of(&b), NULL), 0);
+    assert_int_equal(r.method[0], '\0');
 }
 
 static void bounds_batches(void **state)
@@ -365,6 +368,17 @@ static void batches_stop_when_abandoned(void **state)
     assert_int_equal(answer.times, 0);
 }
 
+/* A call that runs on is the last of its batch. */
+static void batches_end_with_what_runs_on(void **state)
+{
+    (void)state;
+    struct rpc_message *m = take("[" REQ("1", "\"method\":\"hold\"") "," REQ("2", "\"method\":\"echo\"") "]");
+    rpc_message_abandon(m);
+    rpc_null(seen.held[0]);
+    assert_int_equal(seen.runs, 0);
+    assert_int_equal(answer.times, 0);
+}
+
 /* ---- the envelope alone ---- */
 
 static void reads_requests(void **state)
@@ -411,6 +425,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(passes_responses_through, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_run_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_stop_when_abandoned, setup, teardown),
+        cmocka_unit_test_setup_teardown(batches_end_with_what_runs_on, setup, teardown),
         cmocka_unit_test(reads_requests),
         cmocka_unit_test(writes_requests),
     };
