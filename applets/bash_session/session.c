@@ -333,7 +333,7 @@ void session_status(struct session *s, struct session_status *status)
 {
     *status = (struct session_status){
         .pid = s->shell,
-        .user = s->options.user && s->options.user->name ? s->options.user->name : NULL,
+        .user = s->options.user_name,
         .shell = s->shell_path,
         .idle_s = (double)(now_ms() - s->last_activity) / 1000,
         .unread_bytes = s->output.text.len + s->output.omitted,

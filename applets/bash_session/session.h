@@ -24,6 +24,7 @@
 
 struct session_options {
     const struct user *user; /* NULL: the server's own */
+    const char *user_name;   /* for those who look; a uid that has no name in decimal */
     const char *cwd, *shell; /* NULL: the server's directory; bash, else sh */
     char **env;              /* whole environment of the shell */
     int start_dir;

@@ -178,7 +178,8 @@ int beside_link(struct beside *b, int dir, const char *name)
         return 0;
     int failed = errno;
     unlinkat(dir, name, 0);
-    return errno = failed, -1;
+    errno = failed;
+    return -1;
 }
 
 void beside_release(struct beside *b)

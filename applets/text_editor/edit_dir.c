@@ -15,10 +15,11 @@
 
 /* More entries than an answer can hold are never needed: a line has at least three characters ("/a" and its
  * end). */
-enum { KEEP = EDIT_ANSWER_MAX / 3 + 1 };
+#define KEEP ((size_t)EDIT_ANSWER_MAX / 3 + 1)
+#define ROOM (2 * KEEP)
 
 struct listing {
-    char **paths; /* the first ones in order, of those seen so far; up to 2 * KEEP */
+    char **paths; /* the first ones in order, of those seen so far; up to ROOM */
     size_t n;
     size_t seen;
     struct buf notes;
@@ -38,7 +39,7 @@ static void prune(struct listing *l)
 
 static void add(struct listing *l, const char *dir, const char *name)
 {
-    if (l->n == 2 * KEEP)
+    if (l->n == ROOM)
         prune(l);
     l->paths[l->n++] = mem_printf("%s/%s", dir, name);
     l->seen++;
@@ -72,7 +73,8 @@ static int list(struct listing *l, int at, const char *name, const char *path, i
     }
     const struct dirent *entry;
     int failed;
-    while (errno = 0, (entry = readdir(dir)) != NULL) {
+    errno = 0;
+    for (; (entry = readdir(dir)) != NULL; errno = 0) {
         if (entry->d_name[0] == '.')
             continue;
         add(l, path, entry->d_name);
@@ -109,7 +111,7 @@ static void print(struct listing *l, const char *top, struct buf *out)
 
 int edit_dir_list(const struct edit_path *p, struct buf *out, struct err *err)
 {
-    struct listing l = {.paths = mem_alloc(2 * KEEP * sizeof *l.paths), .notes = BUF_INIT};
+    struct listing l = {.paths = mem_alloc(ROOM * sizeof *l.paths), .notes = BUF_INIT};
     const char *base = strcmp(p->real, "/") == 0 ? "" : p->real;
     int rc = list(&l, p->dir, p->name, base, 2);
     if (rc < 0)

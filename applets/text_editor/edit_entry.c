@@ -160,7 +160,8 @@ int entry_write(const struct entry *e, int dir, const char *name, int spare_dir)
         (size > wanted && ftruncate(fd, wanted) < 0)) {
         int failed = errno;
         unlinkat(dir, name, 0);
-        return errno = failed, -1;
+        errno = failed;
+        return -1;
     }
     return 0;
 }

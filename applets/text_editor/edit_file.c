@@ -44,7 +44,7 @@ bool edit_lock(int fd, int ms)
             return true; /* a file system without locks: nobody has it */
         if (ms <= 0)
             return false;
-        struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000};
+        struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000L};
         nanosleep(&step, NULL);
         ms -= LOCK_STEP_MS;
     }
@@ -102,6 +102,12 @@ void edit_use_large_pages(const struct buf *b)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
+static int too_large(void)
+{
+    errno = EFBIG;
+    return -1;
+}
+
 static int read_all(struct edit_file *f)
 {
     if (lseek(f->fd, 0, SEEK_SET) < 0 && errno != ESPIPE)
@@ -109,13 +115,13 @@ static int read_all(struct edit_file *f)
     buf_truncate(&f->data, 0);
     f->data.max = EDIT_FILE_MAX;
     if (buf_reserve(&f->data, (size_t)f->st.st_size) < 0)
-        return errno = EFBIG, -1;
+        return too_large();
     edit_use_large_pages(&f->data);
     for (;;) {
         size_t room = f->data.cap > f->data.len + 1 ? f->data.cap - f->data.len - 1 : 0;
         if (room == 0) {
             if (buf_reserve(&f->data, 65536) < 0)
-                return errno = EFBIG, -1;
+                return too_large();
             continue;
         }
         /* Not io_read_all: a file that has nothing to say now (/proc/kmsg) must not be waited for. */

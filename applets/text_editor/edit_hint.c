@@ -204,7 +204,7 @@ static unsigned alike(const uint16_t *pairs, size_t n_a, struct line b)
             common++;
         }
     }
-    return (unsigned)(2000 * common / (n_a - 1 + b.n - 1));
+    return (unsigned)(2000UL * common / (n_a - 1 + b.n - 1));
 }
 
 static bool hint_alike(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)

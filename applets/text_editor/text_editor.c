@@ -126,7 +126,7 @@ static bool is_known(const char *word)
 /* One option with its value. */
 static int take_option(struct command_line *c, const char *option, const char *value)
 {
-    bool is_file;
+    bool is_file = false;
     if (!value)
         return usage_error(NAME, "option '%s' wants a value", option);
     if (strcmp(option, "--range") == 0 && c->request.command == EDIT_VIEW)
