@@ -21,13 +21,22 @@ static size_t skip_space(struct span t, size_t at)
     return at;
 }
 
-/* From the opening quote to behind the closing one. */
+/* From the opening quote to behind the closing one: the first that an even number of backslashes is before.
+ */
 static size_t skip_string(struct span t, size_t at)
 {
-    for (at++; at < t.n && t.s[at] != '"'; at++)
-        if (t.s[at] == '\\')
-            at++;
-    return at < t.n ? at + 1 : t.n;
+    const char *start = t.s + at + 1, *end = t.s + t.n;
+    for (const char *quote = start; quote < end; quote++) {
+        quote = memchr(quote, '"', (size_t)(end - quote));
+        if (!quote)
+            break;
+        const char *run = quote;
+        while (run > start && run[-1] == '\\')
+            run--;
+        if ((quote - run) % 2 == 0)
+            return (size_t)(quote + 1 - t.s);
+    }
+    return t.n;
 }
 
 static size_t skip_value(struct span t, size_t at)

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,6 +261,23 @@ static void walks_elements(void **state)
     assert_false(json_element(SPAN("[ ]"), &at, &value));
 }
 
+static void steps_over_strings(void **state)
+{
+    (void)state;
+    static const char *const strings[] = {"\"\"",         "\"\\\"\"",       "\"\\\\\"",  "\"\\\\\\\"\"",
+                                          "\"\\\\\\\\\"", "\"a\\\"\\\"b\"", "\",\\\",\""};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
+        char array[64];
+        size_t at = 0;
+        struct span value;
+        snprintf(array, sizeof array, "[%s,%s]", strings[i], strings[i]);
+        assert_int_equal(json_check(span_str(array), NULL), 0);
+        assert_true(json_element(span_str(array), &at, &value) && span_is(value, strings[i]));
+        assert_true(json_element(span_str(array), &at, &value) && span_is(value, strings[i]));
+        assert_false(json_element(span_str(array), &at, &value));
+    }
+}
+
 static void tells_kinds(void **state)
 {
     (void)state;
@@ -461,21 +479,14 @@ static void bounds_the_tree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_json),
-        cmocka_unit_test(refuses_everything_else),
-        cmocka_unit_test(refuses_every_prefix),
-        cmocka_unit_test(says_where),
-        cmocka_unit_test(bounds_the_depth),
-        cmocka_unit_test(finds_members),
-        cmocka_unit_test(walks_elements),
-        cmocka_unit_test(tells_kinds),
-        cmocka_unit_test(decodes_strings),
-        cmocka_unit_test(compares_strings),
-        cmocka_unit_test(writes_strings),
-        cmocka_unit_test(writes_objects),
-        cmocka_unit_test(compacts),
-        cmocka_unit_test(keeps_numbers_exact),
-        cmocka_unit_test(parses_trees),
+        cmocka_unit_test(accepts_json),         cmocka_unit_test(refuses_everything_else),
+        cmocka_unit_test(refuses_every_prefix), cmocka_unit_test(says_where),
+        cmocka_unit_test(bounds_the_depth),     cmocka_unit_test(finds_members),
+        cmocka_unit_test(walks_elements),       cmocka_unit_test(steps_over_strings),
+        cmocka_unit_test(tells_kinds),          cmocka_unit_test(decodes_strings),
+        cmocka_unit_test(compares_strings),     cmocka_unit_test(writes_strings),
+        cmocka_unit_test(writes_objects),       cmocka_unit_test(compacts),
+        cmocka_unit_test(keeps_numbers_exact),  cmocka_unit_test(parses_trees),
         cmocka_unit_test(bounds_the_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
