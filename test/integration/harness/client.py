@@ -100,7 +100,8 @@ class Client:
             assert piece["next_offset"] == len(data) and piece["done"] == (len(data) == total), piece
             if piece["done"]:
                 break
-            piece = _result(self.answer(CHUNK, {"handle": handle, "offset": len(data)}, **how))
+            answer = self.answer(CHUNK, {"handle": handle, "offset": len(data)}, **how)
+            piece = answer[CHUNK] if CHUNK in answer else _result(answer)
         self.answer(CHUNK, {"handle": handle, "release": True}, **how)
         return data
 

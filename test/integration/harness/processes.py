@@ -10,6 +10,7 @@ import signal
 import subprocess
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,7 +51,7 @@ def _command_line(pid):
         return ""
 
 
-_spawned = set()  # children that somebody here waits for himself
+_spawned = {}  # by pid, those that somebody here waits for himself; a pid that is used again is an orphan's
 _spawning = threading.Lock()
 
 
@@ -63,11 +64,16 @@ def become_init():
     def remembered(self, *args, **kwargs):
         with _spawning:
             start(self, *args, **kwargs)
-            _spawned.add(self.pid)
+            _spawned[self.pid] = weakref.ref(self)
         _reap_orphans()
 
     subprocess.Popen.__init__ = remembered
     signal.signal(signal.SIGCHLD, lambda *_: _reap_orphans())
+
+
+def _is_waited_for(pid):
+    process = _spawned.get(pid, lambda: None)()
+    return process is not None and process.returncode is None
 
 
 def _reap_orphans():
@@ -76,7 +82,7 @@ def _reap_orphans():
     try:
         for task in os.listdir("/proc/self/task"):
             for child in map(int, Path(f"/proc/self/task/{task}/children").read_text().split()):
-                if child not in _spawned:
+                if not _is_waited_for(child):
                     os.waitpid(child, os.WNOHANG)
     except (FileNotFoundError, ChildProcessError):
         pass  # a thread, or a child, that is gone by now
