@@ -69,9 +69,10 @@ DEBUG_FLAGS := -O1 -g -fno-omit-frame-pointer
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 # Calls run downwards only, applets -> rpc -> core, and each room sees no more than it may: the include path is the rule.
+# What only measures sees none.
 CJSON := -isystem $(DEPS)/cjson
 MBEDTLS := -isystem $(DEPS)/mbedtls/include -isystem third_party -DMBEDTLS_CONFIG_FILE='"mbedtls_config.h"'
-rooms = -Icore \
+rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
     $(if $(filter rpc/% applets/% test/%,$1),-Irpc) \
     $(if $(filter applets/% test/%,$1),-Iapplets) \
     $(if $(filter rpc/% %_methods.c test/%,$1),$(CJSON)) \
@@ -167,7 +168,8 @@ endef
 comma := ,
 
 $(eval $(call static_program,$(B)/toolbox,$(call objects,$(B),$(SRC))))
-$(eval $(call static_program,$(B)/bench/exit0,$(B)/test/bench/exit0.o))
+BENCH := $(patsubst test/bench/%.c,$(B)/bench/%,$(wildcard test/bench/*.c))
+$(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b).o)))
 
 objs: $(call objects,$(B),$(SRC)) ## compile every source, link nothing
 .PHONY: objs
@@ -289,8 +291,8 @@ repro: ## build twice, in two folders as two users: the same bytes?
 	scripts/repro
 .PHONY: repro
 
-bench: toolbox $(B)/bench/exit0 ## the figures, with their ratios
-	$(if $(wildcard test/bench/run),test/bench/run $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench/exit0,@echo 'no test/bench/run')
+bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern, JSON=1)
+	@/usr/bin/python3 test/bench/bench.py $(if $(JSON),--json) --rows '$(ROWS)' $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench
 
 # ---- the rest ---------------------------------------------------------------------------------------------------
