@@ -194,11 +194,24 @@ struct input {
     char *chunk;               /* CHUNK bytes */
     size_t n;                  /* in the chunk; 0 at the end of the file */
     unsigned long long offset; /* of the chunk's begin in the file */
+    bool sparse;               /* and holes may be left out */
 };
+
+/* A hole has no lines, but can have any size. */
+static void skip_hole(struct input *in)
+{
+    off_t data = lseek(in->fd, (off_t)in->offset, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        data = lseek(in->fd, 0, SEEK_END);
+    if (data > (off_t)in->offset)
+        in->offset = (unsigned long long)data;
+}
 
 static int next_chunk(struct input *in, struct err *err)
 {
     in->offset += in->n;
+    if (in->sparse)
+        skip_hole(in);
     ssize_t n;
     do
         n = read(in->fd, in->chunk, CHUNK);
@@ -237,15 +250,19 @@ static int skip_to_line(struct input *in, long long first, size_t *at, struct er
     }
 }
 
-int view_file(int fd, const struct ints *range, unsigned long long size, const char *shown, struct buf *out,
+int view_file(int fd, const struct stat *st, const struct ints *range, const char *shown, struct buf *out,
               struct err *err)
 {
     char chunk[CHUNK];
     struct input in = {.fd = fd, .shown = shown, .chunk = chunk};
     long long first, last;
     size_t at = 0;
-    if (check_range(range, &first, &last, err) < 0 || skip_to_line(&in, first, &at, err) < 0)
+    if (check_range(range, &first, &last, err) < 0)
         return -1;
+    in.sparse = first > 1 && st->st_blocks < st->st_size / 512;
+    if (skip_to_line(&in, first, &at, err) < 0)
+        return -1;
+    in.sparse = false; /* what is shown is shown whole */
     struct view v;
     view_begin(&v, out, first);
     unsigned long long begin = in.offset + at;
@@ -256,6 +273,7 @@ int view_file(int fd, const struct ints *range, unsigned long long size, const c
     }
     if (in.n == 0)
         view_end_of_text(&v);
+    unsigned long long size = (unsigned long long)st->st_size;
     view_notes(&v, size > begin ? (long long)(size - begin) : -1);
     return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "buf.h"
 #include "err.h"
@@ -43,9 +44,9 @@ void view_end_of_text(struct view *v);
  * not known. */
 void view_notes(struct view *v, long long following);
 
-/* Shows a file that is open for reading, from the descriptor's position (the begin of the file). `range` as
- * in edit_request, `size` of its metadata (0: not known); `shown` names it in errors. */
-int view_file(int fd, const struct ints *range, unsigned long long size, const char *shown, struct buf *out,
+/* Shows a file that is open for reading, from its begin. `range` as in edit_request; `shown` names the file
+ * in errors. */
+int view_file(int fd, const struct stat *st, const struct ints *range, const char *shown, struct buf *out,
               struct err *err);
 
 #endif

@@ -35,14 +35,15 @@ static int view(const struct edit_request *r, struct edit_path *p, struct buf *a
         return edit_dir_list(p, answer, err);
     }
     if (journal_has(p)) {
+        /* What can't be put right can be looked at. */
         if (load(&f, p, &notes, err) < 0)
-            return -1;
+            buf_addf(&notes, "[An edit of this file had been interrupted: %s]\n", err->msg);
         edit_file_release(&f);
     }
     if (edit_file_open(&f, p, err) < 0)
         return -1;
     buf_addf(answer, "Output of running `cat -n` on %s:\n", p->shown);
-    if (view_file(f.fd, &r->view_range, (unsigned long long)f.st.st_size, p->shown, answer, err) < 0)
+    if (view_file(f.fd, &f.st, &r->view_range, p->shown, answer, err) < 0)
         return -1;
     return buf_add(answer, notes.data, notes.len);
 }

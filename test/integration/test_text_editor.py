@@ -456,7 +456,8 @@ def test_tabs_in_a_view(client, file):
     assert client.ed("view", path).splitlines()[1].startswith("     1\t        a")
 
 
-@pytest.mark.parametrize("content", ["x" * 40_000, "line\n" * 20_000, "é" * 40_000, "\t" * 5_000, "a\n" + "y" * 40_000])
+@pytest.mark.parametrize("content", ["x" * 40_000, "line\n" * 20_000, "é" * 40_000, "\t" * 5_000, "a\n" + "y" * 40_000],
+                         ids=["one line", "lines", "two bytes each", "tabs", "long second line"])
 def test_long_views_are_cut(client, file, content):
     path = file(content)
     view = client.ed("view", path)
@@ -673,6 +674,13 @@ def test_sparse_file(client, tree, toolbox):  # C-048
     limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (512 << 20, 512 << 20))
     view = client.rpc("text_editor", {"command": "view", "path": str(path)}, preexec_fn=limit)
     assert "Cut" in view and len(view) < 17_000
+    with refused(match="has 1 line"):
+        client.ed("view", path, view_range=[2, 3])
+    with open(path, "r+b") as sparse:  # lines between holes
+        for i in range(4):
+            sparse.seek((i + 1) << 32)
+            sparse.write(b"\nline %d\n" % i)
+    assert numbered(client.ed("view", path, view_range=[4, 4])) == {4: "line 1"}
     for params in ({"command": "str_replace", "old_str": "x"}, {"command": "insert", "insert_line": 0, "new_str": "x"}):
         with refused(match="too large"):
             client.rpc("text_editor", {"path": str(path), **params}, preexec_fn=limit)
