@@ -59,7 +59,7 @@ LANG_FLAGS := -std=c11 -D_GNU_SOURCE
 # -Os starts as fast as -O2 and is a tenth smaller; link-time optimisation makes it larger. _FORTIFY_SOURCE does nothing
 # with musl. No unwind tables: nothing unwinds. -g costs nothing: what is shipped is stripped, toolbox.full is for gdb.
 STATIC_FLAGS = -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
-    -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection -ffile-prefix-map=$(CURDIR)=. \
+    -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection \
     -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
 GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)
 STATIC_LINK := -nostdlib -nostartfiles -static-pie \
@@ -87,9 +87,10 @@ rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 
-# A short line for each step; V=1 shows the commands themselves.
+# A short line for each step; V=1 shows the commands themselves, -s nothing.
 Q := $(if $(V),,@)
-say = @mkdir -p $(@D)$(if $(V),,; printf '  %-6s %s\n' $1 $2)
+QUIET := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
+say = @mkdir -p $(@D)$(if $(QUIET),,; printf '  %-6s %s\n' $1 $2)
 
 .PHONY: FORCE
 FORCE:

@@ -31,21 +31,20 @@ SOURCES = {
 class Tree:
     def __init__(self, folder):
         self.folder = folder
-        shutil.copy(ROOT / "Makefile", folder)
+
+    def lay_out(self):
+        shutil.copy(ROOT / "Makefile", self.folder)
         for name in ("third_party", "scripts"):
-            shutil.copytree(ROOT / name, folder / name)
-        (folder / "build").mkdir()
+            shutil.copytree(ROOT / name, self.folder / name)
+        (self.folder / "build").mkdir()
         for name, text in SOURCES.items():
             self.write(name, text)
+        return self
 
     def write(self, name, text):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-
-    def use_our_dependencies(self):
-        (self.folder / "build/deps").symlink_to(ROOT / "build/deps")
-        return self
 
     def run(self, *command, **variables):
         ours = ("MAKEFLAGS", "MAKELEVEL", "ARCH", "BUILD", "DEPS_DIR", "DEB_MIRROR", "TOOLBOX_CACHE")
@@ -69,13 +68,21 @@ class Tree:
 
 
 @pytest.fixture(scope="session")
-def dependencies():
+def built(tmp_path_factory):
+    """A tree in which everything has been made, by the dependencies of this one."""
     subprocess.run(["make", "deps"], cwd=ROOT, check=True)
+    tree = Tree(tmp_path_factory.mktemp("built")).lay_out()
+    (tree.folder / "build/deps").symlink_to(ROOT / "build/deps")
+    tree.steps = tree.made()
+    return tree
 
 
 @pytest.fixture
-def tree(tmp_path, dependencies):
-    return Tree(tmp_path).use_our_dependencies()
+def tree(tmp_path, built):
+    """A copy of it to work on."""
+    folder = tmp_path / "tree"
+    shutil.copytree(built.folder, folder, symlinks=True)
+    return Tree(folder)
 
 
 # ---- the binary -------------------------------------------------------------------------------------------------
@@ -85,15 +92,14 @@ def check_static(tree, arch, file):
     return tree.run("scripts/check-static", "readelf", arch, str(file))
 
 
-def test_makes_a_binary_that_runs(tree):
-    assert tree.made() >= {"CC core/low.o", "LD toolbox.full"}
-    version, build = tree.version()
+def test_makes_a_binary_that_runs(built):
+    assert built.steps >= {"CC core/low.o", "CC vendor/cJSON.o", "LD toolbox.full"}
+    version, build = built.version()
     assert version.count(".") == 2
     assert len(build) == 16 and int(build, 16) >= 0
 
 
 def test_result_is_checked(tree):
-    assert tree.make().returncode == 0
     binary = tree.folder / "build" / HOST / "toolbox"
     assert check_static(tree, HOST, binary).returncode == 0
     assert "not built for" in check_static(tree, FOREIGN, binary).stdout
@@ -118,6 +124,8 @@ def test_result_is_checked(tree):
 def test_a_bad_link_fails_the_build_and_leaves_no_binary(tree, flag, instead, complaint):
     makefile = tree.folder / "Makefile"
     makefile.write_text(makefile.read_text().replace(flag, instead))
+    for binary in ("toolbox", f"build/{HOST}/toolbox"):
+        (tree.folder / binary).unlink()
     done = tree.make()
     assert done.returncode != 0 and complaint in done.stdout
     assert not (tree.folder / "toolbox").exists()
@@ -125,7 +133,6 @@ def test_a_bad_link_fails_the_build_and_leaves_no_binary(tree, flag, instead, co
 
 
 def test_cross_build_leaves_this_machines_binary_alone(tree):
-    assert tree.make().returncode == 0
     before = (tree.folder / "toolbox").read_bytes()
     assert tree.make(f"ARCH={FOREIGN}").returncode == 0
     assert check_static(tree, FOREIGN, f"build/{FOREIGN}/toolbox").returncode == 0
@@ -154,7 +161,7 @@ def test_unknown_architecture_is_named(tree):
 def test_a_room_sees_no_more_than_it_may(tree, name, include):
     tree.write("applets/tool/tool.h", "")
     tree.write(name, f'#include "{include}"\n')
-    done = tree.make("objs")
+    done = tree.make(f"build/{HOST}/{name[:-1]}o")
     assert done.returncode != 0 and f"{include}: No such file" in done.stdout
 
 
@@ -169,7 +176,7 @@ def test_a_room_sees_no_more_than_it_may(tree, name, include):
 def test_a_room_sees_what_it_may(tree, name, include):
     tree.write("applets/tool/tool.h", "")
     tree.write(name, f'#include "{include}"\nextern int unused;\n')
-    done = tree.make("objs")
+    done = tree.make(f"build/{HOST}/{name[:-1]}o")
     assert done.returncode == 0, done.stdout
 
 
@@ -177,21 +184,18 @@ def test_a_room_sees_what_it_may(tree, name, include):
 
 
 def test_nothing_is_made_twice(tree):
-    assert tree.made()
     assert tree.made() == set()
 
 
 def test_a_header_makes_what_includes_it(tree):
-    tree.made()
     tree.write("core/low.h", "int low(void); /* more */\n")
     steps = tree.made()
     assert {"CC core/low.o", "CC rpc/middle.o", "CC core/version.o", "LD toolbox.full"} == steps
 
 
-def test_a_flag_makes_everything(tree):
-    first = tree.made()
+def test_a_flag_makes_everything(tree, built):
     assert tree.made("DEBUG_FLAGS=-O0") == set()
-    assert tree.made("WARN=-Wall") == first
+    assert tree.made("WARN=-Wall") == built.steps
 
 
 def test_a_removed_source_is_gone_from_the_binary(tree):
@@ -262,7 +266,7 @@ def pinned_files(tmp_path_factory):
 def bare(tmp_path, pinned_files):
     """A tree whose dependencies haven't been fetched."""
     (tmp_path / "tree").mkdir()
-    tree = Tree(tmp_path / "tree")
+    tree = Tree(tmp_path / "tree").lay_out()
     tree.folder_of_files = tmp_path / "files"
     tree.folder_of_files.mkdir()
     for name in PINNED:
@@ -327,30 +331,47 @@ CMOCKA = "#include <setjmp.h>\n#include <stdarg.h>\n#include <stddef.h>\n#includ
          "return cmocka_run_group_tests(tests, NULL, NULL); }}\n"
 
 
-@pytest.mark.parametrize("body, line", [
-    ("assert_int_equal(1, 1);", "ok 1 - one"),
-    ("assert_int_equal(1, 2);", "not ok 1 - one"),
-    ("_Exit(3);", "not ok - build/unit/test_it ended with status 3"),
-])
-def test_unit_tests_are_run_and_counted(tree, body, line):
-    tree.write("test/unit/test_it.c", "#include <stdlib.h>\n" + CMOCKA.format(body=body))
+def test_unit_tests_are_run_and_counted(tree):
+    bodies = {"pass": "assert_int_equal(1, 1);", "fail": "assert_int_equal(1, 2);", "exit": "_Exit(3);"}
+    for name, body in bodies.items():
+        tree.write(f"test/unit/test_{name}.c", "#include <stdlib.h>\n" + CMOCKA.format(body=body))
+    done = tree.make("-j2", "unit")
+    assert done.returncode != 0
+    verdicts = [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok"))]
+    assert sorted(verdicts) == ["not ok - build/unit/test_exit ended with status 3",
+                                "not ok - build/unit/test_fail ended with status 1", "not ok 1 - one", "ok 1 - one"]
+
+    for name in ("fail", "exit"):
+        (tree.folder / f"test/unit/test_{name}.c").unlink()
     done = tree.make("unit")
-    assert line in done.stdout.splitlines()
-    assert (done.returncode == 0) == line.startswith("ok")
+    assert done.returncode == 0, done.stdout
+    assert "ok 1 - one" in done.stdout
 
 
-@pytest.mark.parametrize("body, ok", [("return 0;", True), ("return size == 3 ? ((volatile const uint8_t *)data)[size] * 0 : 0;", False),
-                                      ("if (size == 3) abort(); return 0;", False)])
-def test_corpora_are_replayed(tree, body, ok):
+def test_corpora_are_replayed(tree):
+    bodies = {
+        "good": "(void)data; (void)size; return 0;",
+        "beyond": "return size == 3 ? ((volatile const uint8_t *)data)[size] * 0 : 0;",
+        "abort": "(void)data; if (size == 3) abort(); return 0;",
+    }
     tree.write("test/fuzz/replay.c", (ROOT / "test/fuzz/replay.c").read_text())
-    tree.write("test/fuzz/fuzz_it.c", "#include <stdint.h>\n#include <stdlib.h>\n"
-               "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)\n{ (void)data; " + body + " }\n")
-    tree.write("test/fuzz/corpus/it/two", "ab")
-    tree.write("test/fuzz/corpus/it/three", "abc")
-    done = tree.make("replay")
-    assert (done.returncode == 0) == ok, done.stdout
-    assert ("ok - fuzz_it" if ok else "not ok - fuzz_it") in done.stdout.splitlines()
-    assert ok or "input: three" in done.stdout
+    for name, body in bodies.items():
+        tree.write(f"test/fuzz/fuzz_{name}.c", "#include <stdint.h>\n#include <stdlib.h>\n"
+                   "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)\n{ " + body + " }\n")
+        tree.write(f"test/fuzz/corpus/{name}/two", "ab")
+        tree.write(f"test/fuzz/corpus/{name}/three", "abc")
+    tree.write("test/fuzz/fuzz_empty.c", (tree.folder / "test/fuzz/fuzz_good.c").read_text())
+    (tree.folder / "test/fuzz/corpus/empty").mkdir()
+
+    done = tree.make("-j2", "replay")
+    assert done.returncode != 0
+    verdicts = [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok"))]
+    assert verdicts == ["not ok - fuzz_abort", "not ok - fuzz_beyond", "not ok - fuzz_empty", "ok - fuzz_good"]
+    assert done.stdout.count("input: three") == 2
+
+    for name in ("abort", "beyond", "empty"):
+        (tree.folder / f"test/fuzz/fuzz_{name}.c").unlink()
+    assert tree.make("replay").returncode == 0
 
 
 def test_help_names_every_target(tree):
