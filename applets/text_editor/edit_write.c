@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,12 +119,17 @@ static int put_in_place(int fd, const char *old, size_t n_old, const struct spli
     return s->n_put < s->cut ? ftruncate(fd, (off_t)*reached) : 0;
 }
 
-/* Puts the old content back as far as it was overwritten. False when it couldn't. Keeps errno. */
-static bool take_back(int fd, const char *old, size_t n_old, size_t from, size_t reached)
+/* Puts the old content back as far as it was overwritten, and gives back what was reserved. False when it
+ * couldn't. Keeps errno. */
+static bool take_back(int fd, const struct edit_file *f, size_t from, size_t reached)
 {
     int failed = errno;
-    size_t end = reached < n_old ? reached : n_old, at = from;
-    bool done = write_at(fd, old + from, end - from, &at) == 0 && ftruncate(fd, (off_t)n_old) == 0;
+    size_t n_old = f->data.len, end = reached < n_old ? reached : n_old, at = from;
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, f->st.st_mtim};
+    bool done =
+        write_at(fd, buf_str(&f->data) + from, end - from, &at) == 0 && ftruncate(fd, (off_t)n_old) == 0;
+    if (done)
+        futimens(fd, times); /* it hasn't changed */
     errno = failed;
     return done;
 }
@@ -167,12 +173,13 @@ static int write_pseudo(int fd, const char *old, size_t n_old, const struct spli
 }
 
 /* *mixed: it failed, and the old content couldn't be put back. */
-static int overwrite(int fd, const char *old, size_t n_old, const struct splice *s, bool *mixed)
+static int overwrite(int fd, const struct edit_file *f, const struct splice *s, bool *mixed)
 {
     size_t reached = s->at;
-    if (reserve(fd, n_old, s) == 0 && put_in_place(fd, old, n_old, s, &reached) == 0)
+    if (reserve(fd, f->data.len, s) == 0 &&
+        put_in_place(fd, buf_str(&f->data), f->data.len, s, &reached) == 0)
         return 0;
-    *mixed = !take_back(fd, old, n_old, s->at, reached); /* and gives back what was reserved */
+    *mixed = !take_back(fd, f, s->at, reached);
     return -1;
 }
 
@@ -191,7 +198,7 @@ static int write_in_place(struct edit_file *f, const struct edit_path *p, const 
     if (!f->pseudo && !is_unchanged(f, p))
         return refuse_changed(p, undo, err);
     bool mixed = false;
-    int rc = f->pseudo ? write_pseudo(fd, old, f->data.len, s) : overwrite(fd, old, f->data.len, s, &mixed);
+    int rc = f->pseudo ? write_pseudo(fd, old, f->data.len, s) : overwrite(fd, f, s, &mixed);
     if (rc == 0) {
         undo_done(undo);
         if (f->st.st_mode & (S_ISUID | S_ISGID))

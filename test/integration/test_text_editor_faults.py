@@ -64,6 +64,7 @@ def small_tmpfs(folder, size):
 def test_full_disk(client, tree, file, way):  # C-042
     with small_tmpfs(tree, "64k"):
         path = file(b"abc\n")
+        os.utime(path, ns=(1, 1_000_000_001))
         with open(tree / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
             while True:
                 filler.write(b"x" * 4096)
@@ -73,6 +74,7 @@ def test_full_disk(client, tree, file, way):  # C-042
                 client.ed(command, path if command != "create" else tree / "new", **params)
             assert caught.value.code == TOOLERR
             assert path.read_bytes() == b"abc\n" and sorted(os.listdir(tree)) == names(way, "filler")
+            assert path.stat().st_mtime_ns == 1_000_000_001
         (tree / "filler").unlink()
         client.ed("str_replace", path, old_str="b", new_str="B" * 9000)
         assert path.read_bytes() == b"a" + b"B" * 9000 + b"c\n"
