@@ -124,7 +124,7 @@ static void interact(struct rpc_call *call, struct span params, void *ctx)
             .idle_ms = (int64_t)(p.idle_timeout_s * 1000),
             .max = output_max(p.max_output_bytes),
         };
-        pending->of_session = session_read(&h->session, &r, read_done, pending);
+        session_read(&h->session, &r, read_done, pending, &pending->of_session);
     }
     params_release(&session_interact_params, &p);
 }
@@ -172,7 +172,7 @@ static void run(struct rpc_call *call, struct span params, void *ctx)
         .timeout_ms = p.timeout_s < 0 ? -1 : (int64_t)(p.timeout_s * 1000),
         .max = output_max(p.max_output_bytes),
     };
-    pending->of_session = session_run(&h->session, &r, run_done, pending);
+    session_run(&h->session, &r, run_done, pending, &pending->of_session);
     params_release(&session_run_params, &p);
 }
 

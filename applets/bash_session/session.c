@@ -18,6 +18,9 @@
 #include "signals.h"
 #include "spawn.h"
 
+/* More than a terminal holds, so that what was written before is read; bounded, since a program can write for
+ * ever. */
+#define DRAIN_MAX (1u << 20)
 #define END_GRACE_MS 2000
 #define END_LIMIT_MS 5000
 
@@ -38,17 +41,18 @@ bool session_drain(struct session *s)
     static char bytes[65536];
     bool any = false;
     ssize_t n;
-    while (s->pty.master >= 0 && (n = read(s->pty.master, bytes, sizeof bytes)) > 0) {
+    for (size_t sum = 0; s->pty.master >= 0 && sum < DRAIN_MAX; sum += (size_t)n) {
+        n = read(s->pty.master, bytes, sizeof bytes);
+        if (n <= 0)
+            break;
         struct buf text BUF_AUTO = BUF_INIT;
         session_show(s, bytes, (size_t)n);
         term_filter_feed(&s->filter, bytes, (size_t)n, &text);
         take_text(s, &text);
         any = true;
     }
-    if (any) {
-        s->last_activity = now_ms();
-        s->tick_ms = 1;
-    }
+    if (any)
+        session_stir(s);
     return any;
 }
 
@@ -99,7 +103,7 @@ static void on_channel(void *arg, int events)
             channel_acknowledge(&s->channel); /* it waits for this before it prompts */
         channel_message_release(&m);
     }
-    s->tick_ms = 1;
+    session_stir(s);
     session_evaluate(s);
 }
 
@@ -163,6 +167,15 @@ static void close_terminal(struct session *s)
 static const char *const default_shells[] = {
     "/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "bash", "/bin/sh", "/usr/bin/sh", "sh", NULL};
 
+/* Nobody is there to page through a text: programs that would ask for a key after each screen don't, and less
+ * doesn't complain of the terminal. The starter's own values win. */
+static char *const default_env[] = {
+    (char *)"PAGER=cat",
+    (char *)"GIT_PAGER=cat",
+    (char *)"LESS=-dFRX",
+    NULL,
+};
+
 static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
 {
     bool bash = shell_is_bash(shell), hooked = s->channel.pty.master >= 0;
@@ -174,7 +187,9 @@ static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
     char *plain[] = {(char *)shell, (char *)"-i", NULL};
     char *env_file MEM_AUTO = mem_printf("ENV=%s", s->channel.path);
     char *extra[] = {(char *)"TERM=dumb", hooked && !bash ? env_file : NULL, NULL};
-    char **env = spawn_env(s->options.env, extra, NULL);
+    char **with_defaults = spawn_env(default_env, s->options.env, NULL);
+    char **env = spawn_env(with_defaults, extra, NULL);
+    spawn_env_free(with_defaults);
     const char *programs[] = {shell, NULL};
     struct spawn spawn_options = {
         .programs = programs,

@@ -65,7 +65,8 @@ struct session {
 
     struct session_call *calls, **calls_end; /* the first is being served */
     struct loop_source *tick;
-    int tick_ms;
+    int tick_ms, thorough_ms;
+    long long thorough_at;
     struct tree_end *ending;
 };
 
@@ -80,7 +81,9 @@ void session_restart(struct session *s, void (*done)(void *arg, const struct err
  * it. */
 pid_t session_hang_up(struct session *s);
 
-/* ---- calls ---- */
+/* ---- calls ----
+ *
+ * *call is set before the call can be answered, which may be before the function returns. */
 
 struct read_request {
     const char *input; /* NULL: none */
@@ -90,8 +93,8 @@ struct read_request {
 };
 /* `text` is valid during the call. Without text, err says why. */
 typedef void (*read_done_fn)(void *arg, struct span text, const struct err *err);
-struct session_call *session_read(struct session *s, const struct read_request *r, read_done_fn done,
-                                  void *arg);
+void session_read(struct session *s, const struct read_request *r, read_done_fn done, void *arg,
+                  struct session_call **call);
 
 struct run_request {
     const char *command; /* NULL: wait on for the last one, whose run ended before the command did */
@@ -100,7 +103,8 @@ struct run_request {
     size_t max;
 };
 typedef void (*run_done_fn)(void *arg, const struct run_result *result, const struct err *err);
-struct session_call *session_run(struct session *s, const struct run_request *r, run_done_fn done, void *arg);
+void session_run(struct session *s, const struct run_request *r, run_done_fn done, void *arg,
+                 struct session_call **call);
 
 /* The caller has gone before the answer: what it would have got is there for the next one. */
 void session_abandon(struct session *s, struct session_call *call);

@@ -2,20 +2,54 @@
  * known whether the answer arrived. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io.h"
 #include "mem.h"
 #include "session_internal.h"
 
+/* How often a waiting call looks again: at once at first, seldom when nothing has happened for long. */
 #define TICK_MAX_MS 20
+#define TICK_QUIET_MS 100
+#define QUIET_MS 1000
+/* A look at all processes costs more. */
+#define THOROUGH_MIN_MS 40
+#define THOROUGH_MAX_MS 5000
+#define PROMPT_US 50 /* between "about to prompt" and waiting for input */
+#define PROMPT_TRIES 10
+#define DELIVERY_MS 5000 /* for a client to take its answer while another call waits */
 #define BULK_BYTES 4096
 #define BULK_PAUSE_MS 20 /* what counts as a pause of a stream that has given that many */
 
 /* ---- the queue ---- */
 
+/* Something has happened, and more may soon. */
+void session_stir(struct session *s)
+{
+    s->last_activity = now_ms();
+    s->tick_ms = 1;
+    s->thorough_ms = THOROUGH_MIN_MS;
+    s->thorough_at = s->last_activity + THOROUGH_MIN_MS;
+}
+
+/* A client that does not take its answer must not hold up the others for ever: what it was given is given
+ * again. */
+static void give_up_on(struct session *s, struct session_call *c)
+{
+    c->kind->delivered(s, c, false);
+    c->state = CALL_LOST;
+    s->calls = c->next;
+    if (!s->calls)
+        s->calls_end = &s->calls;
+}
+
 static void start_first(struct session *s)
 {
     struct session_call *c = s->calls;
+    if (c && c->next && c->state == CALL_ANSWERED && now_ms() - c->answered >= DELIVERY_MS) {
+        give_up_on(s, c);
+        c = s->calls;
+    }
     if (!c || c->state != CALL_QUEUED || s->ending)
         return;
     c->state = CALL_ACTIVE;
@@ -31,16 +65,16 @@ static void enqueue(struct session *s, struct session_call *c)
     s->calls_end = &c->next;
 }
 
-static void dequeue(struct session *s, struct session_call *c)
+static void release(struct session *s, struct session_call *c)
 {
-    struct session_call **at = &s->calls;
-    while (*at && *at != c)
-        at = &(*at)->next;
-    if (!*at)
-        return;
-    *at = c->next;
-    if (!*at)
-        s->calls_end = at;
+    for (struct session_call **at = &s->calls; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            if (!*at)
+                s->calls_end = at;
+            break;
+        }
+    }
     buf_release(&c->input);
     buf_release(&c->answer);
     free(c);
@@ -58,20 +92,20 @@ struct session_call *session_call_new(struct session *s, const struct call_kind 
         buf_add(&c->input, input, len);
     c->arg = arg;
     enqueue(s, c);
-    /* Not from here: the caller has to have the call before it can be answered. */
-    loop_timer_set(s->tick, 0);
     return c;
 }
 
 void session_call_answered(struct session_call *c)
 {
     c->state = CALL_ANSWERED;
+    c->answered = now_ms();
 }
 
 void session_delivered(struct session *s, struct session_call *c, bool delivered)
 {
-    c->kind->delivered(s, c, delivered);
-    dequeue(s, c);
+    if (c->state != CALL_LOST)
+        c->kind->delivered(s, c, delivered);
+    release(s, c);
     loop_timer_set(s->tick, 0);
 }
 
@@ -79,11 +113,32 @@ void session_abandon(struct session *s, struct session_call *c)
 {
     if (c->state == CALL_ACTIVE)
         c->kind->abandon(s, c);
-    dequeue(s, c);
+    release(s, c);
     loop_timer_set(s->tick, 0);
 }
 
 /* ---- the active call ---- */
+
+/* All processes are looked at in ever longer intervals. */
+static bool look_thoroughly(struct session *s)
+{
+    long long now = now_ms();
+    if (now < s->thorough_at)
+        return false;
+    s->thorough_at = now + s->thorough_ms;
+    s->thorough_ms = s->thorough_ms * 2 < THOROUGH_MAX_MS ? s->thorough_ms * 2 : THOROUGH_MAX_MS;
+    return true;
+}
+
+static enum waiting look(struct session *s)
+{
+    enum waiting w = session_look(s, look_thoroughly(s));
+    for (int i = 0; i < PROMPT_TRIES && w == WAITING_NOT && s->prompt_after_input && s->tick_ms == 1; i++) {
+        usleep(PROMPT_US);
+        w = session_look(s, false);
+    }
+    return w;
+}
 
 bool session_settled(struct session *s)
 {
@@ -91,7 +146,7 @@ bool session_settled(struct session *s)
         return true;
     if (!input_is_taken(&s->input, &s->pty))
         return false;
-    enum waiting w = session_look(s, s->tick_ms >= TICK_MAX_MS);
+    enum waiting w = look(s);
     bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
     if (w == WAITING_UNKNOWN) /* then the shell's own word, and a moment for the prompt that follows it */
         settled = s->prompt_after_input && now_ms() - s->last_activity >= BULK_PAUSE_MS;
@@ -106,10 +161,16 @@ static void pump(struct session *s)
         s->tick_ms = 1;
     if (s->input.pending.len == 0 || !s->shell)
         return;
-    if (input_pump(&s->input, &s->pty, session_look(s, false) != WAITING_NOT)) {
-        s->last_activity = now_ms();
-        s->tick_ms = 1;
-    }
+    if (input_pump(&s->input, &s->pty, session_look(s, false) != WAITING_NOT))
+        session_stir(s);
+}
+
+static int next_tick(struct session *s)
+{
+    int tick = s->tick_ms;
+    int most = now_ms() - s->last_activity > QUIET_MS ? TICK_QUIET_MS : TICK_MAX_MS;
+    s->tick_ms = tick * 2 < most ? tick * 2 : most;
+    return tick;
 }
 
 void session_evaluate(struct session *s)
@@ -117,17 +178,16 @@ void session_evaluate(struct session *s)
     start_first(s);
     pump(s);
     struct session_call *c = s->calls;
-    if (!c || c->state != CALL_ACTIVE || s->ending) {
-        if ((s->input.pending.len > 0 || s->channel.outgoing.pending.len > 0) && !s->ending)
-            loop_timer_set(s->tick, TICK_MAX_MS); /* what no call waits for any more is typed all the same */
-        return;
+    if (c && c->state == CALL_ACTIVE && !s->ending) {
+        int64_t left = c->kind->check(s, c);
+        int tick = next_tick(s);
+        if (left >= 0)
+            loop_timer_set(s->tick, left < tick ? left : tick);
+    } else if (!s->ending && (s->input.pending.len > 0 || s->channel.outgoing.pending.len > 0)) {
+        loop_timer_set(s->tick, TICK_MAX_MS); /* what no call waits for any more is typed all the same */
+    } else if (c && c->next && c->state == CALL_ANSWERED) {
+        loop_timer_set(s->tick, DELIVERY_MS);
     }
-    int64_t left = c->kind->check(s, c);
-    if (left < 0)
-        return; /* answered */
-    loop_timer_set(s->tick, left < s->tick_ms ? left : s->tick_ms);
-    if (s->tick_ms < TICK_MAX_MS)
-        s->tick_ms = s->tick_ms * 2 < TICK_MAX_MS ? s->tick_ms * 2 : TICK_MAX_MS;
 }
 
 void session_tick(void *session)
@@ -185,8 +245,6 @@ static void read_begin(struct session *s, struct session_call *c)
     s->prompt_after_input = false;
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
         read_fail(c, &err);
-    else
-        session_stop_capture(s); /* what a run that goes on prints from here on is this call's matter */
     buf_release(&c->input);
 }
 
@@ -220,13 +278,26 @@ static void read_abandon(struct session *s, struct session_call *c)
 
 static const struct call_kind read_kind = {read_begin, read_check, read_delivered, read_abandon};
 
-struct session_call *session_read(struct session *s, const struct read_request *r, read_done_fn done,
-                                  void *arg)
+/* A key that interrupts is for the program that runs now: it doesn't wait for its turn behind the call that
+ * waits for that program. */
+static void type_ahead(struct session *s, struct session_call *c)
+{
+    if (c == s->calls || !c->has_input || !s->shell ||
+        !input_has_signal_key(&s->pty, c->input.data, c->input.len))
+        return;
+    input_add(&s->input, &s->pty, c->input.data, c->input.len, NULL);
+    buf_truncate(&c->input, 0);
+}
+
+void session_read(struct session *s, const struct read_request *r, read_done_fn done, void *arg,
+                  struct session_call **call)
 {
     struct session_call *c = session_call_new(s, &read_kind, r->input, r->input_len, arg);
     c->done.read = done;
     c->wait_ms = r->wait_ms;
     c->idle_ms = r->idle_ms;
     c->max = r->max;
-    return c;
+    *call = c;
+    type_ahead(s, c);
+    session_evaluate(s);
 }

@@ -33,18 +33,19 @@ static void write_key(const struct pty *pty, cc_t key)
     }
 }
 
-/* Length up to and with the last newline within n bytes; 0: no line ends there. */
-static size_t whole_lines(const char *s, size_t n)
+/* Length up to and with the last newline or end-of-file key within n bytes; 0: no line ends there. */
+static size_t whole_lines(const char *s, size_t n, cc_t eof)
 {
-    const char *last = memrchr(s, '\n', n);
-    return last ? (size_t)(last - s) + 1 : 0;
+    while (n > 0 && s[n - 1] != '\n' && (cc_t)s[n - 1] != eof)
+        n--;
+    return n;
 }
 
 static void pump_canonical(struct input *in, const struct pty *pty, bool reading, cc_t eof)
 {
     const char *at = in->pending.data + in->written;
     size_t left = in->pending.len - in->written, room = TERMINAL_HOLDS - in->partial;
-    size_t lines = whole_lines(at, left < room ? left : room);
+    size_t lines = whole_lines(at, left < room ? left : room, eof);
     if (lines > 0) {
         in->partial = 0;
         write_some(in, pty, lines);
@@ -60,18 +61,32 @@ static void pump_canonical(struct input *in, const struct pty *pty, bool reading
     }
 }
 
+/* A line editor reads. What it leaves in the terminal becomes ordinary bytes for the program that it starts,
+ * an end-of-file key too: that is held back until whoever it is meant for reads. */
+static void pump_raw(struct input *in, const struct pty *pty, bool reading, cc_t eof)
+{
+    const char *at = in->pending.data + in->written;
+    size_t left = in->pending.len - in->written, n = left < RAW_STEP ? left : RAW_STEP;
+    const char *key = memchr(at, eof, n);
+    in->partial = 0;
+    if (key == at)
+        n = reading;
+    else if (key)
+        n = (size_t)(key - at);
+    if (n > 0)
+        write_some(in, pty, n);
+}
+
 bool input_pump(struct input *in, const struct pty *pty, bool reading)
 {
     struct termios t;
     size_t before = in->pending.len - in->written;
     if (before == 0 || has_unread(pty) || tcgetattr(pty->slave, &t) < 0)
         return false;
-    if (t.c_lflag & ICANON) {
+    if (t.c_lflag & ICANON)
         pump_canonical(in, pty, reading, t.c_cc[VEOF]);
-    } else {
-        in->partial = 0;
-        write_some(in, pty, before < RAW_STEP ? before : RAW_STEP);
-    }
+    else
+        pump_raw(in, pty, reading, t.c_cc[VEOF]);
     return in->pending.len - in->written < before;
 }
 
@@ -91,6 +106,11 @@ static size_t last_signal_key(const struct pty *pty, const char *s, size_t n)
             return i;
     }
     return n;
+}
+
+bool input_has_signal_key(const struct pty *pty, const char *s, size_t n)
+{
+    return last_signal_key(pty, s, n) < n;
 }
 
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err)

@@ -21,6 +21,9 @@ struct input {
     size_t partial; /* bytes of an unfinished line that the terminal holds in canonical mode */
 };
 
+/* Whether there is a key in it that makes a signal now (^C, ^Z, ^\). */
+bool input_has_signal_key(const struct pty *pty, const char *s, size_t n);
+
 /* Queues text. As a terminal does, a key that sends a signal (^C, ^Z, ^\) throws away what was typed before
  * it and takes effect at once. ERR_TOOL when the queue would pass its limit. */
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err);

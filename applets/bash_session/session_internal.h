@@ -5,7 +5,8 @@
 #include "session.h"
 #include "session_wait.h"
 
-enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED };
+/* LOST: its client has not taken the answer for so long that the next call was begun. */
+enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };
 
 /* What reads and runs do differently. */
 struct call_kind {
@@ -42,8 +43,8 @@ struct session_call {
     void *arg;
     struct buf input;
     bool has_input;
-    struct buf answer; /* while it may have to be given again */
-    long long began;   /* now_ms() */
+    struct buf answer;         /* while it may have to be given again */
+    long long began, answered; /* now_ms() */
     size_t max;
     int64_t wait_ms, idle_ms; /* reads */
     int64_t timeout_ms;       /* runs */
@@ -57,6 +58,8 @@ void session_call_answered(struct session_call *c);
 /* The shell is back at a prompt, or a program waits for input on the terminal, and everything written has
  * been read. */
 bool session_settled(struct session *s);
+/* Something has happened (output, input taken, the shell told): waiting calls look again soon. */
+void session_stir(struct session *s);
 /* Looks whether it is time to answer the active call. */
 void session_evaluate(struct session *s);
 void session_tick(void *session);

@@ -6,7 +6,6 @@
 #include "bash_session_types.h"
 #include "mem.h"
 
-#define NOTICE_MAX 64
 #define AFTER_MAX 65536 /* longer than any prompt */
 
 /* A front that is cut may not begin inside a character. */
@@ -66,32 +65,37 @@ void output_put_back(struct output *o, const char *s, size_t n)
 
 void output_answer(struct output *o, size_t max, struct buf *out)
 {
+    struct buf notice BUF_AUTO = BUF_INIT;
     size_t len = o->text.len, from = 0;
     o->in_flight = len;
-    o->omitted_in_flight = o->omitted;
-    o->lost_in_flight = 0;
+    o->omitted_in_flight = o->lost_in_flight = o->untold_in_flight = 0;
     if (len > max || o->omitted > 0) {
-        /* With a cap too small for the line that tells, the newest bytes are worth more. */
-        size_t room = max > 2 * NOTICE_MAX ? max - NOTICE_MAX : max;
+        put_notice(&notice, o->omitted + len); /* at its longest */
+        bool told = notice.len < max;
+        size_t room = told ? max - notice.len : max;
         from = len > room ? skip_continuation(o->text.data, len, len - room) : 0;
-        if (max > 2 * NOTICE_MAX)
+        if (told) {
             put_notice(out, o->omitted + from);
+            o->omitted_in_flight = o->omitted;
+        } else {
+            o->untold_in_flight = from;
+        }
     }
-    buf_add(out, o->text.data + from, len - from);
+    if (len > from)
+        buf_add(out, o->text.data + from, len - from);
 }
 
 void output_delivered(struct output *o, bool delivered)
 {
     if (delivered) {
         buf_consume(&o->text, o->in_flight);
-        o->omitted -= o->omitted_in_flight;
+        o->omitted = o->omitted - o->omitted_in_flight + o->untold_in_flight;
         buf_shrink(&o->text);
     } else {
         o->omitted += o->lost_in_flight;
     }
     o->in_flight = 0;
-    o->omitted_in_flight = 0;
-    o->lost_in_flight = 0;
+    o->omitted_in_flight = o->lost_in_flight = o->untold_in_flight = 0;
 }
 
 void output_release(struct output *o)

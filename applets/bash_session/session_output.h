@@ -16,7 +16,8 @@ struct output {
     size_t in_flight;                     /* bytes of text that an answer on its way holds */
     unsigned long long omitted_in_flight; /* of omitted, what that answer tells of */
     unsigned long long lost_in_flight;    /* bytes of that answer that had to be dropped here meanwhile */
-    size_t after_mark; /* bytes at the end of text that came behind the last mark: a prompt */
+    size_t untold_in_flight; /* bytes that it leaves out without room to say so: the next one says it */
+    size_t after_mark;       /* bytes at the end of text that came behind the last mark: a prompt */
 };
 
 void output_add(struct output *o, const char *s, size_t n);

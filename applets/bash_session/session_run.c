@@ -385,11 +385,13 @@ bool session_is_run(const struct session_call *c)
     return c->kind == &run_kind;
 }
 
-struct session_call *session_run(struct session *s, const struct run_request *r, run_done_fn done, void *arg)
+void session_run(struct session *s, const struct run_request *r, run_done_fn done, void *arg,
+                 struct session_call **call)
 {
     struct session_call *c = session_call_new(s, &run_kind, r->command, r->command_len, arg);
     c->done.run = done;
     c->timeout_ms = r->timeout_ms;
     c->max = r->max;
-    return c;
+    *call = c;
+    session_evaluate(s);
 }

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/fsuid.h>
 #include <sys/select.h>
 #include <sys/stat.h>
@@ -87,6 +89,24 @@ static bool polls_terminal(const struct pty *pty, const struct sleeping *s)
     return false;
 }
 
+/* Only one that would wait for ever: with a timer running, the program has something else to do as well. */
+static bool epolls_terminal(const struct pty *pty, const struct sleeping *s)
+{
+    char path[64];
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/fdinfo/%llu", (long)s->pid, s->arg[0]);
+    if ((int)s->arg[3] >= 0 || io_read_file(AT_FDCWD, path, &text) < 0)
+        return false;
+    for (const char *at = buf_str(&text); (at = strstr(at, "tfd:")); at++) {
+        unsigned long long fd;
+        unsigned events;
+        if (sscanf(at, "tfd: %llu events: %x", &fd, &events) == 2 && (events & EPOLLIN) &&
+            is_terminal(pty, s->pid, fd))
+            return true;
+    }
+    return false;
+}
+
 static bool calls_for_terminal(const struct pty *pty, const struct sleeping *s)
 {
     switch (s->call) {
@@ -103,6 +123,11 @@ static bool calls_for_terminal(const struct pty *pty, const struct sleeping *s)
     case SYS_poll:
 #endif
         return polls_terminal(pty, s);
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+        return epolls_terminal(pty, s);
     default:
         return false;
     }
@@ -117,14 +142,30 @@ static bool waits_for_terminal(const struct pty *pty, const struct sleeping *s)
            strcmp(s->text, again.text) == 0;
 }
 
+/* A thread other than the first may be the one that reads. */
+static bool any_thread(const struct pty *pty, pid_t pid)
+{
+    char path[40];
+    struct sleeping s;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir && !found && (entry = readdir(dir)))
+        found = entry->d_name[0] != '.' && read_sleeping((pid_t)strtol(entry->d_name, NULL, 10), &s) == 0 &&
+                waits_for_terminal(pty, &s);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
 static bool any_in_group(const struct pty *pty, pid_t group)
 {
     struct proc *list;
-    struct sleeping s;
     bool found = false;
     size_t n = proc_descendants(getpid(), &list);
     for (size_t i = 0; i < n && !found; i++)
-        found = list[i].group == group && read_sleeping(list[i].pid, &s) == 0 && waits_for_terminal(pty, &s);
+        found = list[i].group == group && any_thread(pty, list[i].pid);
     free(list);
     return found;
 }
