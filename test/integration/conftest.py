@@ -5,6 +5,7 @@ the whole suite fails when it has left a file in one of the places where the too
 """
 import contextlib
 import os
+import platform
 import shutil
 import tempfile
 from pathlib import Path
@@ -30,13 +31,13 @@ def pytest_unconfigure(config):
     shutil.rmtree(_BASE)
 
 
-def _binary(variable, default, name):
+def _binary(variable, default, make):
     """A copy of the binary that every user may run, and that no rebuild changes under a running suite."""
     source = Path(os.environ.get(variable) or default)
     if not os.access(source, os.X_OK):
-        pytest.exit(f"{source} is missing: run make, or set {variable} to the binary to test", returncode=2)
-    target = _BASE / "bin" / name
-    target.parent.mkdir(exist_ok=True)
+        pytest.exit(f"{source} is missing: run {make}, or set {variable} to the binary to test", returncode=2)
+    target = _BASE / "bin" / make.replace(" ", "-") / "toolbox"
+    target.parent.mkdir(parents=True)
     shutil.copy(source, target)
     target.chmod(0o755)
     return target
@@ -45,7 +46,14 @@ def _binary(variable, default, name):
 @pytest.fixture(scope="session")
 def toolbox():
     """Path of the binary under test: $TOOLBOX_BIN, else ./toolbox of this tree."""
-    return _binary("TOOLBOX_BIN", containers.REPO / "toolbox", "toolbox")
+    return _binary("TOOLBOX_BIN", containers.REPO / "toolbox", "make")
+
+
+@pytest.fixture(scope="session")
+def foreign_toolbox():
+    """That for the other processor, which runs under an emulator: $TOOLBOX_BIN_FOREIGN, else the one of this tree."""
+    arch = {"x86_64": "arm64", "aarch64": "amd64"}[platform.machine()]
+    return _binary("TOOLBOX_BIN_FOREIGN", containers.REPO / "build" / arch / "toolbox", f"make ARCH={arch}")
 
 
 @pytest.fixture(scope="session", autouse=True)

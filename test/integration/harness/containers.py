@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Optional
 
 from harness.machine import HANG, PATH, Machine
+from harness.processes import descendants
 
 REPO = Path(__file__).resolve().parents[3]
+
+# In every container, to look around where nothing else is; the tool looks for no shell there.
+BUSYBOX = "/.harness/busybox"
+
+
+def root_is_mount_point():
+    """Not so in a plain chroot: there the propagation of "/" can't be changed, and nobody can pivot away from it."""
+    return any(line.split()[4] == "/" for line in Path("/proc/self/mountinfo").read_text().splitlines())
 
 
 class Unavailable(Exception):
@@ -31,6 +40,10 @@ class Container(Machine):
         """Puts a file into the running container, executable for all."""
         raise NotImplementedError
 
+    def processes(self):
+        """What there is beside its first process, as "STATE COMMAND" lines."""
+        raise NotImplementedError
+
     def destroy(self):
         """Ends everything in it. Nothing of it is left."""
         raise NotImplementedError
@@ -41,7 +54,7 @@ class NamespaceContainer(Container):
         flags = ["--read-only"] * options.read_only + ["--no-pts"] * (not options.pts) + ["--no-proc"] * (not options.proc)
         for entry in options.tmpfs:
             flags += ["--tmpfs", entry]
-        for target, source in options.files.items():
+        for target, source in {BUSYBOX: shutil.which("busybox"), **options.files}.items():
             flags += ["--put", f"{source}:{target}"]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.user = options.user
@@ -49,8 +62,8 @@ class NamespaceContainer(Container):
         ready = self.life.stdout.readline().decode().split()
         if len(ready) != 2:
             raise Unavailable(self.life.communicate()[1].decode().strip())
-        pid, self.dir = ready
-        self.enter = ["nsenter", "-t", pid, "-m", "-u", "-i", "-n", "-p", "-r"]
+        self.init, self.dir = int(ready[0]), ready[1]
+        self.enter = ["nsenter", "-t", ready[0], "-m", "-u", "-i", "-n", "-p", "-r"]
 
     def command(self, argv, env, user, cwd):
         assert cwd is None, "chroot(1) starts in /"
@@ -63,6 +76,9 @@ class NamespaceContainer(Container):
         script = 'mkdir -p "${1%/*}" && cat >"$1" && chmod 755 "$1"'
         subprocess.run([*self.enter, "sh", "-c", script, "copy", self.dir + target], input=Path(source).read_bytes(),
                        check=True, timeout=HANG)
+
+    def processes(self):
+        return [str(process).split(" ", 1)[1] for process in descendants(self.init)]
 
     def destroy(self):
         self.life.communicate(timeout=HANG)

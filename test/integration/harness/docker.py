@@ -1,6 +1,7 @@
 """Containers of a Docker engine: the one that answers, otherwise a private one that ends with the suite."""
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -9,13 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.containers import Container, Unavailable
+from harness import roots
+from harness.containers import BUSYBOX, Container, Options, Unavailable, root_is_mount_point
 from harness.machine import HANG
 from harness.processes import Watch
-
-# Mounted into every container, where no shell is looked for: its cat is process 1, and the container ends with our pipe.
-_INIT = "/.init/busybox"
-
 
 def _answers(env):
     try:
@@ -62,11 +60,12 @@ class DockerContainer(Container):
         flags = ["--read-only"] * options.read_only
         for entry in options.tmpfs:
             flags += ["--tmpfs", entry]
-        for target, source in {_INIT: shutil.which("busybox"), **options.files}.items():
+        for target, source in {BUSYBOX: shutil.which("busybox"), **options.files}.items():
             flags += ["--volume", f"{source}:{target}:ro"]
+        # process 1 is cat, and ends with our pipe
         argv = ["run", "--interactive", "--rm", "--pull=never", "--network=none", "--name", self.name, *flags, image]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.life = subprocess.Popen(["docker", *argv, _INIT, "cat"], env=engine.env, **pipes)
+        self.life = subprocess.Popen(["docker", *argv, BUSYBOX, "cat"], env=engine.env, **pipes)
         self.life.stdin.write(b"ready\n")
         self.life.stdin.flush()
         if self.life.stdout.readline() != b"ready\n":
@@ -90,13 +89,23 @@ class DockerContainer(Container):
             with subprocess.Popen(["tar", "-C", folder, "-c", target.lstrip("/")], stdout=subprocess.PIPE) as tar:
                 self.engine.call("cp", "-", f"{self.name}:/", stdin=tar.stdout)
 
+    def processes(self):
+        lines = self.engine.call("top", self.name, "-eo", "pid,stat,args").splitlines()[1:]
+        return [line.split(maxsplit=1)[1] for line in lines if not line.endswith(f"{BUSYBOX} cat")]
+
     def destroy(self):
         self.life.communicate(timeout=HANG)
 
 
-# In a plain chroot "/" is no mount point, and runc can't change its root from there: the engine gets a root that is one.
-_IN_CHROOT = ["unshare", "--mount", "--propagation", "unchanged", "sh", "-euc",
-              'mount --make-private /proc; mount --rbind / /mnt; exec chroot /mnt "$@"', "engine"]
+# What an engine writes outside of the folders that it is told (keys, plugins, namespaces) is written to the engine's own.
+_APART = """
+    for dir in /etc /opt /run; do
+        mkdir -p "$1/upper$dir" "$1/work$dir"
+        mount -t overlay -o "lowerdir=$dir,upperdir=$1/upper$dir,workdir=$1/work$dir" overlay $dir || :
+    done
+    shift
+    exec "$@"
+"""
 
 
 @contextlib.contextmanager
@@ -107,18 +116,20 @@ def _private_engine(folder):
         raise Unavailable(f"no Docker engine answers, and none can be started: no {' and no '.join(missing)} here")
     if os.geteuid() != 0:
         raise Unavailable("no Docker engine answers, and only root could start one")
+    if not root_is_mount_point():
+        raise Unavailable("no Docker engine answers, and in a plain chroot none can change its containers' root")
     env = {"DOCKER_HOST": f"unix://{folder}/d.sock"}
     argv = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--host", env["DOCKER_HOST"],
             "--pidfile", f"{folder}/pid", "--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", _APART, "engine", folder, *argv]
     with open(f"{folder}/log", "wb") as log:
-        engine = subprocess.Popen(([] if os.path.ismount("/") else _IN_CHROOT) + argv, stdin=subprocess.DEVNULL,
-                                  stdout=log, stderr=log, start_new_session=True)
+        engine = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     Watch.keep(engine.pid)
     try:
         deadline = time.monotonic() + 30
         while not _answers(env):
             if engine.poll() is not None or time.monotonic() > deadline:
-                raise Unavailable(f"a private Docker engine did not start: {_last_line(folder)}")
+                raise Unavailable(f"a private Docker engine did not start: {_fault(folder)}")
             time.sleep(0.1)
         yield env
     finally:
@@ -126,9 +137,21 @@ def _private_engine(folder):
         engine.wait(HANG)
 
 
-def _last_line(folder):
-    lines = Path(folder, "log").read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+def _fault(folder):
+    """The line of its log that says why it ended."""
+    lines = Path(folder, "log").read_text(errors="replace").splitlines() or ["it said nothing"]
+    return next((line for line in lines if re.search("fatal|panic|failed to start", line)), lines[-1])[:500]
+
+
+def _try(engine):
+    """An engine that answers may yet not do: it can be that of another machine, or enter the wrong root (from a chroot)."""
+    container = engine.start(roots.get("scratch"), Options())
+    try:
+        done = container.run([BUSYBOX, "true"])
+    finally:
+        container.destroy()
+    if done.returncode != 0:
+        raise Unavailable(f"docker exec does not work here: {(done.stderr or done.stdout).decode(errors='replace').strip()}")
 
 
 @contextlib.contextmanager
@@ -140,4 +163,5 @@ def runtime(folder):
             env = stack.enter_context(_private_engine(folder))
         engine = Docker(env)
         stack.callback(engine.close)
+        _try(engine)
         yield engine

@@ -1,5 +1,6 @@
 """Which files are left. Tests work in the suite's own folder; the places that the tool falls back to are watched."""
 import glob
+import itertools
 import os
 from pathlib import Path
 
@@ -13,19 +14,24 @@ PLACES = (
     "~/.cache/toolbox",
 )
 
+# Where probe tries whether a file can be written and run, and where a program writes that takes "/" for its home.
+_ELSEWHERE = ("/opt/.*", "/usr/local/bin/.*", "/run/.*", "~/.toolbox-*", "/*", "/.*", "/etc/docker/*", "/opt/*", "/run/docker")
+
 
 def snapshot():
     """Every file in any of the places, with what tells it from a later one of the same name."""
-    found = set()
+    found = set(map(Path, itertools.chain.from_iterable(glob.glob(os.path.expanduser(place)) for place in _ELSEWHERE)))
     for place in PLACES:
         for top in map(Path, glob.glob(os.path.expanduser(place))):
-            for path in [top, *top.rglob("*")]:
-                try:
-                    info = path.lstat()
-                except FileNotFoundError:
-                    continue
-                found.add((str(path), info.st_dev, info.st_ino))
-    return found
+            found.update([top, *top.rglob("*")])
+    return {(str(path), info.st_dev, info.st_ino) for path in found if (info := _lstat(path))}
+
+
+def _lstat(path):
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
 
 
 def check(before):

@@ -1,6 +1,7 @@
 """Where a command runs. Host is this machine; a container is another one behind the same few calls."""
 import os
 import subprocess
+import tempfile
 
 # A hang is a failure, but slowness is none: far above what anything takes on a busy machine.
 HANG = 60.0
@@ -38,8 +39,20 @@ class Machine:
 
 
 class Host(Machine):
+    """This machine. HOME is the suite's own folder: shells and what runs in them write their histories there."""
+
     def command(self, argv, env, user, cwd):
-        how = {"env": {"PATH": PATH, "HOME": "/", "LANG": "C.UTF-8", **env}, "cwd": cwd or "/"}
+        how = {"env": {"PATH": PATH, "HOME": tempfile.gettempdir(), "LANG": "C.UTF-8", **env}, "cwd": cwd or "/"}
         if user is not None and user != os.geteuid():
             how |= {"user": user, "group": user, "extra_groups": []}
         return argv, how
+
+
+class Emulated(Machine):
+    """Another machine, with a user-mode emulator in front of every command: for programs of another processor."""
+
+    def __init__(self, machine, emulator):
+        self.machine, self.emulator = machine, emulator
+
+    def command(self, argv, env, user, cwd):
+        return self.machine.command([self.emulator, *argv], env, user, cwd)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from harness.containers import REPO
+from harness.containers import REPO, root_is_mount_point
 
 CACHE = Path(os.environ.get("TOOLBOX_CACHE") or REPO / "build/cache") / "roots"
 
@@ -67,7 +67,7 @@ def _make_debian(folder):
     suite = release["VERSION_CODENAME"].strip('"')
     mirror = os.environ.get("DEB_MIRROR") or _run(
         "apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {suite}").split()[0]
-    propagation = "private" if os.path.ismount("/") else "unchanged"
+    propagation = "private" if root_is_mount_point() else "unchanged"
     script = """
         mount -t tmpfs -o mode=755 tmpfs /media && mount --make-private /media
         debootstrap --variant=minbase "$1" /media/root "$2" >/media/log 2>&1 || { tail -n 5 /media/log >&2; exit 1; }
