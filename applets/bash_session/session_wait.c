@@ -18,6 +18,7 @@
 #include "io.h"
 #include "proc.h"
 
+#define BUSY_MS 500 /* a program that waits in epoll for less than that is at work */
 #define N_POLLED 64 /* descriptors of a poll that are looked at */
 
 /* The system call a process sleeps in (proc(5), /proc/PID/syscall), and its first arguments. */
@@ -89,13 +90,15 @@ static bool polls_terminal(const struct pty *pty, const struct sleeping *s)
     return false;
 }
 
-/* Only one that would wait for ever: with a timer running, the program has something else to do as well. */
+/* Not one that will soon do something else: programs with timers for their own housekeeping (node's garbage
+ * collector) wait for seconds. */
 static bool epolls_terminal(const struct pty *pty, const struct sleeping *s)
 {
     char path[64];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/fdinfo/%llu", (long)s->pid, s->arg[0]);
-    if ((int)s->arg[3] >= 0 || io_read_file(AT_FDCWD, path, &text) < 0)
+    int timeout_ms = (int)s->arg[3];
+    if ((timeout_ms >= 0 && timeout_ms < BUSY_MS) || io_read_file(AT_FDCWD, path, &text) < 0)
         return false;
     for (const char *at = buf_str(&text); (at = strstr(at, "tfd:")); at++) {
         unsigned long long fd;
