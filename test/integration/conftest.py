@@ -87,9 +87,24 @@ def server_dir(workdir):
     return workdir / "server"
 
 
+@pytest.fixture(scope="session")
+def idle_descriptors(toolbox):
+    """How many descriptors a server has that nobody has asked for anything; None when we may not look."""
+    with tempfile.TemporaryDirectory() as folder:
+        client = Client(Host(), toolbox, folder)
+        client.cli("start-server")
+        try:
+            return max(len(processes.descriptors(pid)) for pid in processes.servers())
+        except PermissionError:
+            return None
+        finally:
+            client.close()
+
+
 @pytest.fixture
-def new_client(toolbox, workdir):
-    """Makes clients, each with a server directory of its own: new_client(user=…, env=…, dir=…, binary=…)."""
+def new_client(toolbox, workdir, idle_descriptors):
+    """Makes clients, each with a server directory of its own: new_client(user=…, env=…, dir=…, binary=…). Their servers
+    must have no more descriptors at the end than at the start."""
     clients = []
 
     def make(dir=None, user=None, env=None, binary=toolbox):
@@ -98,6 +113,8 @@ def new_client(toolbox, workdir):
         return client
 
     yield make
+    if idle_descriptors:
+        leftovers.check_descriptors(idle_descriptors)
     for client in clients:
         client.close()
 

@@ -1,8 +1,10 @@
-"""Which files are left. Tests work in the suite's own folder; the places that the tool falls back to are watched."""
+"""Which files and descriptors are left. Tests work in the suite's own folder; the places that the tool falls back to are watched."""
 import glob
 import itertools
 import os
 from pathlib import Path
+
+from harness import processes
 
 # Where the tool keeps things when it is told no directory (docs/protocol.md).
 PLACES = (
@@ -38,3 +40,14 @@ def check(before):
     """Fails when a place holds what it did not hold before."""
     new = sorted(path for path, *_ in snapshot() - before)
     assert not new, f"files left behind: {new}"
+
+
+def check_descriptors(idle):
+    """Fails when a server has more descriptors than an idle one, soon after its last client has gone."""
+    for pid in processes.servers():
+        try:
+            processes.wait_until(lambda: len(processes.descriptors(pid)) <= idle, "a server to close its descriptors", 5)
+        except FileNotFoundError:
+            continue  # it has ended
+        except AssertionError:
+            raise AssertionError(f"the server left descriptors open: {processes.descriptors(pid)}") from None

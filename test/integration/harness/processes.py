@@ -127,6 +127,11 @@ def descriptors(pid):
     return found
 
 
+def servers():
+    """The pids of all servers of the tool among our descendants, by the title that they give themselves."""
+    return [process.pid for process in descendants() if _command_line(process.pid).rstrip() == "toolbox server"]
+
+
 class Watch:
     """Notices what is left of the processes started after it was made. Long-lived ones (an engine) are told by keep()."""
 
