@@ -113,7 +113,7 @@ static void close_from_to(int first, int last)
 
 void io_close_others(const int *keep, size_t n)
 {
-    int sorted[16];
+    int sorted[16] = {0};
     size_t count = 0;
     for (size_t i = 0; i < n && count < sizeof sorted / sizeof *sorted; i++)
         if (keep[i] > 2)
@@ -132,7 +132,7 @@ void io_fill_std(void)
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
-        int filler = open("/dev/null", O_RDWR);
+        int filler = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         int ends[2];
         if (filler < 0 && pipe(ends) == 0) {
             /* The lower end takes the place; the other one is closed, so reads end and writes fail. */

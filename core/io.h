@@ -26,7 +26,8 @@ void io_close(int *fd);
 void io_close_others(const int *keep, size_t n);
 
 /* Opens /dev/null (or, where there is none, a pipe's closed end) on whichever of 0, 1, 2 is closed, so that
- * no socket or file of ours becomes a standard descriptor. */
+ * no socket or file of ours becomes a standard descriptor. As from a closed one nothing can be read from 0,
+ * and nothing written to the others: an answer that nobody gets is no success. */
 void io_fill_std(void);
 
 long long now_ms(void); /* CLOCK_MONOTONIC, milliseconds */

@@ -91,9 +91,17 @@ static int make_path(const char *path, struct err *err)
         if (failed)
             return err_sys(err, ERR_TOOL, failed, "%s", path);
     }
-    if (mkdir(path, 0700) == 0)
-        return chmod(path, 0700);
-    return errno == EEXIST ? 0 : err_sys(err, ERR_TOOL, errno, "%s", path);
+    mode_t mask = umask(0);
+    int failed = mkdir(path, 0700) < 0 ? errno : 0;
+    umask(mask);
+    if (failed)
+        return failed == EEXIST ? 0 : err_sys(err, ERR_TOOL, failed, "%s", path);
+    /* A parent may have passed its set-group-id bit on. By descriptor: what was made may have been swapped
+     * for a link. */
+    int fd FD_AUTO = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        fchmod(fd, 0700);
+    return 0;
 }
 
 int place_enter(struct place *p, const char *path, bool create, struct err *err)

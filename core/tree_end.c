@@ -44,9 +44,11 @@ static size_t signal_all(const struct tree_end *t, int signal, bool all)
         spared[i] = child && is_spared(t, list[i].pid);
         for (size_t j = 0; j < i && !spared[i]; j++)
             spared[i] = spared[j] && list[j].pid == list[i].ppid;
-        if (!spared[i] && list[i].state != 'Z' && (all || child) &&
-            (signal == 0 || proc_signal(&list[i], signal) == 0))
-            count++;
+        if (spared[i] || list[i].state == 'Z' || (!all && !child))
+            continue;
+        if (signal != 0)
+            proc_signal(&list[i], signal);
+        count++; /* also what may not be signalled: it is there */
     }
     free(list);
     if (n == 0 && signal != 0 && t->group > 0)
@@ -67,9 +69,11 @@ static void tick(void *arg)
 {
     struct tree_end *t = arg;
     long long now = now_ms();
-    bool none = has_no_children();
-    size_t left = none ? 0 : now >= t->kill_at ? signal_all(t, SIGKILL, false) : signal_all(t, 0, true);
-    if (none || (t->spare && left == 0) || now >= t->give_up_at)
+    bool none = has_no_children(), last = now >= t->give_up_at;
+    size_t left = none                       ? 0
+                  : last || now < t->kill_at ? signal_all(t, 0, true)
+                                             : signal_all(t, SIGKILL, false);
+    if (none || (t->spare && left == 0) || last)
         finish(t, left);
     else
         loop_timer_set(t->timer, TICK_MS);
