@@ -28,8 +28,11 @@ int client_call(int fd, struct span request, struct buf *answer, int timeout_ms,
         if (timeout_ms >= 0 && left < 0)
             left = 0;
         int n = poll(&p, 1, (int)left);
-        if (n == 0)
-            return err_set(err, ERR_INTERNAL, "no answer within %d ms", timeout_ms);
+        if (n == 0) {
+            err_set(err, ERR_INTERNAL, "no answer within %d ms", timeout_ms);
+            errno = ETIMEDOUT;
+            return -1;
+        }
         if (n < 0 && errno != EINTR)
             return err_sys(err, ERR_INTERNAL, errno, "cannot wait for the answer");
     }

@@ -15,8 +15,9 @@
 #include "rpc.h"
 
 /* Blocking: sends the request and reads the whole answer into `answer` (body only, without a final newline;
- * empty for a notification). timeout_ms < 0: none. -1 with ERR_INTERNAL when no answer could be had. The
- * connection stays open. */
+ * empty for a notification). timeout_ms < 0: none. -1 with ERR_INTERNAL when no answer could be had; errno is
+ * then ECONNRESET when the peer has closed without having read the whole request (it can be sent again to
+ * another), EPIPE when it may have. The connection stays open. */
 int client_call(int fd, struct span request, struct buf *answer, int timeout_ms, struct err *err);
 
 /* Says that the last answer on fd was delivered (reads its last byte). The caller then closes fd. */

@@ -27,6 +27,7 @@ void exchange_init(struct exchange *x, int fd, struct span request, struct buf *
 static enum exchange_want failed(struct err *err, const char *what)
 {
     err_set(err, ERR_INTERNAL, "%s", what);
+    errno = EPROTO;
     return EXCHANGE_FAILED;
 }
 
@@ -46,6 +47,7 @@ static enum exchange_want send_request(struct exchange *x, struct err *err)
         } else if (errno == EAGAIN) {
             return EXCHANGE_WRITE;
         } else if (errno == EPIPE || errno == ECONNRESET) {
+            x->cut = true;
             x->sent = total;
         } else if (errno != EINTR) {
             err_sys(err, ERR_INTERNAL, errno, "cannot send the request");
@@ -69,8 +71,12 @@ static enum exchange_want receive(struct exchange *x, void *data, size_t size, i
     }
     if (got < 0 && errno == EAGAIN)
         return EXCHANGE_READ;
-    if (got == 0 || errno == ECONNRESET)
-        return failed(err, "the connection was closed without an answer");
+    if (got == 0 || errno == ECONNRESET) {
+        bool unread = x->cut || got < 0;
+        failed(err, "the connection was closed without an answer");
+        errno = unread && !x->in_body ? ECONNRESET : EPIPE;
+        return EXCHANGE_FAILED;
+    }
     err_sys(err, ERR_INTERNAL, errno, "cannot read the answer");
     return EXCHANGE_FAILED;
 }

@@ -23,11 +23,14 @@ struct exchange {
     size_t head_len, sent;
     size_t length; /* of the answer's body */
     bool in_body;
+    bool cut; /* the peer has closed before the request was out */
 };
 
 void exchange_init(struct exchange *x, int fd, struct span request, struct buf *answer);
 
-/* Goes as far as it can: what to wait for, or that it is over. Errors are ERR_INTERNAL. */
+/* Goes as far as it can: what to wait for, or that it is over. Errors are ERR_INTERNAL; when the peer has
+ * closed without an answer errno is ECONNRESET if it cannot have read the whole request, EPIPE if it may
+ * have. (The kernel resets a connection that is closed with bytes unread.) */
 enum exchange_want exchange_run(struct exchange *x, struct err *err);
 
 /* Takes what was left in the socket. */
