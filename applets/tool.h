@@ -19,6 +19,10 @@ struct tool {
     /* Which keeper a call of a keeper method is for: its socket's owner, into `owner`. -1 with ERR_PARAMS
      * when the params don't say, ERR_TOOL when there can't be one of that name. */
     int (*keeper_of)(struct span params, char owner[IPC_NAME_MAX], struct err *err);
+
+    /* Those methods of the server that only look: where it died before it answered, another one is asked.
+     * Ends with NULL; may be NULL. */
+    const char *const *queries;
 };
 
 /* All tools; ends with NULL. */

@@ -45,11 +45,13 @@ int ipc_name(char name[IPC_NAME_MAX], const char *owner)
 static struct sockaddr_un address(const char *name)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
+    _Static_assert(sizeof a.sun_path > 1 + IPC_NAME_MAX, "names fit with a dot in front");
     snprintf(a.sun_path, sizeof a.sun_path, "%s", name);
     return a;
 }
 
-/* bind or connect with the directory as working directory, and back. */
+/* bind or connect with the directory as working directory, and back. Where that may not be entered (a
+ * container's may be root's own), "/" is as good, and this directory would not be. */
 static int in_directory(int dirfd, int (*call)(int, const struct sockaddr *, socklen_t), int fd,
                         const char *name)
 {
@@ -59,18 +61,18 @@ static int in_directory(int dirfd, int (*call)(int, const struct sockaddr *, soc
         return -1;
     int result = call(fd, (struct sockaddr *)&a, sizeof a);
     int saved = errno;
-    if (back >= 0 && fchdir(back) < 0 && result == 0)
-        return -1; /* not reached in practice: the directory was ours a moment ago */
+    if ((back < 0 || fchdir(back) < 0) && chdir("/") < 0 && result == 0)
+        return -1;
     errno = saved;
     return result;
 }
 
 int ipc_listen(int dirfd, const char *owner, struct err *err)
 {
-    char name[IPC_NAME_MAX], temporary[IPC_NAME_MAX];
+    char name[IPC_NAME_MAX], temporary[1 + IPC_NAME_MAX];
     if (ipc_name(name, owner) < 0)
         return err_set(err, ERR_INTERNAL, "'%s' is no name for a socket", owner);
-    snprintf(temporary, sizeof temporary, ".new-%ld", (long)getpid());
+    snprintf(temporary, sizeof temporary, ".%s", name); /* what a killed one leaves is cleared by the next */
     unlinkat(dirfd, temporary, 0);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
@@ -104,14 +106,16 @@ int ipc_peer(int fd, pid_t *pid, uid_t *uid)
     return 0;
 }
 
-int ipc_connect(int dirfd, const char *owner)
+int ipc_connect(int dirfd, const char *owner, int wait_s)
 {
     char name[IPC_NAME_MAX];
     if (ipc_name(name, owner) < 0)
         return -1;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (wait_s > 0 ? 0 : SOCK_NONBLOCK), 0);
     if (fd < 0)
         return -1;
+    struct timeval wait = {.tv_sec = wait_s};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
     pid_t pid;
     uid_t uid;
     if (in_directory(dirfd, connect, fd, name) < 0 || ipc_peer(fd, &pid, &uid) < 0) {
@@ -129,7 +133,7 @@ int ipc_find(struct place *p, const char *owner)
     for (unsigned n = 0; place_candidate(n, &path); n++) {
         if (place_enter(p, path.data, false, NULL) < 0)
             continue;
-        int fd = ipc_connect(p->fd, owner);
+        int fd = ipc_connect(p->fd, owner, IPC_WAIT_S);
         if (fd >= 0)
             return fd;
         place_release(p);
@@ -151,7 +155,7 @@ void ipc_unlink(int dirfd, const char *owner)
         unlinkat(dirfd, name, 0);
 }
 
-void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)
+static void each_name(int dirfd, void (*fn)(void *arg, const char *name), void *arg)
 {
     int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -162,11 +166,41 @@ void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)
     struct dirent *entry;
     while ((entry = readdir(dir))) {
         size_t n = strlen(entry->d_name), tail = strlen(suffix());
-        if (n <= tail || n >= IPC_NAME_MAX || strcmp(entry->d_name + n - tail, suffix()) != 0)
-            continue;
-        char owner[IPC_NAME_MAX];
-        snprintf(owner, sizeof owner, "%.*s", (int)(n - tail), entry->d_name);
-        fn(arg, owner);
+        if (n > tail && strcmp(entry->d_name + n - tail, suffix()) == 0)
+            fn(arg, entry->d_name);
     }
     closedir(dir);
+}
+
+struct visit {
+    void (*fn)(void *arg, const char *owner);
+    void *arg;
+};
+
+static void visit(void *arg, const char *name)
+{
+    const struct visit *v = arg;
+    char owner[IPC_NAME_MAX];
+    if (*name == '.' || strlen(name) >= IPC_NAME_MAX)
+        return;
+    snprintf(owner, sizeof owner, "%.*s", (int)(strlen(name) - strlen(suffix())), name);
+    v->fn(v->arg, owner);
+}
+
+void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)
+{
+    struct visit v = {fn, arg};
+    each_name(dirfd, visit, &v);
+}
+
+static void clear(void *arg, const char *name)
+{
+    if (strncmp(name, IPC_SERVER ".", sizeof IPC_SERVER) != 0)
+        unlinkat(*(int *)arg, name, 0);
+}
+
+void ipc_clear(int dirfd)
+{
+    each_name(dirfd, clear, &dirfd);
+    ipc_unlink(dirfd, IPC_SERVER);
 }

@@ -27,10 +27,12 @@ int ipc_name(char name[IPC_NAME_MAX], const char *owner);
  * close-on-exec. */
 int ipc_listen(int dirfd, const char *owner, struct err *err);
 
-/* Connects to `owner` (blocking socket, close-on-exec). -1 with errno: ENOENT and ECONNREFUSED mean that
- * nobody is there. Its peer must be of this process's own uid and see us as in one pid namespace (EPERM
- * otherwise). */
-int ipc_connect(int dirfd, const char *owner);
+/* Connects to `owner` (close-on-exec). -1 with errno: ENOENT and ECONNREFUSED mean that nobody is there,
+ * EAGAIN that somebody is, but for wait_s seconds took no connection from its full queue. Its peer must be of
+ * this process's own uid and see us as in one pid namespace (EPERM otherwise). With wait_s 0 the socket
+ * doesn't block, otherwise it does. */
+#define IPC_WAIT_S 5
+int ipc_connect(int dirfd, const char *owner, int wait_s);
 
 /* Looks for a live `owner` in all candidate places. The socket, and in *p the place; -1 when there is none.
  */
@@ -42,6 +44,8 @@ void ipc_unlink(int dirfd, const char *owner);
 
 /* Owners of this build and container with sockets in the directory: calls fn for each. */
 void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg);
+/* Removes all sockets of this build and container, the server's last: who misses that starts another one. */
+void ipc_clear(int dirfd);
 
 /* Credentials of the peer. -1 when they can't be had or when the peer is in another pid namespace (its pid
  * reads 0). */

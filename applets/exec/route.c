@@ -1,5 +1,7 @@
 #include "route.h"
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -31,10 +33,31 @@ static int connect_keeper(const struct method *m, struct span params)
     return ipc_find(&place, owner);
 }
 
-static int ask(struct answer *a, int fd, struct span request, struct err *err)
+static bool is_query(const struct method *m, const char *name)
 {
-    a->fd = fd >= 0 ? fd : server_connect(err);
-    return a->fd < 0 ? -1 : client_call(a->fd, request, &a->line, -1, err);
+    for (const char *const *at = m->kind == METHOD_SERVER ? m->tool->queries : NULL; at && *at; at++)
+        if (strcmp(*at, name) == 0)
+            return true;
+    return false;
+}
+
+/* True when there is an answer: the keeper's, or that it has ended under the call. Where it had ended before,
+ * the server knows what is to be said. */
+static bool ask_keeper(struct answer *a, int fd, const struct rpc_request *r, struct span request)
+{
+    struct err err, ended;
+    a->fd = fd;
+    if (client_call(fd, request, &a->line, -1, &err) == 0)
+        return true;
+    bool untaken = errno == ECONNRESET;
+    io_close(&a->fd);
+    buf_truncate(&a->line, 0);
+    if (untaken)
+        return false;
+    err_set(&ended, ERR_TOOL, "the session, job or MCP server ended while the call was open (%s)", err.msg);
+    if (r->id.s)
+        rpc_put_error(&a->line, r->id, &ended);
+    return true;
 }
 
 /* True when there is a call in the batch that only the server can answer. */
@@ -61,7 +84,7 @@ int route(struct answer *a, struct span request, struct err *err)
     }
     if (json_kind(request) == JSON_ARRAY) {
         if (batch_needs_server(request))
-            return ask(a, -1, request, err);
+            return server_call(&a->fd, request, false, -1, &a->line, err);
         answer_here(a, request);
         return 0;
     }
@@ -72,7 +95,10 @@ int route(struct answer *a, struct span request, struct err *err)
         answer_here(a, request);
         return 0;
     }
-    return ask(a, connect_keeper(&m, r.params), request, err);
+    int keeper = connect_keeper(&m, r.params);
+    if (keeper >= 0 && ask_keeper(a, keeper, &r, request))
+        return 0;
+    return server_call(&a->fd, request, is_query(&m, r.method), -1, &a->line, err);
 }
 
 void route_end(struct answer *a, bool delivered)

@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +30,35 @@ static int server_main(int argc, char **argv)
     struct err err;
     struct place place PLACE_AUTO = PLACE_INIT;
     int fd = ipc_find(&place, IPC_SERVER);
-    if (fd >= 0) {
-        close(fd);
-        return applet_failed("server", "one is running in %s already", place.path);
+    if (fd < 0) {
+        int lock_fd = place_open(&place, &err) < 0 ? -1 : server_lock(&place, &err);
+        if (lock_fd < 0)
+            return applet_failed("server", "%s", err.msg);
+        fd = ipc_connect(place.fd, IPC_SERVER, IPC_WAIT_S);
+        if (fd < 0 && errno != EAGAIN)
+            return server_run(&place, lock_fd, -1, true);
+        close(lock_fd);
     }
-    if (place_open(&place, &err) < 0)
-        return applet_failed("server", "%s", err.msg);
-    return server_run(&place, -1, true);
+    io_close(&fd);
+    return applet_failed("server", "one is running in %s already", place.path);
+}
+
+/* ---- start-server, healthcheck ---- */
+
+#define HEALTH_MS 5000
+
+/* Asks the server for a method without params, bounded; the answer's line in *answer. */
+static int ask(const char *method, struct buf *answer, struct err *err)
+{
+    struct buf request BUF_AUTO = BUF_INIT;
+    struct span result;
+    int fd FD_AUTO = -1;
+    rpc_put_request(&request, (struct span){"1", 1}, method, (struct span){0});
+    if (server_call(&fd, span_of(&request), true, HEALTH_MS, answer, err) < 0 ||
+        client_result(span_of(answer), &result, err) < 0)
+        return err_wrap(err, "%s", method);
+    client_delivered(fd);
+    return 0;
 }
 
 static int start_main(int argc, char **argv)
@@ -43,45 +66,49 @@ static int start_main(int argc, char **argv)
     if (!no_arguments(argc, argv))
         return EXIT_USAGE;
     struct err err;
-    int fd = server_connect(&err);
-    if (fd < 0)
-        return applet_failed("start-server", "%s", err.msg);
-    close(fd);
-    return EXIT_OK;
+    struct buf answer BUF_AUTO = BUF_INIT;
+    return ask("remote_version", &answer, &err) == 0 ? EXIT_OK : applet_failed("start-server", "%s", err.msg);
+}
+
+static int health_main(int argc, char **argv)
+{
+    if (!no_arguments(argc, argv))
+        return EXIT_USAGE;
+    static const char *const methods[] = {"version", "remote_version"};
+    struct err err;
+    for (size_t i = 0; i < 2; i++) {
+        struct buf answer BUF_AUTO = BUF_INIT;
+        if (ask(methods[i], &answer, &err) < 0)
+            return applet_failed("healthcheck", "%s", err.msg);
+        printf("%s\n", answer.data);
+    }
+    return stdout_flushed();
 }
 
 /* ---- stop-server ---- */
 
 #define STOP_MS 4500 /* the server ends by itself within 4 s */
+#define GONE_MS 1000
 
-static void has_keeper(void *arg, const char *owner)
+/* A program that is none of ours may listen under our name; where the kernel can't say which it is, it is
+ * believed. */
+static bool may_be_server(pid_t pid)
 {
-    bool *any = arg;
-    *any = *any || server_is_keeper(owner);
+    char name[16];
+    proc_name(pid, name);
+    return pid > 0 && (!*name || strcmp(name, "server") == 0);
 }
 
-/* A directory that keepers live in; false when there is none. */
-static bool find_keepers(void)
+/* The answer is the server's last act but one: with its end the connection ends. */
+static void wait_gone(int fd)
 {
-    struct buf path BUF_AUTO = BUF_INIT;
-    bool any = false;
-    for (unsigned n = 0; !any && place_candidate(n, &path); n++) {
-        struct place place PLACE_AUTO = PLACE_INIT;
-        if (place_enter(&place, path.data, false, NULL) == 0)
-            ipc_each(place.fd, has_keeper, &any);
-    }
-    return any;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    poll(&p, 1, GONE_MS);
 }
 
-static bool is_stopped(pid_t pid)
-{
-    struct proc p;
-    return proc_read(pid, &p) == 0 && (p.state == 'T' || p.state == 't');
-}
-
-/* Asks the server behind fd to end everything. 0; -1 when it said that something is left, or could not be
- * made to answer and was killed (*retry then: its keepers are still there). */
-static int shut_down(int fd, bool *retry, struct err *err)
+/* Asks the server behind fd to end everything. 0; -1 when it said that something is left; -2 when it did not
+ * answer (its keepers are still there then), killed where it is stuck. */
+static int shut_down(int fd, struct err *err)
 {
     pid_t pid = 0;
     uid_t uid;
@@ -90,27 +117,21 @@ static int shut_down(int fd, bool *retry, struct err *err)
     struct span result;
     rpc_put_request(&request, (struct span){"1", 1}, "sandbox_tools_shutdown", (struct span){0});
     ipc_peer(fd, &pid, &uid);
-    bool answered = !is_stopped(pid) && client_call(fd, span_of(&request), &answer, STOP_MS, err) == 0;
-    if (answered) {
+    if (may_be_server(pid))
+        kill(pid, SIGCONT);
+    if (client_call(fd, span_of(&request), &answer, STOP_MS, err) == 0) {
         client_delivered(fd);
+        wait_gone(fd);
         return client_result(span_of(&answer), &result, err);
     }
-    if (pid > 0)
-        kill(pid, SIGKILL);
-    *retry = true;
-    return err_set(err, ERR_TOOL, "the server (pid %ld) did not answer and was killed", (long)pid);
-}
-
-/* The answer is the server's last act but one: gone means that its socket refuses. */
-static void wait_gone(void)
-{
-    for (int i = 0; i < 200; i++) {
-        struct place place PLACE_AUTO = PLACE_INIT;
-        int fd FD_AUTO = ipc_find(&place, IPC_SERVER);
-        if (fd < 0)
-            return;
-        usleep(5000);
-    }
+    if (errno != ETIMEDOUT)
+        return -2;
+    if (!may_be_server(pid))
+        return err_set(err, ERR_TOOL, "process %ld has the server's socket, but does not answer", (long)pid);
+    kill(pid, SIGKILL);
+    wait_gone(fd);
+    err_set(err, ERR_TOOL, "the server (pid %ld) did not answer and was killed", (long)pid);
+    return -2;
 }
 
 static int stop_main(int argc, char **argv)
@@ -118,50 +139,19 @@ static int stop_main(int argc, char **argv)
     if (!no_arguments(argc, argv))
         return EXIT_USAGE;
     struct err err = {0};
-    for (int tries = 0; tries < 3; tries++) {
+    int result = -2;
+    for (int tries = 0; result == -2 && tries < 3; tries++) {
         struct place place PLACE_AUTO = PLACE_INIT;
-        bool retry = false;
         int fd FD_AUTO = ipc_find(&place, IPC_SERVER);
-        if (fd < 0 && !find_keepers())
-            return EXIT_OK;
-        if (fd < 0)
-            fd = server_connect(
-                &err); /* keepers that outlived their server: a new one knows how to end them */
-        if (fd < 0)
-            return applet_failed("stop-server", "%s", err.msg);
-        int result = shut_down(fd, &retry, &err);
-        wait_gone();
-        if (!retry)
-            return result == 0 ? EXIT_OK : applet_failed("stop-server", "%s", err.msg);
+        if (fd < 0) {
+            struct place leftover PLACE_AUTO = PLACE_INIT;
+            if (!server_find_sockets(&leftover, false))
+                return EXIT_OK;
+            fd = server_connect(&err); /* a new one knows how to end what a dead one has left */
+        }
+        result = fd < 0 ? -1 : shut_down(fd, &err);
     }
-    return applet_failed("stop-server", "%s", err.msg);
-}
-
-/* ---- healthcheck ---- */
-
-#define HEALTH_MS 5000
-
-static int health_main(int argc, char **argv)
-{
-    if (!no_arguments(argc, argv))
-        return EXIT_USAGE;
-    static const char *const methods[] = {"version", "remote_version"};
-    struct err err;
-    int fd FD_AUTO = server_connect(&err);
-    if (fd < 0)
-        return applet_failed("healthcheck", "%s", err.msg);
-    for (size_t i = 0; i < 2; i++) {
-        struct buf request BUF_AUTO = BUF_INIT;
-        struct buf answer BUF_AUTO = BUF_INIT;
-        struct span result;
-        rpc_put_request(&request, (struct span){"1", 1}, methods[i], (struct span){0});
-        if (client_call(fd, span_of(&request), &answer, HEALTH_MS, &err) < 0 ||
-            client_result(span_of(&answer), &result, &err) < 0)
-            return applet_failed("healthcheck", "%s: %s", methods[i], err.msg);
-        client_delivered(fd);
-        printf("%.*s\n", (int)answer.len, answer.data);
-    }
-    return fflush(stdout) == 0 ? EXIT_OK : applet_failed("healthcheck", "cannot write: %s", err_text(errno));
+    return result == 0 ? EXIT_OK : applet_failed("stop-server", "%s", err.msg);
 }
 
 /* ---- registration ---- */

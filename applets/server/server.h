@@ -23,6 +23,12 @@ extern const struct applet server_applet, start_server_applet, stop_server_apple
  */
 int server_connect(struct err *err);
 
+/* One request to the server, over a connection that is left open in *fd (client_delivered). Where it dies
+ * without having taken the request, or a mere `query` without having answered it, another one is started and
+ * asked. timeout_ms < 0: none. */
+int server_call(int *fd, struct span request, bool query, int timeout_ms, struct buf *answer,
+                struct err *err);
+
 /* ---- for the tools, inside the server ---- */
 
 const struct base *server_base(const struct server *s);

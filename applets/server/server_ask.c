@@ -1,4 +1,5 @@
 /* One question to many keepers at once. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,10 +88,11 @@ void server_ask(struct server *s, const char *prefix, const char *method, int ti
     rpc_put_request(&a->request, (struct span){"1", 1}, method, (struct span){0});
     for (size_t i = 0; i < a->n; i++) {
         uid_t uid;
-        int fd = ipc_connect(s->base.dirfd, a->replies[i].name);
+        int fd = ipc_connect(s->base.dirfd, a->replies[i].name, 0);
         if (fd < 0)
             continue;
-        ipc_peer(fd, &a->replies[i].pid, &uid);
+        if (ipc_peer(fd, &a->replies[i].pid, &uid) == 0 && s->ending)
+            kill(a->replies[i].pid, SIGCONT); /* one that was stopped is to end as well */
         a->questions[i] = (struct question){.ask = a, .index = i};
         a->open++;
         a->questions[i].client =

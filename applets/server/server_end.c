@@ -1,64 +1,113 @@
-/* The end of everything: keepers first, each with its own tree, then whatever is left below the server. */
+/* The end of everything: keepers, each with its own tree, and whatever else there is below the server. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "io.h"
 #include "mem.h"
 #include "proc.h"
 #include "server_internal.h"
 
-/* A keeper has TERM, 2 s, KILL, 1 s; one that hasn't answered by then is stuck or stopped. In all: 4 s. */
+/* A keeper has TERM, 2 s, KILL, 1 s; one that hasn't answered by then is stuck. In all: 4 s. */
+#define GRACE_MS 2000
 #define KEEPERS_MS 3300
 #define REST_MS 500
 
-struct ending {
-    struct server *server;
+struct waiter {
+    struct waiter *next;
     void (*done)(void *arg, size_t left);
     void *arg;
+};
+
+struct ending {
+    struct waiter *waiters;
+    long long began;
+    int open; /* of the two that go side by side: keepers, and what is no keeper's */
     size_t left;
 };
 
-static void forget_socket(void *arg, const char *owner)
+static void drained(void *arg)
 {
-    ipc_unlink(((struct ending *)arg)->server->base.dirfd, owner);
+    struct server *s = arg;
+    loop_stop(s->base.loop, s->ending->left > 0);
 }
 
 static void all_ended(void *arg, size_t left)
 {
-    struct ending *e = arg;
-    ipc_each(e->server->base.dirfd, forget_socket, e);
-    unlinkat(e->server->base.dirfd, ".lock", 0);
-    e->done(e->arg, e->left + left);
-    free(e);
+    struct server *s = arg;
+    struct ending *e = s->ending;
+    e->left += left;
+    server_clear_sockets(s);
+    while (e->waiters) {
+        struct waiter *w = e->waiters;
+        e->waiters = w->next;
+        w->done(w->arg, e->left);
+        free(w);
+    }
+    http_server_drain(s->http, drained, s);
+}
+
+/* Keepers that could not be asked (their sockets are gone with the directory) have been told by a signal, and
+ * need the time that the others had; what a killed one left does not. */
+static void end_rest(struct server *s)
+{
+    struct ending *e = s->ending;
+    if (--e->open > 0)
+        return;
+    long long grace = s->kept ? e->began + KEEPERS_MS - now_ms() : 0;
+    if (grace < 0)
+        grace = 0;
+    tree_end(s->base.loop, 0, (int)grace, (int)grace + REST_MS, NULL, all_ended, s);
+}
+
+static void others_ended(void *arg, size_t left)
+{
+    (void)left; /* is counted in the end */
+    end_rest(arg);
 }
 
 /* With all that hangs below it first: afterwards that could not be found any more. */
 static void kill_stuck(pid_t keeper)
 {
-    struct proc *list;
-    size_t n = proc_descendants(keeper, &list);
-    for (size_t i = 0; i < n; i++)
-        proc_signal(&list[i], SIGKILL);
-    free(list);
+    for (int tries = 0; tries < 10; tries++) {
+        struct proc *list;
+        size_t n = proc_descendants(keeper, &list), alive = 0;
+        for (size_t i = 0; i < n; i++)
+            if (list[i].state != 'Z' && proc_signal(&list[i], SIGKILL) == 0)
+                alive++;
+        free(list);
+        if (alive == 0)
+            break;
+    }
     kill(keeper, SIGKILL);
 }
 
 static void keepers_ended(void *arg, struct reply *replies, size_t n)
 {
-    struct ending *e = arg;
+    struct server *s = arg;
     for (size_t i = 0; i < n; i++) {
         if (replies[i].pid > 0 && replies[i].result.len == 0)
             kill_stuck(replies[i].pid);
-        else
-            e->left += strtoul(buf_str(&replies[i].result), NULL, 10);
+        else if (!server_is_own_keeper(s, replies[i].pid)) /* what its own ones leave comes to the server */
+            s->ending->left += strtoul(buf_str(&replies[i].result), NULL, 10);
     }
-    tree_end(e->server->base.loop, 0, 0, REST_MS, NULL, all_ended, e);
+    end_rest(s);
 }
 
 void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void *arg)
 {
-    struct ending *e = mem_zalloc(sizeof *e);
-    *e = (struct ending){.server = s, .done = done, .arg = arg};
-    s->ending = true;
-    server_ask(s, NULL, KEEPER_END, KEEPERS_MS, keepers_ended, e);
+    bool first = !s->ending;
+    if (first)
+        s->ending = mem_zalloc(sizeof *s->ending);
+    if (done) {
+        struct waiter *w = mem_zalloc(sizeof *w);
+        *w = (struct waiter){.next = s->ending->waiters, .done = done, .arg = arg};
+        s->ending->waiters = w;
+    }
+    if (!first)
+        return;
+    s->ending->began = now_ms();
+    s->ending->open = 2;
+    tree_end(s->base.loop, 0, GRACE_MS, KEEPERS_MS, server_is_own_keeper, others_ended, s);
+    server_ask(s, NULL, KEEPER_END, KEEPERS_MS, keepers_ended, s);
 }

@@ -40,30 +40,20 @@ static void remote_version(struct rpc_call *call, struct span params, void *ctx)
 }
 
 struct shutdown {
-    struct server *server;
     struct rpc_call *call; /* NULL: the client has gone, which stops nothing */
-    size_t left;
 };
-
-static void drained(void *arg)
-{
-    struct shutdown *s = arg;
-    loop_stop(s->server->base.loop, s->left > 0);
-    free(s);
-}
 
 static void all_ended(void *arg, size_t left)
 {
     struct shutdown *s = arg;
-    s->left = left;
+    struct err err;
     if (s->call && left > 0) {
-        struct err err;
         err_set(&err, ERR_TOOL, "%zu processes could not be ended; see ps", left);
         rpc_fail(s->call, &err);
     } else if (s->call) {
         rpc_null(s->call);
     }
-    http_server_drain(s->server->http, drained, s);
+    free(s);
 }
 
 static void client_gone(void *arg)
@@ -73,19 +63,12 @@ static void client_gone(void *arg)
 
 static void shutdown_all(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct server *server = ctx;
     if (!check_none(call, params))
         return;
-    if (server->ending) {
-        struct err err;
-        err_set(&err, ERR_TOOL, "the server is ending already");
-        rpc_fail(call, &err);
-        return;
-    }
     struct shutdown *s = mem_zalloc(sizeof *s);
-    *s = (struct shutdown){.server = server, .call = call};
+    s->call = call;
     rpc_on_abandon(call, client_gone, s);
-    server_end_all(server, all_ended, s);
+    server_end_all(ctx, all_ended, s);
 }
 
 static const struct rpc_method in_process[] = {{"version", version}, {0}};
@@ -95,4 +78,6 @@ static const struct rpc_method methods[] = {
     {0},
 };
 
-const struct tool server_tool = {.in_process = in_process, .server = methods};
+static const char *const queries[] = {"remote_version", NULL};
+
+const struct tool server_tool = {.in_process = in_process, .server = methods, .queries = queries};

@@ -1,9 +1,11 @@
 /* The server process: setting up, keepers, routing. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,9 @@
 #include "proc.h"
 #include "server_internal.h"
 #include "spawn.h"
+
+#define SETTLE_MS 200   /* for who removes the directory to come from its files to itself */
+#define LOOK_MS 3600000 /* where nothing tells of changes */
 
 const struct base *server_base(const struct server *s)
 {
@@ -35,8 +40,10 @@ static long number_of(const char *name, const char *prefix)
         return -1;
     if (name[n] == '\0')
         return 0;
+    if (name[n] != '_')
+        return -1;
     char *end;
-    long number = name[n] == '_' ? strtol(name + n + 1, &end, 10) : -1;
+    long number = strtol(name + n + 1, &end, 10);
     return number > 0 && *end == '\0' ? number : -1;
 }
 
@@ -69,7 +76,7 @@ bool server_is_keeper(const char *owner)
     return strcmp(owner, IPC_SERVER) != 0 && strncmp(owner, IPC_TRANSIENT, strlen(IPC_TRANSIENT)) != 0;
 }
 
-static bool is_keeper(void *arg, pid_t pid)
+bool server_is_own_keeper(void *arg, pid_t pid)
 {
     const struct server *s = arg;
     for (const struct kept *k = s->kept; k; k = k->next)
@@ -103,7 +110,7 @@ static void keeper_exited(void *arg, pid_t pid, int status)
     (void)pid;
     forget(k);
     if (WIFSIGNALED(status) && !s->ending)
-        tree_end(s->base.loop, 0, 2000, 4000, is_keeper, ended, s);
+        tree_end(s->base.loop, 0, 2000, 4000, server_is_own_keeper, ended, s);
 }
 
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,
@@ -140,15 +147,17 @@ static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
         rpc_fail(call, &err);
         return;
     }
-    int fd = ipc_connect(s->base.dirfd, owner);
+    int fd = ipc_connect(s->base.dirfd, owner, 0);
     if (fd >= 0) {
         rpc_forward(call, s->base.loop, fd);
         return;
     }
-    err_set(&err, ERR_TOOL,
-            ipc_exists(s->base.dirfd, owner) ? "%s has ended; start a new one"
-                                             : "there is no %s; start one first",
-            owner);
+    if (errno == EAGAIN)
+        err_set(&err, ERR_TOOL, "%s takes no more calls; is it stopped?", owner);
+    else if (ipc_exists(s->base.dirfd, owner))
+        err_set(&err, ERR_TOOL, "%s has ended; start a new one", owner);
+    else
+        err_set(&err, ERR_TOOL, "there is no %s; start one first", owner);
     rpc_fail(call, &err);
 }
 
@@ -166,59 +175,130 @@ rpc_handler server_find(void *ctx, const char *name, void **handler_ctx)
     }
 }
 
-/* ---- life ---- */
+/* ---- its place ---- */
 
-static void stopped(void *arg, size_t left)
+static bool stat_socket(const struct server *s, struct stat *st)
+{
+    char name[IPC_NAME_MAX];
+    return ipc_name(name, IPC_SERVER) == 0 && fstatat(s->base.dirfd, name, st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The number is not given to another file while the socket is bound to this one. */
+static bool has_socket(const struct server *s)
+{
+    struct stat st;
+    return stat_socket(s, &st) && st.st_dev == s->socket_dev && st.st_ino == s->socket_ino;
+}
+
+void server_clear_sockets(const struct server *s)
+{
+    if (has_socket(s))
+        ipc_clear(s->base.dirfd);
+}
+
+/* Nobody can reach a server without its directory, or end what it has started. Where only its socket is lost
+ * the next one takes the keepers over; but process 1 is of use without. */
+static void look(void *arg)
 {
     struct server *s = arg;
-    loop_stop(s->base.loop, left > 0);
+    struct stat st;
+    if (s->ending)
+        return;
+    if (fstat(s->base.dirfd, &st) == 0 && st.st_nlink == 0)
+        server_end_all(s, NULL, NULL);
+    else if (!has_socket(s) && getpid() != 1)
+        loop_stop(s->base.loop,
+                  s->foreground ? applet_failed("server", "its socket was removed or replaced") : 0);
+    else if (s->inotify < 0)
+        loop_timer_set(s->look, LOOK_MS);
 }
 
-static void end_for_good(struct server *s)
+static void directory_changed(void *arg, int events)
 {
-    if (!s->ending)
-        server_end_all(s, stopped, s);
+    struct server *s = arg;
+    char data[4096] __attribute__((aligned(8)));
+    (void)events;
+    ssize_t n;
+    while ((n = read(s->inotify, data, sizeof data)) > 0) {
+        const struct inotify_event *e;
+        for (char *at = data; at < data + n; at += sizeof *e + e->len) {
+            e = (const struct inotify_event *)(void *)at;
+            if (e->mask & IN_MOVE_SELF)
+                server_end_all(s, NULL, NULL);
+        }
+    }
+    if (!has_socket(s))
+        loop_timer_set(s->look, SETTLE_MS);
 }
+
+/* Its own removal is told only when nobody has the directory open any more, and we have: but the socket goes
+ * first. */
+static void watch_directory(struct server *s)
+{
+    s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (s->inotify >= 0 &&
+        inotify_add_watch(s->inotify, ".",
+                          IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR) >= 0)
+        loop_fd(s->base.loop, s->inotify, LOOP_READ, directory_changed, s);
+    else
+        io_close(&s->inotify); /* instances are few in a crowded machine */
+    s->look = loop_timer(s->base.loop, LOOK_MS, look, s);
+}
+
+/* ---- life ---- */
 
 static void on_signal(void *arg, int signal)
 {
     (void)signal;
-    end_for_good(arg);
+    server_end_all(arg, NULL, NULL);
 }
 
-/* The directory is the only way in: without it nobody could reach the server or end it. */
-static void directory_changed(void *arg, int events)
+/* In the foreground the end of the terminal is the end of the server; in the background it is nothing. */
+static void end_on_hangup(int number)
 {
-    struct server *s = arg;
-    (void)events;
-    end_for_good(s);
+    (void)number;
+    kill(getpid(), SIGTERM);
 }
 
-static void watch_directory(struct server *s)
+/* What the starter has blocked is not blocked here: no child would ever be waited for. */
+static void take_signals(struct server *s)
 {
-    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (fd >= 0 && inotify_add_watch(fd, ".", IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR) >= 0)
-        loop_fd(s->base.loop, fd, LOOP_READ, directory_changed, s);
-    else
-        io_close(&fd); /* instances are few in a crowded machine; then it lives until told to stop */
+    struct sigaction hup, end = {.sa_handler = end_on_hangup, .sa_flags = SA_RESTART};
+    sigset_t none;
+    sigemptyset(&none);
+    sigemptyset(&end.sa_mask);
+    if (s->foreground && sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &end, NULL);
+    loop_on_signal(s->base.loop, on_signal, s);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int set_up(struct server *s, struct place *place, struct err *err)
+static int listen_in(struct server *s, const struct place *place, struct err *err)
 {
+    struct stat st;
     s->base.env = spawn_env(environ, NULL, NULL);
     s->base.start_dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     s->base.dirfd = place->fd;
     s->base.loop = loop_new(err);
-    return s->base.loop ? ipc_listen(place->fd, IPC_SERVER, err) : -1;
+    int fd = s->base.loop ? ipc_listen(place->fd, IPC_SERVER, err) : -1;
+    if (fd < 0)
+        return err_wrap(err, "%s", place->path);
+    if (stat_socket(s, &st)) {
+        s->socket_dev = st.st_dev;
+        s->socket_ino = st.st_ino;
+    }
+    return fd;
 }
 
-int server_run(struct place *place, int ready_fd, bool foreground)
+int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
 {
     struct err err = {0};
     struct server *s = mem_zalloc(sizeof *s);
-    int keep[] = {place->fd, ready_fd};
-    io_close_others(keep, 2);
-    int listen_fd = set_up(s, place, &err);
+    int keep[] = {place->fd, lock_fd, ready_fd};
+    io_close_others(keep, 3);
+    s->foreground = foreground;
+    int listen_fd = listen_in(s, place, &err);
+    io_close(&lock_fd);
     if (listen_fd < 0) {
         if (ready_fd >= 0)
             io_write_all(ready_fd, &err, sizeof err);
@@ -226,7 +306,7 @@ int server_run(struct place *place, int ready_fd, bool foreground)
     }
     background(&s->base, "toolbox server", !foreground);
     watch_directory(s);
-    loop_on_signal(s->base.loop, on_signal, s);
+    take_signals(s);
     s->http = http_server_new(s->base.loop, listen_fd, server_find, s);
     if (ready_fd >= 0) {
         io_write_all(ready_fd, "", 1);
