@@ -107,11 +107,13 @@ static int run_applet(const struct applet *applet, int argc, char **argv)
 
 static int unknown_applet(const char *word)
 {
+    static const char *const options[] = {"--help", "--list", "--version", "--install", NULL};
     const char *names[N_APPLETS + 1];
     for (size_t i = 0; i < N_APPLETS; i++)
         names[i] = applets[i]->name;
     names[N_APPLETS] = NULL;
-    return usage_unknown(NULL, word[0] == '-' ? "option" : "applet", word, names);
+    return word[0] == '-' ? usage_unknown(NULL, "option", word, options)
+                          : usage_unknown(NULL, "applet", word, names);
 }
 
 static int applet_main(int argc, char **argv)

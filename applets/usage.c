@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,12 +42,12 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Levenshtein distance of two short words. */
+/* Levenshtein distance of two short words; longer ones are far from everything. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[65], n = strlen(b);
     if (strlen(a) > 64 || n > 64)
-        return 64;
+        return SIZE_MAX;
     for (size_t j = 0; j <= n; j++)
         row[j] = j;
     for (size_t i = 1; a[i - 1]; i++) {

@@ -51,6 +51,8 @@ static int exec_main(int argc, char **argv)
     struct buf request BUF_AUTO = {.max = REQUEST_MAX};
     if (argc > 2)
         return usage_error("exec", "one request at most, not %d arguments", argc - 1);
+    if (argc == 2 && argv[1][0] == '-')
+        return usage_unknown("exec", "option", argv[1], NULL);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error to report, not the end of us */
     if (argc == 2)
         return serve((struct span){argv[1], strlen(argv[1])});
@@ -66,17 +68,17 @@ const struct applet exec_applet = {
     .summary = "answer one JSON-RPC request",
     .usage = "Usage: toolbox exec [REQUEST]\n"
              "\n"
-             "Takes one JSON-RPC 2.0 request from stdin (or as the only argument) and prints the answer as "
-             "one line of JSON:\n"
+             "Takes one JSON-RPC 2.0 request from stdin (or as the only argument) and prints\n"
+             "the answer as one line of JSON:\n"
              "\n"
              "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"version\"}' | toolbox exec\n"
              "\n"
              "Starts the server where a method needs it and none runs. An answer longer than\n"
-             "$INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES (65536) comes in pieces; see docs/protocol.md, "
-             "which lists all methods.\n"
+             "$INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES (65536) comes in pieces;\n"
+             "docs/protocol.md says how, and lists all methods. A request as an argument can\n"
+             "be read by others of the machine in its process list.\n"
              "\n"
-             "Exit status: 0 an answer was printed (an error is an answer) or the request was a "
-             "notification, 1 no answer could\n"
-             "be had, 2 usage.\n",
+             "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
+             "a notification, 1 no answer could be had, 2 usage.\n",
     .run = exec_main,
 };

@@ -161,11 +161,10 @@ const struct applet server_applet = {
     .summary = "serve the tools in the foreground",
     .usage = "Usage: toolbox server\n"
              "\n"
-             "Serves sessions, jobs and MCP servers on a Unix socket, in the foreground, until TERM or INT; "
-             "then ends all of\n"
-             "them. Nobody needs to call it: `toolbox exec` starts a server in the background when a call "
-             "needs one. As\n"
-             "process 1 of a container it reaps orphans as well.\n",
+             "Serves sessions, jobs and MCP servers on a Unix socket, in the foreground, until\n"
+             "TERM, INT or HUP; then ends all of them. Nobody needs to call it: `toolbox exec`\n"
+             "starts a server in the background when a call needs one. As process 1 of a\n"
+             "container it reaps orphans as well.\n",
     .run = server_main,
 };
 
@@ -174,9 +173,8 @@ const struct applet start_server_applet = {
     .summary = "start the server in the background",
     .usage = "Usage: toolbox start-server\n"
              "\n"
-             "Returns once the server answers; does nothing where one runs already. Sessions and jobs begin "
-             "in the current\n"
-             "directory, with the current environment.\n",
+             "Returns once the server answers; does nothing where one runs already. Sessions\n"
+             "and jobs begin in the current directory, with the current environment.\n",
     .run = start_main,
 };
 
@@ -185,9 +183,9 @@ const struct applet stop_server_applet = {
     .summary = "end the server and everything it started",
     .usage = "Usage: toolbox stop-server\n"
              "\n"
-             "Ends every session, job and MCP server with all their descendants (TERM, after 2 s KILL), then "
-             "the server. Does\n"
-             "nothing where none runs. Exits with 1 when something survived.\n",
+             "Ends every session, job and MCP server with all their descendants (TERM, after\n"
+             "2 s KILL), then the server. Does nothing where none runs. Exits with 1 when\n"
+             "something survived.\n",
     .run = stop_main,
 };
 
@@ -196,8 +194,7 @@ const struct applet healthcheck_applet = {
     .summary = "check that the tools answer",
     .usage = "Usage: toolbox healthcheck\n"
              "\n"
-             "Prints the answers to `version` and `remote_version`, starting the server where none runs. "
-             "Exits with 1 when one of\n"
-             "them isn't to be had within 5 seconds.\n",
+             "Prints the answers to `version` and `remote_version`, starting the server where\n"
+             "none runs. Exits with 1 when one of them isn't to be had within 5 seconds.\n",
     .run = health_main,
 };
