@@ -47,15 +47,18 @@ static int open_slave(int master)
     return open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
-static int configure(int slave)
+int pty_make_quiet(const struct pty *p)
 {
     struct termios t;
-    if (tcgetattr(slave, &t) < 0)
+    tcflag_t echo = ECHO | ECHOE | ECHOK | ECHONL | ECHOCTL | ECHOKE;
+    if (tcgetattr(p->slave, &t) < 0)
         return -1;
-    t.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL | ECHOCTL | ECHOKE);
+    if (!(t.c_lflag & echo) && !(t.c_oflag & ONLCR) && (t.c_iflag & IUTF8))
+        return 0;
+    t.c_lflag &= ~echo;
     t.c_oflag &= ~(tcflag_t)ONLCR;
     t.c_iflag |= IUTF8;
-    return tcsetattr(slave, TCSANOW, &t);
+    return tcsetattr(p->slave, TCSANOW, &t);
 }
 
 int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const struct user *user,
@@ -68,7 +71,7 @@ int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const stru
     int unlock = 0;
     ioctl(p->master, TIOCSPTLCK, &unlock);
     p->slave = open_slave(p->master);
-    if (p->slave < 0 || configure(p->slave) < 0 || pty_resize(p, rows, cols) < 0) {
+    if (p->slave < 0 || pty_make_quiet(p) < 0 || pty_resize(p, rows, cols) < 0) {
         err_sys(err, ERR_TOOL, errno, "cannot set up a pseudo terminal (is devpts mounted at /dev/pts?)");
         pty_close(p);
         return -1;

@@ -24,6 +24,8 @@ struct pty {
  * (/dev/pts not mounted, no terminal left). */
 int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const struct user *user,
              struct err *err);
+/* Echo off and output newlines untranslated, as at the start. */
+int pty_make_quiet(const struct pty *p);
 int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols);
 void pty_close(struct pty *p);
 

@@ -21,6 +21,7 @@
 /* More than a terminal holds, so that what was written before is read; bounded, since a program can write for
  * ever. */
 #define DRAIN_MAX (1u << 20)
+#define TAIL_MAX 1024 /* longer than prompts are */
 #define END_GRACE_MS 2000
 #define END_LIMIT_MS 5000
 
@@ -30,6 +31,11 @@ static void take_text(struct session *s, const struct buf *text)
 {
     if (text->len == 0)
         return;
+    size_t n = text->len < TAIL_MAX ? text->len : TAIL_MAX;
+    buf_add(&s->tail, text->data + text->len - n, n);
+    s->tail_after_mark += n;
+    if (s->tail.len > TAIL_MAX)
+        buf_consume(&s->tail, s->tail.len - TAIL_MAX);
     if (s->capture)
         capture_add(s->capture, text->data, text->len);
     else
@@ -66,9 +72,13 @@ static void on_terminal(void *arg, int events)
 
 static void take_prompt(struct session *s, const struct channel_message *m)
 {
+    pty_make_quiet(&s->pty); /* whatever the last program has left it as */
     if (s->capture)
         capture_mark(s->capture);
     output_mark(&s->output);
+    s->tail_after_mark = 0;
+    free(s->ps2);
+    s->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
     free(s->cwd);
     s->cwd = mem_strdup(m->cwd);
     s->status = m->status;
@@ -110,6 +120,27 @@ static void on_channel(void *arg, int events)
 enum waiting session_look(const struct session *s, bool thorough)
 {
     return session_waiting(&s->pty, s->shell, s->options.user, thorough);
+}
+
+void session_typed(struct session *s)
+{
+    if (s->prompt_after_input && s->tail_after_mark <= s->tail.len) {
+        buf_truncate(&s->shown_prompt, 0);
+        buf_add(&s->shown_prompt, s->tail.data + s->tail.len - s->tail_after_mark, s->tail_after_mark);
+    }
+    s->prompt_after_input = false;
+}
+
+static bool ends_with(const struct buf *b, const char *text, size_t n)
+{
+    return n > 0 && b->len >= n && memcmp(b->data + b->len - n, text, n) == 0;
+}
+
+bool session_continues(const struct session *s)
+{
+    size_t n = s->ps2 ? strlen(s->ps2) : 0;
+    return ends_with(&s->tail, s->ps2, n) &&
+           !(s->shown_prompt.len > n && ends_with(&s->tail, s->shown_prompt.data, s->shown_prompt.len));
 }
 
 /* Between the commands of one paste the shell tells as well, and the next one may be a `read`: a prompt has a
@@ -261,6 +292,8 @@ int session_start(struct session *s, struct loop *loop, const struct session_opt
         .output = {.text = BUF_INIT},
         .input = {.pending = BUF_INIT},
         .recent = BUF_INIT,
+        .tail = BUF_INIT,
+        .shown_prompt = BUF_INIT,
     };
     s->calls_end = &s->calls;
     s->last_activity = now_ms();

@@ -50,6 +50,10 @@ struct session {
     struct output output;           /* what reads will get */
     struct input input;             /* what the terminal has not taken yet */
     struct capture *capture;        /* of the run in progress, also after its timeout; NULL: none */
+    char *ps2;                      /* the continuation prompt, as the shell last told */
+    struct buf tail;                /* the last that was printed */
+    size_t tail_after_mark;         /* bytes of it since the shell told */
+    struct buf shown_prompt;        /* what it last prompted with */
     bool run_open;                  /* a run was answered before its command had ended */
     unsigned long run_open_prompts; /* prompts at that time */
     char *cwd;                      /* as the shell last told */

@@ -242,7 +242,7 @@ static void read_begin(struct session *s, struct session_call *c)
     struct err err;
     if (!c->has_input || !s->shell)
         return;
-    s->prompt_after_input = false;
+    session_typed(s);
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
         read_fail(c, &err);
     buf_release(&c->input);

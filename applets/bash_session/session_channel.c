@@ -78,15 +78,22 @@ static long field(const struct buf *b, size_t at)
     return end ? end - (b->data + at) : -1;
 }
 
-/* Fields behind the kind: pid, status, directory; of a Q, whether the hook was in place, and the prompt with
- * an X behind. */
-enum { PID, STATUS, CWD, ARMED, PROMPT, N_FIELDS };
+/* Fields behind the kind: pid, status, directory; of a P, the continuation prompt; of a Q, whether the hook
+ * was in place, and the prompt with an X behind. */
+enum { PID, STATUS, CWD, PS2, ARMED = PS2, PROMPT, N_FIELDS };
+
+static int count_fields(char kind)
+{
+    return kind == 'Q' ? N_FIELDS : kind == 'P' ? PS2 + 1 : CWD + 1;
+}
 
 static void fill(struct channel_message *m, char kind, char *const field[N_FIELDS])
 {
     *m = (struct channel_message){.kind = kind, .pid = strtol(field[PID], NULL, 10)};
     m->status = (int)strtol(field[STATUS], NULL, 10);
     m->cwd = mem_strdup(field[CWD]);
+    if (kind == 'P')
+        m->ps2 = mem_strdup(field[PS2]);
     if (kind != 'Q')
         return;
     size_t n = strlen(field[PROMPT]);
@@ -104,7 +111,7 @@ static bool take_message(struct channel *c, struct channel_message *m)
         return false;
     char *fields[N_FIELDS];
     size_t next = 2;
-    for (int i = 0; i < (b->data[1] == 'Q' ? N_FIELDS : ARMED); i++) {
+    for (int i = 0; i < count_fields(b->data[1]); i++) {
         long n = field(b, next);
         if (n < 0)
             return false;
@@ -119,6 +126,7 @@ static bool take_message(struct channel *c, struct channel_message *m)
 void channel_message_release(struct channel_message *m)
 {
     free(m->cwd);
+    free(m->ps2);
     free(m->prompt);
 }
 

@@ -28,6 +28,7 @@ struct channel_message {
     long pid;  /* of the shell that tells */
     int status;
     char *cwd;    /* owned, as the following; never NULL */
+    char *ps2;    /* P: the continuation prompt as the shell has it; NULL: not told */
     bool armed;   /* Q: the hook at the prompt was still in place */
     char *prompt; /* Q: as it shows; NULL: not told */
 };

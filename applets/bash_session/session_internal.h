@@ -81,6 +81,11 @@ enum waiting session_look(const struct session *s, bool thorough);
 void session_describe_exit(int status, struct buf *out);
 /* Exit status; -N for signal N. */
 int session_exit_code(int status);
+/* Input has been typed: what the shell told before says nothing of what comes. */
+void session_typed(struct session *s);
+/* The line editor shows the continuation prompt. Text is all there is to tell it from the first one when the
+ * hook is gone, and asking the shell would break bash's parser in the middle of a command (5.2). */
+bool session_continues(const struct session *s);
 /* Back at the shell's own prompt, as opposed to a program, a `read` or an unfinished command that waits for
  * input. */
 bool session_at_prompt(const struct session *s, enum waiting waiting);

@@ -155,14 +155,28 @@ void capture_commit(struct capture *c)
     c->marked = false;
 }
 
-void capture_drop_line_end(struct capture *c)
+static void cut(struct buf *b, size_t from, size_t n)
 {
-    char *end = c->after.len > 0 ? memchr(c->after.data, '\n', c->after.len) : NULL;
-    if (!end)
-        return;
-    size_t n = end > c->after.data && end[-1] == '\r' ? 2 : 1;
-    memmove(end + 1 - n, end + 1, c->after.len - (size_t)(end + 1 - c->after.data));
-    buf_truncate(&c->after, c->after.len - n);
+    memmove(b->data + from, b->data + from + n, b->len - from - n);
+    buf_truncate(b, b->len - n);
+}
+
+void capture_drop_key(struct capture *c, const char *path)
+{
+    struct buf *b = &c->after;
+    char *trace = b->len > 0 ? memmem(b->data, b->len, path, strlen(path)) : NULL;
+    if (trace) {
+        char *line = memrchr(b->data, '\n', (size_t)(trace - b->data));
+        size_t from = line ? (size_t)(line + 1 - b->data) : 0;
+        char *end = memchr(trace, '\n', b->len - (size_t)(trace - b->data));
+        if (b->data[from] == '+')
+            cut(b, from, (end ? (size_t)(end + 1 - b->data) : b->len) - from);
+    }
+    char *end = b->len > 0 ? memchr(b->data, '\n', b->len) : NULL;
+    if (end) {
+        size_t n = end > b->data && end[-1] == '\r' ? 2 : 1;
+        cut(b, (size_t)(end + 1 - b->data) - n, n);
+    }
 }
 
 void capture_strip(struct capture *c, const char *text, size_t n)

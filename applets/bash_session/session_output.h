@@ -50,8 +50,9 @@ void capture_add(struct capture *c, const char *s, size_t n);
 void capture_mark(struct capture *c);
 /* What lies behind the mark was output after all. */
 void capture_commit(struct capture *c);
-/* Takes the first line end behind the mark away: a key of the line editor that runs something prints one. */
-void capture_drop_line_end(struct capture *c);
+/* Takes away what a key of the line editor prints behind the mark that runs code from the channel `path`: a
+ * line end, and with `set -x` a line that traces it. */
+void capture_drop_key(struct capture *c, const char *path);
 /* Takes `text` away where the output ends with it. */
 void capture_strip(struct capture *c, const char *text, size_t n);
 /* Appends the text to out, with a line where something is left out. */

@@ -2,8 +2,8 @@
  *
  * bash: a key makes its line editor take the command from the private channel, Enter runs it; the hook at the
  * prompt tells its status and where its output ends. Where the line editor waits and the hook has not told,
- * either the command was not finished (a continuation prompt) or it took the hook away: the shell is asked,
- * by the same key. Other shells get the command typed. */
+ * either the command was not finished (a continuation prompt shows) or it took the hook away: the shell is
+ * asked, by the same key. Other shells get the command typed. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +104,13 @@ static void enter(struct session_call *c, enum run_phase phase)
     c->run.phase_began = now_ms();
 }
 
+/* The shell's own, not that of a program in the foreground. */
 static bool line_editor_waits(const struct session *s)
 {
     struct termios t;
-    return shell_is_bash(s->shell_path) && tcgetattr(s->pty.slave, &t) == 0 && !(t.c_lflag & ICANON);
+    pid_t group = pty_foreground(&s->pty);
+    return (group == 0 || group == s->shell) && shell_is_bash(s->shell_path) &&
+           tcgetattr(s->pty.slave, &t) == 0 && !(t.c_lflag & ICANON);
 }
 
 /* Has the shell run code, by a key or a line. The line editor prints a line end for a key, which is nobody's
@@ -132,12 +135,12 @@ static bool is_replaced(const struct session *s)
            text.len > 0 && !memmem(text.data, text.len, s->channel.path, strlen(s->channel.path));
 }
 
-/* Something with bash's line editor is there to be asked. */
+/* bash's own line editor is there to be asked, at what is no continuation prompt. */
 static bool can_ask(const struct session *s)
 {
     char name[16];
     proc_name(s->shell, name);
-    return line_editor_waits(s) && (!*name || shell_is_bash(name));
+    return line_editor_waits(s) && (!*name || shell_is_bash(name)) && !session_continues(s);
 }
 
 static int64_t ask(struct session *s, struct session_call *c, bool typed)
@@ -163,7 +166,7 @@ static int64_t ask(struct session *s, struct session_call *c, bool typed)
 static void code_done(struct session *s, const struct session_call *c, bool typed)
 {
     if (!c->run.adopted)
-        capture_drop_line_end(s->capture);
+        capture_drop_key(s->capture, s->channel.path);
     capture_commit(s->capture);
     if (!typed)
         session_release_capture(s);
@@ -173,7 +176,7 @@ static void begin_capture(struct session *s, struct session_call *c)
 {
     session_stop_capture(s);
     s->capture = capture_new(c->max);
-    s->prompt_after_input = false;
+    session_typed(s);
     c->run.asked = false;
     c->began = now_ms(); /* what the shell needed to get ready is not the command's */
     enter(c, RUN_TYPED);

@@ -11,27 +11,41 @@
  * The names of the shell's own variables are all that is touched: `_` is given back by bash after a prompt
  * command. */
 
-/* bash reads -t so that a shell whose keeper hangs is not lost. First among the prompt commands: what the
- * others print belongs to the prompt. */
-#define HOOK "'{ printf \"\\1P%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\"; read -r -t 5 _; } <>@ >&0 2>&0 || :'"
+/* What the shell's user has redefined (functions, aliases) is passed by. bash reads -t so that a shell whose
+ * keeper hangs is not lost. */
+#define HOOK                                                                                                 \
+    "'{ \\builtin printf \"\\1P%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" \"${PS2-}\"; \\builtin read "   \
+    "-r -t 5 _; } <>@ "                                                                                      \
+    ">&0 2>&0 || :'"
+
+/* First among the prompt commands, since what the others print belongs to the prompt, and where there can be
+ * several (bash 5.1) as one of its own, so that an error in another one is not ours. */
 #define SET_HOOK                                                                                             \
-    "[[ $PROMPT_COMMAND == *@* ]] || PROMPT_COMMAND=" HOOK "\"${PROMPT_COMMAND:+; $PROMPT_COMMAND}\"\n"
+    "if [[ $PROMPT_COMMAND != *@* ]]; then\n"                                                                \
+    "if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then PROMPT_COMMAND=(" HOOK                    \
+    " \"${PROMPT_COMMAND[\x01]}\")\n"                                                                        \
+    "else PROMPT_COMMAND=" HOOK "\"${PROMPT_COMMAND:+; $PROMPT_COMMAND}\"; fi\n"                             \
+    "fi\n"
 
 /* Completion is for people at a keyboard: a tab in a text is to stay one. History expansion too: nobody who
  * writes "!" here means it. */
+#define QUIET_EDITOR                                                                                         \
+    "\\builtin bind 'set disable-completion on' 'set enable-bracketed-paste off' 'set bell-style none' "     \
+    "2>@\n"
+
+/* A simple command: bash parses it in the middle of whatever it is parsing, and a compound one there breaks
+ * its parser (5.2). The word behind the path is what `.` leaves as $_. */
+#define BIND_KEY(map) "\\builtin bind -m " map " -x '\"\\e[7771~\": \\builtin . @ \"$_\" <>@ >&0 2>&0' 2>@\n"
+
 static const char bash_setup[] =
-    "set +H\n"
-    "bind 'set disable-completion on' 'set enable-bracketed-paste off' 'set bell-style none' 2>@\n"
-    "bind -m emacs -x '\"\\e[7771~\": . @ 2>@' 2>@\n"
-    "bind -m vi-insert -x '\"\\e[7771~\": . @ 2>@' 2>@\n"
-    "bind -m vi-command -x '\"\\e[7771~\": . @ 2>@' 2>@\n" SET_HOOK;
+    "set +H\n" QUIET_EDITOR BIND_KEY("emacs") BIND_KEY("vi-insert") BIND_KEY("vi-command") SET_HOOK;
 
 /* One printf, so that no trace comes between its fields. ${PS1@P} is of bash 4.4; the X keeps newlines at its
  * end. */
-static const char bash_query[] = "printf \"\\1Q%s\\0%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" "
-                                 "\"$([[ $PROMPT_COMMAND == *@* ]] && printf armed)\" "
-                                 "\"$( ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && printf %sX "
-                                 "\"${PS1\x01P}\")\" >@\n" SET_HOOK;
+static const char bash_query[] = "\\builtin printf \"\\1Q%s\\0%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" "
+                                 "\"$([[ $PROMPT_COMMAND == *@* ]] && \\builtin printf armed)\" "
+                                 "\"$( ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && \\builtin "
+                                 "printf %sX \"${PS1\x01P}\")\" >@\n" SET_HOOK;
 
 /* The others evaluate command substitutions in PS1. */
 static const char sh_startup[] = "unset ENV\n"
@@ -107,7 +121,10 @@ static void put_quoted(struct buf *out, unsigned char c)
 
 void shell_put_command(struct buf *out, const char *command, size_t n, const char *channel)
 {
-    put(out, "printf \"\\1T%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" >@\nREADLINE_LINE=$'", channel);
+    put(out,
+        "\\builtin printf \"\\1T%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" >@\n" QUIET_EDITOR
+        "READLINE_LINE=$'",
+        channel);
     size_t in_line = 0;
     for (size_t i = 0; i < n; i++) {
         put_quoted(out, (unsigned char)command[i]);

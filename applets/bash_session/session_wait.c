@@ -18,7 +18,7 @@
 #include "io.h"
 #include "proc.h"
 
-#define BUSY_MS 500 /* a program that waits in epoll for less than that is at work */
+#define BUSY_MS 500 /* a program that waits for less than that is at work */
 #define N_POLLED 64 /* descriptors of a poll that are looked at */
 
 /* The system call a process sleeps in (proc(5), /proc/PID/syscall), and its first arguments. */
@@ -62,6 +62,16 @@ static bool read_memory(pid_t pid, unsigned long long address, void *into, size_
     snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
     int fd FD_AUTO = open(path, O_RDONLY | O_CLOEXEC);
     return fd >= 0 && pread(fd, into, size, (off_t)address) == (ssize_t)size;
+}
+
+/* A timeout in the process's memory (timespec or timeval: the second number counts `units` a millisecond) is
+ * not long. */
+static bool is_short(pid_t pid, unsigned long long address, long units)
+{
+    long time[2];
+    if (address == 0 || !read_memory(pid, address, time, sizeof time))
+        return false;
+    return time[0] == 0 && time[1] / units < BUSY_MS;
 }
 
 static bool selects_terminal(const struct pty *pty, const struct sleeping *s)
@@ -117,15 +127,17 @@ static bool calls_for_terminal(const struct pty *pty, const struct sleeping *s)
     case SYS_readv:
         return is_terminal(pty, s->pid, s->arg[0]);
     case SYS_pselect6:
+        return selects_terminal(pty, s) && !is_short(s->pid, s->arg[4], 1000000);
 #ifdef SYS_select
     case SYS_select:
+        return selects_terminal(pty, s) && !is_short(s->pid, s->arg[4], 1000);
 #endif
-        return selects_terminal(pty, s);
     case SYS_ppoll:
+        return polls_terminal(pty, s) && !is_short(s->pid, s->arg[2], 1000000);
 #ifdef SYS_poll
     case SYS_poll:
+        return polls_terminal(pty, s) && ((int)s->arg[2] < 0 || (int)s->arg[2] >= BUSY_MS);
 #endif
-        return polls_terminal(pty, s);
     case SYS_epoll_pwait:
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
@@ -179,9 +191,10 @@ static enum waiting look(const struct pty *pty, pid_t shell, bool thorough)
     pid_t group = pty_foreground(pty);
     if (group == 0 || read_sleeping(shell, &s) < 0)
         return WAITING_UNKNOWN;
-    if (group == shell)
-        return waits_for_terminal(pty, &s) ? WAITING_SHELL : WAITING_NOT;
-    if (read_sleeping(group, &s) == 0 && waits_for_terminal(pty, &s))
+    if (group == shell && waits_for_terminal(pty, &s))
+        return WAITING_SHELL;
+    /* In the shell's own group: what it substitutes, x=$(cat). */
+    if (group != shell && read_sleeping(group, &s) == 0 && waits_for_terminal(pty, &s))
         return WAITING_PROGRAM;
     return thorough && any_in_group(pty, group) ? WAITING_PROGRAM : WAITING_NOT;
 }
