@@ -49,8 +49,9 @@ static const char bash_query[] = "\\builtin printf \"\\1Q%s\\0%s\\0%s\\0%s\\0%s\
 
 /* The others evaluate command substitutions in PS1. */
 static const char sh_startup[] = "unset ENV\n"
-                                 "PS1='$(s=$?; { printf \"\\1P%s\\0%s\\0%s\\0\" \"$$\" \"$s\" \"$PWD\"; read "
-                                 "-r _; } <>@ >&0 2>&0)'\"${PS1:-$ }\"\n";
+                                 "PS1='$(s=$?; { printf \"\\1P%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$s\" \"$PWD\" "
+                                 "\"${PS2-}\"; read -r _; } <>@ >&0 2>&0)'"
+                                 "\"${PS1:-$ }\"\n";
 
 bool shell_is_bash(const char *path)
 {
