@@ -96,6 +96,14 @@ static int64_t refuse(const struct session *s, struct session_call *c)
     return run_fail(c, &err);
 }
 
+static int64_t refuse_for_good(const struct session *s, struct session_call *c)
+{
+    struct err err;
+    err_set(&err, ERR_TOOL, "%s does not tell when a command has ended; use bash_session instead",
+            s->shell_path);
+    return run_fail(c, &err);
+}
+
 /* ---- steps ---- */
 
 static void enter(struct session_call *c, enum run_phase phase)
@@ -258,28 +266,31 @@ void session_run_message(struct session *s, const struct channel_message *m)
 
 /* ---- checks, one a phase ---- */
 
+/* Ready for a command, refused for good, or (0) not yet. */
+static int64_t check_settled(struct session *s, struct session_call *c)
+{
+    if (session_at_prompt(s, session_look(s, true)))
+        return give_command(s, c);
+    if (s->prompts == 0)
+        return now_ms() - c->began >= BUSY_MS ? refuse_for_good(s, c) : 0;
+    if (!c->run.asked && can_ask(s))
+        return ask(s, c, false);
+    return refuse(s, c);
+}
+
 static int64_t check_ready(struct session *s, struct session_call *c)
 {
-    struct err err;
-    long long waited = now_ms() - c->began;
-    if (s->channel.pty.master < 0 || (s->prompts == 0 && waited >= READY_MS)) {
-        err_set(&err, ERR_TOOL, "%s does not tell when a command has ended; use bash_session instead",
-                s->shell_path);
-        return run_fail(c, &err);
-    }
-    if (session_settled(s)) {
-        if (session_at_prompt(s, session_look(s, true)))
-            return give_command(s, c);
-        if (s->prompts > 0 && !c->run.asked && can_ask(s))
-            return ask(s, c, false);
-        if (s->prompts > 0)
-            return refuse(s, c);
-    }
+    long long now = now_ms();
+    if (s->channel.pty.master < 0 || (s->prompts == 0 && now - c->began >= READY_MS))
+        return refuse_for_good(s, c);
+    int64_t left = session_settled(s) ? check_settled(s, c) : 0;
+    if (left != 0)
+        return left;
     pid_t group = pty_foreground(&s->pty);
-    long long busy = now_ms() - (s->last_prompt > c->began ? s->last_prompt : c->began);
+    long long busy = now - (s->last_prompt > c->began ? s->last_prompt : c->began);
     if (s->prompts > 0 && (busy >= BUSY_MS || (group != 0 && group != s->shell)))
         return refuse(s, c);
-    return READY_MS - waited;
+    return READY_MS;
 }
 
 static int64_t check_key(struct session *s, struct session_call *c)
