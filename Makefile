@@ -62,6 +62,7 @@ STATIC_FLAGS = -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-secti
     -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection \
     -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
 GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)
+# Not packing relocations: 8 KB less, but 2 % more of start-up.
 STATIC_LINK := -nostdlib -nostartfiles -static-pie \
     -Wl,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none,-O1
 
