@@ -41,11 +41,25 @@ struct entry_key entry_key(const char *real_path, const struct stat *st)
     return key;
 }
 
+static const char *const state_suffix[] = {
+    [ENTRY_KEPT] = "", [ENTRY_FRESH] = ".new", [ENTRY_UNDOING] = ".undo"};
+
 void entry_name(struct entry_item *item)
 {
     snprintf(item->name, sizeof item->name, "%016llx-%016llx-%llx-%llx%s", (unsigned long long)item->key.path,
              (unsigned long long)item->key.inode, (unsigned long long)item->order,
-             (unsigned long long)item->size, item->fresh ? ".new" : "");
+             (unsigned long long)item->size, state_suffix[item->state]);
+}
+
+int entry_set_state(int dir, struct entry_item *item, enum entry_state state)
+{
+    struct entry_item changed = *item;
+    changed.state = state;
+    entry_name(&changed);
+    if (renameat(dir, item->name, dir, changed.name) < 0)
+        return -1;
+    *item = changed;
+    return 0;
 }
 
 static bool parse_name(struct entry_item *item, const char *name)
@@ -62,7 +76,8 @@ static bool parse_name(struct entry_item *item, const char *name)
         at = end;
     }
     *item = (struct entry_item){.key = {part[0], part[1]}, .order = part[2], .size = part[3]};
-    item->fresh = strcmp(at, ".new") == 0;
+    while (item->state < ENTRY_UNDOING && strcmp(at, state_suffix[item->state]) != 0)
+        item->state++;
     entry_name(item);
     return strcmp(item->name, name) == 0;
 }

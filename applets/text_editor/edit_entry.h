@@ -27,12 +27,19 @@ struct entry_key {
 };
 struct entry_key entry_key(const char *real_path, const struct stat *st);
 
+/* Where its edit is; the end of its name. */
+enum entry_state {
+    ENTRY_KEPT,
+    ENTRY_FRESH,  /* ".new": written, but the edit may not have come about */
+    ENTRY_UNDOING /* ".undo": the edit may have been undone */
+};
+
 /* What stands in the directory. */
 struct entry_item {
     char name[80];
     struct entry_key key;
     uint64_t order, size;
-    bool fresh; /* ".new": written, but its edit may not have come about */
+    enum entry_state state;
 };
 struct entry_list {
     struct entry_item *items; /* in order */
@@ -43,13 +50,15 @@ struct entry_list {
 int entry_list(struct entry_list *list, int dir);
 void entry_list_release(struct entry_list *list);
 void entry_name(struct entry_item *item); /* from the other members */
+/* Renames the file as well. -1 with errno. */
+int entry_set_state(int dir, struct entry_item *item, enum entry_state state);
 
 struct entry_head {
     char magic[8];
-    uint64_t sum;           /* over all that follows in the file */
-    uint64_t kind, time;    /* ns since 1970 */
-    uint64_t device, inode; /* after the edit */
-    uint64_t after;         /* sum of the content after the edit */
+    uint64_t sum;        /* over all that follows in the file */
+    uint64_t kind, time; /* ns since 1970 */
+    uint64_t inode;      /* after the edit */
+    uint64_t after;      /* sum of the content after the edit */
     uint64_t at, cut, n_put, n_old, n_path;
 };
 
@@ -68,9 +77,10 @@ struct entry {
 void entry_seal(struct entry *e);
 uint64_t entry_size(const struct entry *e);
 
-/* Writes a new file of that name; removed again when it can't be completed. -1 with errno. */
+/* Writes a new file of that name, taking what entry_drop kept; removed again when it is not completed. -1
+ * with errno. */
 int entry_write(const struct entry *e, int dir, const char *name, int spare_dir);
-/* Deletes one. What is kept of it, in its directory (spare_dir of entry_write), has no meaning. */
+/* Deletes one, but may keep the file itself, under another name, for the next entry_write (spare_dir). */
 void entry_drop(int dir, const struct entry_item *item);
 
 /* -1 with errno: EBADMSG when it is damaged, others when it can't be read now. */

@@ -67,35 +67,67 @@ bool undo_is_of(const struct entry_item *item, const struct entry_key *key, cons
     return item->key.path == key->path || (st && item->key.inode == key->inode);
 }
 
-/* A fresh entry of this file is left from an edit that was interrupted: the content says whether it came
- * about. */
-static void settle(struct undo_store *s, struct entry_item *item, const char *content, size_t n)
+/* An entry that was found by the inode alone is this file's when its path leads here too (another hard link),
+ * or when nobody has touched the content since (the file was moved); else the inode's number has been given
+ * to another file. */
+static bool is_same_file(const struct entry *e, const struct edit_path *p, const char *content,
+                         size_t n_content)
 {
-    struct entry e ENTRY_AUTO = ENTRY_INIT;
-    struct entry_item fresh = *item;
-    int rc = content ? entry_read(&e, s->dir, item->name) : 0;
-    if (rc < 0 && errno != EBADMSG)
-        return;
-    if (content && rc == 0 && e.head.after == content_sum(content, n)) {
-        item->fresh = false;
-        entry_name(item);
-        if (renameat(s->dir, fresh.name, s->dir, item->name) == 0)
-            return;
-        *item = fresh;
-        return;
-    }
-    unlinkat(s->dir, item->name, 0);
-    item->key = (struct entry_key){0, 0}; /* nobody's */
+    char path[PATH_MAX];
+    struct stat st;
+    size_t n = e->head.n_path;
+    if (n == strlen(p->real) && memcmp(e->path, p->real, n) == 0)
+        return true;
+    if (n >= sizeof path || e->head.inode != p->st.st_ino)
+        return false;
+    memcpy(path, e->path, n);
+    path[n] = '\0';
+    if (lstat(path, &st) == 0)
+        return st.st_dev == p->st.st_dev && st.st_ino == p->st.st_ino;
+    return e->head.after == content_sum(content, n_content);
 }
 
-static int list_settled(struct undo_store *s, struct entry_list *list, const struct entry_key *key,
+/* Whether an entry that isn't simply kept, because an edit or an undo was interrupted, is one that can be
+ * undone. The content says on which side of it the file is. */
+static bool can_be_undone(const struct entry *e, enum entry_state state, const char *content, size_t n)
+{
+    /* Of a created file whose undoing was interrupted: else it was deleted, and somebody made another one. */
+    if (state == ENTRY_FRESH || e->head.kind == ENTRY_CREATED)
+        return e->head.after == content_sum(content, n);
+    return n != e->head.n_old || memcmp(content, e->old, n) != 0;
+}
+
+/* `content` NULL: there is no file. */
+static void settle(struct undo_store *s, struct entry_item *item, const struct edit_path *p,
+                   const char *content, size_t n)
+{
+    struct entry e ENTRY_AUTO = ENTRY_INIT;
+    bool keep = false;
+    if (content && entry_read(&e, s->dir, item->name) == 0) {
+        if (!is_same_file(&e, p, content, n))
+            return;
+        keep = can_be_undone(&e, item->state, content, n);
+    } else if (content && errno != EBADMSG) {
+        return;
+    }
+    if (keep) {
+        (void)!entry_set_state(s->dir, item, ENTRY_KEPT);
+    } else {
+        unlinkat(s->dir, item->name, 0);
+        item->key = (struct entry_key){0, 0}; /* nobody's */
+    }
+}
+
+static int list_settled(struct undo_store *s, struct entry_list *list, const struct edit_path *p,
                         const char *content, size_t n)
 {
     if (entry_list(list, s->dir) < 0)
         return -1;
+    const struct stat *st = p->exists ? &p->st : NULL;
+    struct entry_key key = entry_key(p->real, &p->st);
     for (size_t i = 0; i < list->n; i++)
-        if (list->items[i].fresh && list->items[i].key.path == key->path)
-            settle(s, &list->items[i], content, n);
+        if (list->items[i].state != ENTRY_KEPT && undo_is_of(&list->items[i], &key, st))
+            settle(s, &list->items[i], p, content, n);
     return 0;
 }
 
@@ -119,7 +151,6 @@ static void describe(struct entry *e, const struct undo_change *c, const struct 
     clock_gettime(CLOCK_REALTIME, &now);
     e->head = (struct entry_head){.kind = c->kind,
                                   .time = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
-                                  .device = after->st_dev,
                                   .inode = after->st_ino,
                                   .after = content_sum_spliced(c->old, c->n_old, &c->splice),
                                   .at = c->splice.at,
@@ -183,7 +214,10 @@ void undo_prepare(struct undo_store *s, const struct undo_change *c, const struc
     if (lock(s) < 0)
         return;
     struct entry_key key = entry_key(c->path->real, after);
-    if (list_settled(s, &list, &key, c->kind == ENTRY_CREATED ? NULL : c->old, c->n_old) < 0) {
+    const char *content = c->kind == ENTRY_CREATED ? NULL : c->old;
+    /* An undo has seen to that already, and has one of its own under way. */
+    if ((c->kind == ENTRY_UNDO ? entry_list(&list, s->dir)
+                               : list_settled(s, &list, c->path, content, c->n_old)) < 0) {
         err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be read");
         return;
     }
@@ -200,7 +234,7 @@ void undo_prepare(struct undo_store *s, const struct undo_change *c, const struc
     s->pending = (struct entry_item){.key = key,
                                      .order = list.n > 0 ? list.items[list.n - 1].order + 1 : 1,
                                      .size = entry_size(&e),
-                                     .fresh = !in_place};
+                                     .state = in_place ? ENTRY_KEPT : ENTRY_FRESH};
     s->crowded = is_crowded(&list, &s->pending);
     if (s->keep || in_place)
         write_pending(s, &e, &list, in_place);
@@ -234,7 +268,7 @@ void undo_done(struct undo_store *s)
 {
     if (s->pending.name[0] != '\0') {
         struct entry_item kept = s->pending;
-        kept.fresh = false;
+        kept.state = ENTRY_KEPT;
         entry_name(&kept);
         if (!s->keep)
             unlinkat(s->pending_dir, s->pending.name, 0);
@@ -256,25 +290,6 @@ void undo_failed(struct undo_store *s, bool mixed)
     }
     s->pending.name[0] = '\0';
     unlock(s);
-}
-
-/* An entry that was found by the inode alone is this file's when its path leads here too (another hard link),
- * or when nobody has touched the content since (the file was moved); else the inode's number has been given
- * to another file. */
-static bool is_same_file(const struct entry *e, const struct edit_path *p, const struct edit_file *f)
-{
-    char path[PATH_MAX];
-    struct stat st;
-    size_t n = e->head.n_path;
-    if (n == strlen(p->real) && memcmp(e->path, p->real, n) == 0)
-        return true;
-    if (n >= sizeof path || e->head.inode != f->st.st_ino)
-        return false;
-    memcpy(path, e->path, n);
-    path[n] = '\0';
-    if (lstat(path, &st) == 0)
-        return st.st_dev == f->st.st_dev && st.st_ino == f->st.st_ino;
-    return e->head.after == content_sum(buf_str(&f->data), f->data.len);
 }
 
 static int refuse_unreadable(struct undo_store *s, const struct entry_item *item, const struct edit_path *p,
@@ -301,16 +316,16 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
     struct entry_key key = entry_key(p->real, &f->st);
     if (lock(s) < 0)
         return err_set(err, ERR_TOOL, "Nothing was undone: %s", s->why.msg);
-    if (list_settled(s, &list, &key, buf_str(&f->data), f->data.len) < 0)
+    if (list_settled(s, &list, p, buf_str(&f->data), f->data.len) < 0)
         return err_set(err, ERR_TOOL, "Nothing was undone: the undo history can't be read: %s",
                        edit_errno(errno));
     int found = 0;
     for (size_t i = list.n; i-- > 0 && found == 0;) {
         *item = list.items[i];
-        if (item->fresh || !undo_is_of(item, &key, &f->st))
+        if (item->state != ENTRY_KEPT || !undo_is_of(item, &key, &f->st))
             continue;
         if (entry_read(e, s->dir, item->name) == 0)
-            found = is_same_file(e, p, f);
+            found = is_same_file(e, p, buf_str(&f->data), f->data.len);
         else if (item->key.path == key.path)
             found = refuse_unreadable(s, item, p, err);
         if (found == 0)
@@ -321,9 +336,19 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
     return found;
 }
 
-void undo_drop(struct undo_store *s, const struct entry_item *item)
+void undo_begin(struct undo_store *s, struct entry_item *item)
 {
-    entry_drop(s->dir, item);
+    /* Where that can't be said, an undo that is interrupted may have to be repeated: no reason not to undo.
+     */
+    (void)!entry_set_state(s->dir, item, ENTRY_UNDOING);
+}
+
+void undo_end(struct undo_store *s, struct entry_item *item, bool undone)
+{
+    if (undone)
+        entry_drop(s->dir, item);
+    else if (item->state != ENTRY_KEPT)
+        (void)!entry_set_state(s->dir, item, ENTRY_KEPT);
 }
 
 static void show_entry(const struct entry *e, size_t number, struct buf *out)
@@ -351,7 +376,7 @@ size_t undo_show(struct undo_store *s, const struct edit_path *p, struct buf *ou
         return 0;
     for (size_t i = list.n; i-- > 0;) {
         struct entry e ENTRY_AUTO = ENTRY_INIT;
-        if (list.items[i].fresh || !undo_is_of(&list.items[i], &key, st))
+        if (list.items[i].state != ENTRY_KEPT || !undo_is_of(&list.items[i], &key, st))
             continue;
         if (entry_read(&e, s->dir, list.items[i].name) == 0)
             show_entry(&e, ++count, out);

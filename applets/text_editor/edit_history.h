@@ -5,10 +5,10 @@
  * entry of an edit in place that is under way. An entry belongs to a file by its real path (so that it
  * outlives replacement by renaming, also by others), or by its inode (so that every hard link leads to it).
  *
- * The order of an edit: the entry is written as fresh; the file is replaced; the entry is made an ordinary
- * one. A process that dies between leaves a fresh entry, and the content of the file says which side of the
- * edit it died on. One process at a time: a lock on the store is held from undo_prepare to undo_done or
- * undo_failed.
+ * The order of an edit: the entry is written as fresh; the file is replaced; the entry becomes a kept one. Of
+ * an undo: the entry is marked; the file is replaced; the entry is dropped. A process that dies between
+ * leaves an entry that isn't a kept one, and the content of the file says on which side it died. One process
+ * at a time: a lock on the store is held from undo_prepare to undo_done or undo_failed.
  *
  * Nothing here makes an edit fail: where no history can be kept, `why` says so. */
 #ifndef EDIT_HISTORY_H
@@ -70,8 +70,9 @@ void undo_failed(struct undo_store *s, bool mixed);
  * loaded. */
 int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,
                 struct entry_item *item, struct entry *e, struct err *err);
-/* The entry has been used. */
-void undo_drop(struct undo_store *s, const struct entry_item *item);
+/* Around the undoing of an entry: one that was interrupted is known for what it is. */
+void undo_begin(struct undo_store *s, struct entry_item *item);
+void undo_end(struct undo_store *s, struct entry_item *item, bool undone);
 
 /* Whether an entry may be one of a file: by its path, or (st != NULL) by its inode. */
 bool undo_is_of(const struct entry_item *item, const struct entry_key *key, const struct stat *st);

@@ -248,11 +248,12 @@ static int undo_edit(struct edit_path *p, struct buf *answer, struct err *err)
             "programs are not",
             p->shown, EDIT_UNDO_DEPTH);
     bool changed = e.head.after != content_sum(buf_str(&f.data), f.data.len);
+    undo_begin(&undo, &item);
     int rc = e.head.kind == ENTRY_CREATED ? undo_create(p, changed, answer, err)
                                           : undo_content(&f, p, &e, changed, &undo, answer, err);
+    undo_end(&undo, &item, rc == 0);
     if (rc < 0)
         return -1;
-    undo_drop(&undo, &item);
     buf_add(answer, notes.data, notes.len);
     return 0;
 }

@@ -167,6 +167,19 @@ def test_hard_link_mode_and_owner(client, file, tree):  # C-035
         client.ed("undo_edit", other)
 
 
+@needs_root
+def test_setuid_bit_of_a_users_file_written_in_place(new_client, tree):
+    """The kernel takes it away with every write that isn't root's."""
+    path = tree / "f"
+    path.write_text("a\n")
+    os.link(path, tree / "link")
+    os.chown(path, NOBODY_KNOWS, NOBODY_KNOWS)
+    path.chmod(0o6755)
+    before = identity(path)
+    new_client(user=NOBODY_KNOWS).ed("str_replace", path, old_str="a", new_str="b")
+    assert identity(path) == before and path.read_text() == "b\n"
+
+
 def test_mode_and_owner_of_a_single_link(client, file):
     path = file("a\n")
     if os.geteuid() == 0:

@@ -167,75 +167,126 @@ def test_killed_at_any_instant(client, tree, file, way, command):
     assert path.read_bytes() == content
 
 
-WRITES = "write,writev,pwrite64,fallocate,ftruncate,renameat,renameat2,openat,fchmod,linkat,unlinkat,mkdirat,flock"
-
-
-def _inject(client, path, command, what):
-    """Runs the command while strace makes a call fail. (stdout, whether there was such a call)"""
-    trace = path.parent.parent / "trace"
-    done = client.machine.run(["strace", "-f", "-qq", "-o", trace, "-e", f"trace={WRITES}", "-e", f"inject={WRITES}:{what}",
-                               client.binary, "exec"], stdin=_request(path, command), env=client.env)
-    return done.stdout, b"INJECTED" in trace.read_bytes()
-
+# Every call that can change a file or a directory, or stands between two that do.
+WRITES = ("write", "writev", "pwrite64", "fallocate", "ftruncate", "renameat", "renameat2", "openat", "fchmod", "linkat", "unlinkat",
+          "mkdirat", "flock", "close")
 
 needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+
+
+class Injector:
+    """Makes one call of a run of the tool fail, or kills it there: the n-th call of each kind, for all that there are."""
+
+    def __init__(self, client, tree, what):
+        self.client, self.tree, self.what = client, tree, what
+        self.runs = 0
+
+    def __iter__(self):
+        """Yields (kind, n) in a fresh folder, as long as the runs that are made meet such a call."""
+        for kind in WRITES:
+            for n in range(1, 100):
+                shutil.rmtree(self.tree)
+                self.tree.mkdir()
+                self.at, self.met = (kind, n), False
+                yield self.at
+                if not self.met:
+                    break
+                self.runs += 1
+
+    def run(self, request):
+        """Returns what the tool says."""
+        trace = self.tree.parent / "trace"
+        kind, n = self.at
+        done = self.client.machine.run(["strace", "-f", "-qq", "-o", trace, "-e", f"trace={kind}", "-e", f"inject={kind}:{self.what}:when={n}",
+                                        self.client.binary, "exec"], stdin=request, env=self.client.env)
+        traced = trace.read_bytes()
+        self.met = b"INJECTED" in traced or b"killed by SIGKILL" in traced
+        return done.stdout
 
 
 @needs_strace
 @pytest.mark.parametrize("error", ["ENOSPC", "EINTR", "EIO"])
 @pytest.mark.parametrize("command", ["str_replace", "undo_edit"])
 def test_every_call_that_writes_fails_once(client, tree, file, way, command, error):
-    """The n-th such call, for every n that there is: an answer is true, and what isn't done is not half done."""
+    """An answer is true, and what isn't done is not half done."""
     content = b"first\nMARK\n" + b"x" * 300_000
     old, new = (content, _edited(content)) if command == "str_replace" else (_edited(content), content)
-    for n in range(1, 100):
-        shutil.rmtree(tree)
-        tree.mkdir()
+    injector = Injector(client, tree, f"error={error}")
+    for at in injector:
         path = file(content)
         if command == "undo_edit":
             _replace(client, path)
-        said, injected = _inject(client, path, command, f"error={error}:when={n}")
-        if not injected:
-            break
+        said = injector.run(_request(path, command))
         client.ed("view", path)
         found = path.read_bytes()
-        assert found in (old, new), n
+        assert found in (old, new), at
         if b'"result"' in said:
-            assert found == new, n
+            assert found == new, at
         elif b'"error"' in said:
-            assert found == old and b"-32099" in said, n
+            assert found == old and b"-32099" in said, at
         if command == "undo_edit" and found == old:
             client.ed("undo_edit", path)
-            assert path.read_bytes() == content, n
-    else:
-        pytest.fail("strace went on injecting")
-    assert n > 8
+            assert path.read_bytes() == content, at
+    assert injector.runs > 20
 
 
 @needs_strace
 @pytest.mark.parametrize("command", ["str_replace", "undo_edit"])
 def test_killed_at_every_call(client, tree, file, way, command):
+    """The history goes with the file: what came about can be undone, and nothing else."""
     content = b"first\nMARK\n" + b"x" * 3000
-    for n in range(1, 100):
-        shutil.rmtree(tree)
-        tree.mkdir()
+    injector = Injector(client, tree, "signal=KILL")
+    for at in injector:
         path = file(content)
         client.ed("insert", path, insert_line=0, new_str="zero")
         if command == "undo_edit":
             _replace(client, path)
-        said, injected = _inject(client, path, command, f"signal=KILL:when={n}")
-        if said:
-            break
+        injector.run(_request(path, command))
         client.ed("view", path)
         found = path.read_bytes()
-        assert found in (b"zero\n" + content, b"zero\n" + _edited(content)), n
-        client.ed("undo_edit", path)
-        if path.read_bytes() == b"zero\n" + content:  # the edit did come about
+        assert found in (b"zero\n" + content, b"zero\n" + _edited(content)), at
+        if found != b"zero\n" + content:
             client.ed("undo_edit", path)
-        assert path.read_bytes() == content, n
-    else:
-        pytest.fail("it was killed every time")
-    assert n > 8
+            assert path.read_bytes() == b"zero\n" + content, at
+        client.ed("undo_edit", path)
+        assert path.read_bytes() == content, at
+        with pytest.raises(RpcError, match="no edit"):
+            client.ed("undo_edit", path)
+    assert injector.runs > 20
+
+
+@needs_strace
+def test_create_killed_at_every_call(client, tree):
+    path = tree / "new"
+    request = (b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"create","path":"%s","file_text":"text"}}'
+               % os.fsencode(path))
+    injector = Injector(client, tree, "signal=KILL")
+    for at in injector:
+        injector.run(request)
+        if path.exists():
+            assert path.read_text() == "text", at
+            client.ed("undo_edit", path)
+            assert not path.exists(), at
+        client.ed("create", path, file_text="more")
+        assert os.listdir(tree) == ["new"], at  # and what was begun is cleared away
+        client.ed("undo_edit", path)
+        assert not path.exists(), at
+    assert injector.runs > 15
+
+
+@needs_strace
+def test_undo_of_create_killed(client, tree):
+    """It was deleted; what somebody then makes in its place is not."""
+    path = tree / "new"
+    client.ed("create", path, file_text="text")
+    # Deleted, and killed before the history hears of it: there the next call is a rename.
+    client.machine.run(["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat:signal=KILL:when=2", client.binary, "exec"],
+                       stdin=_request(path, "undo_edit"), env=client.env)
+    assert not path.exists()
+    path.write_text("another file")
+    with pytest.raises(RpcError, match="no edit"):
+        client.ed("undo_edit", path)
+    assert path.read_text() == "another file"
 
 
 # ---- not alone ----
@@ -316,6 +367,26 @@ def test_file_that_is_being_written(client, tree, file, way):
         answer = process.stdout.read()
     assert b"changed by another program" in answer and b"-32099" in answer
     assert path.read_bytes() == b"MARK\nby another program\n" and sorted(os.listdir(tree)) == names(way)
+    with pytest.raises(RpcError, match="no edit"):
+        client.ed("undo_edit", path)
+
+
+@needs_strace
+def test_create_in_place_of_a_file_that_appears(client, tree):
+    """Between the look and the last step somebody else makes the file."""
+    path = tree / "new"
+    trace = tree.parent / "trace"
+    with client.machine.popen(["strace", "-qq", "-o", trace, "-e", "trace=flock", "-e", "inject=flock:delay_enter=1000000",
+                               client.binary, "exec"], env=client.env) as process:
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"create","path":"%s","file_text":"x"}}'
+                            % os.fsencode(path))
+        process.stdin.close()
+        while not os.listdir(tree):
+            time.sleep(0.01)
+        path.write_text("somebody else's")
+        answer = process.stdout.read()
+    assert b"exists" in answer and b"-32099" in answer
+    assert path.read_text() == "somebody else's" and os.listdir(tree) == ["new"]
     with pytest.raises(RpcError, match="no edit"):
         client.ed("undo_edit", path)
 
