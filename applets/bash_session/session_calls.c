@@ -240,8 +240,8 @@ static void read_answer(struct session *s, struct session_call *c)
 static void read_begin(struct session *s, struct session_call *c)
 {
     struct err err;
-    if (!c->has_input || !s->shell)
-        return;
+    if (c->input.len == 0 || !s->shell)
+        return; /* nothing to type, or typed ahead */
     session_typed(s);
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
         read_fail(c, &err);
@@ -285,6 +285,7 @@ static void type_ahead(struct session *s, struct session_call *c)
     if (c == s->calls || !c->has_input || !s->shell ||
         !input_has_signal_key(&s->pty, c->input.data, c->input.len))
         return;
+    session_typed(s);
     input_add(&s->input, &s->pty, c->input.data, c->input.len, NULL);
     buf_truncate(&c->input, 0);
 }
