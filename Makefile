@@ -86,11 +86,11 @@ rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-MAKEFLAGS += --no-builtin-rules
 
 # A short line for each step; V=1 shows the commands themselves, -s nothing.
 Q := $(if $(V),,@)
 QUIET := $(V)$(findstring s,$(firstword -$(MAKEFLAGS)))
+MAKEFLAGS += --no-builtin-rules
 say = @mkdir -p $(@D)$(if $(QUIET),,; printf '  %-6s %s\n' $1 $2)
 
 .PHONY: FORCE
