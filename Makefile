@@ -42,8 +42,9 @@ FUZZ := $(BUILD)/fuzz
 DEPS := $(BUILD)/deps
 MUSL := $(DEPS)/musl-$(ARCH)
 
-SRC := $(sort $(wildcard core/*.c rpc/*.c applets/*.c applets/*/*.c))
-LIB_SRC := $(filter-out applets/main.c,$(SRC))
+# core/static/ is for the static binary alone.
+SRC := $(sort $(wildcard core/*.c core/static/*.c rpc/*.c applets/*.c applets/*/*.c))
+LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
 FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
@@ -101,7 +102,7 @@ quote = '$(subst ','\'',$1)'
 remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || printf '%s\n' $(call quote,$1) >$@
 
 # The build id tells builds apart: it is derived from all that goes in, by name and content.
-BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/*.def rpc/*.[ch] rpc/*.def applets/*.[ch] \
+BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/static/*.c core/*.def rpc/*.[ch] rpc/*.def applets/*.[ch] \
     applets/*.def applets/*/*.[ch] applets/*/*.def))
 build_id = $(shell { echo '$(VERSION) $1'; cat $(DEPS)/manifest; LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
     sha256sum | cut -c1-16)
@@ -156,10 +157,10 @@ $(B)/kernel/asm:
 	@ln -sfn $(KERNEL)/asm-generic $(B)/kernel/asm-generic
 	@ln -sfn $(firstword $(wildcard $(KERNEL)/$(triplet)/asm) $(KERNEL)/asm) $@
 
-# static_program FILE OBJECTS: FILE.full is FILE with its symbols
+# static_program FILE OBJECTS [FLAGS]: FILE.full is FILE with its symbols
 crt = $(shell $(STATIC_CC) -print-file-name=$1 2>/dev/null)
 define static_program
-$(eval $(call program,$1.full,$(STATIC_CC),$2,$(STATIC_LINK) $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o \
+$(eval $(call program,$1.full,$(STATIC_CC),$2,$(STATIC_LINK) $3 $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o \
     $(call crt,crtbeginS.o) -L$(MUSL)/lib -Wl$(comma)--start-group -lc -lgcc -Wl$(comma)--end-group \
     $(call crt,crtendS.o) $(MUSL)/lib/crtn.o))
 $1: $1.full scripts/check-static
@@ -169,7 +170,8 @@ $1: $1.full scripts/check-static
 endef
 comma := ,
 
-$(eval $(call static_program,$(B)/toolbox,$(call objects,$(B),$(SRC))))
+HEAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
+$(eval $(call static_program,$(B)/toolbox,$(call objects,$(B),$(SRC)),$(HEAP)))
 BENCH := $(patsubst test/bench/%.c,$(B)/bench/%,$(wildcard test/bench/*.c))
 $(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b).o)))
 
@@ -215,7 +217,7 @@ unit: $(addprefix $(UNIT)/,$(UNIT_TESTS)) ## unit tests
 .PHONY: unit
 
 $(eval $(call flavour,$(SANITIZE),$(CC),$(DEBUG_FLAGS) $(SANITIZERS)))
-$(eval $(call program,$(SANITIZE)/toolbox,$(CC),$(call objects,$(SANITIZE),$(SRC)),$(SANITIZERS)))
+$(eval $(call program,$(SANITIZE)/toolbox,$(CC),$(call objects,$(SANITIZE),applets/main.c $(LIB_SRC)),$(SANITIZERS)))
 $(call unit_programs,$(SANITIZE),$(CC),$(SANITIZERS))
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call program,$(SANITIZE)/replay/$t,$(CC),$(SANITIZE)/test/fuzz/$t.o \
     $(SANITIZE)/test/fuzz/replay.o $(call objects,$(SANITIZE),$(LIB_SRC)),$(SANITIZERS))))
