@@ -11,7 +11,7 @@
 
 #include "buf.h"
 
-#define READ_STEP 65536
+#define READ_FIRST 1023 /* with the NUL a power of two: a request, a file of /proc */
 
 static void wait_for(int fd, short events)
 {
@@ -36,14 +36,25 @@ int io_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
+/* Makes room for a read and says how much there is, 0 at max. It doubles: what is read whole is small as a
+ * rule, and in a process of one call fresh memory is what costs most. */
+static size_t make_room(struct buf *out)
+{
+    size_t left = out->max - out->len;
+    if (out->cap <= out->len + 1 && left > 0) {
+        size_t want = out->len > READ_FIRST ? out->len : READ_FIRST;
+        buf_reserve(out, want < left ? want : left);
+    }
+    size_t room = out->cap > 0 ? out->cap - out->len - 1 : 0;
+    return room < left ? room : left;
+}
+
 int io_read_all(int fd, struct buf *out)
 {
     for (;;) {
         /* One byte past max, so that a file of exactly max bytes is told from a longer one. */
         char one;
-        size_t room = out->max - out->len < READ_STEP ? out->max - out->len : READ_STEP;
-        if (buf_reserve(out, room) < 0)
-            return errno = ENOMEM, -1;
+        size_t room = make_room(out);
         ssize_t n = room > 0 ? read(fd, out->data + out->len, room) : read(fd, &one, 1);
         if (n == 0)
             return 0;

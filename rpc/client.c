@@ -15,7 +15,7 @@
 int client_call(int fd, struct span request, struct buf *answer, int timeout_ms, struct err *err)
 {
     struct exchange x;
-    long long end = now_ms() + timeout_ms;
+    long long end = timeout_ms < 0 ? 0 : now_ms() + timeout_ms;
     exchange_init(&x, fd, request, answer);
     for (;;) {
         enum exchange_want want = exchange_run(&x, err);

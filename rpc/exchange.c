@@ -139,7 +139,7 @@ static enum exchange_want head_complete(struct exchange *x, char *end, struct er
 
 static enum exchange_want receive_head(struct exchange *x, struct err *err)
 {
-    char data[PEEK_SIZE];
+    static char data[PEEK_SIZE];
     for (;;) {
         size_t n;
         enum exchange_want want = receive(x, data, sizeof data, MSG_PEEK, &n, err);
@@ -188,7 +188,7 @@ enum exchange_want exchange_run(struct exchange *x, struct err *err)
 
 void exchange_take_rest(int fd)
 {
-    char data[PEEK_SIZE];
+    static char data[PEEK_SIZE];
     ssize_t n;
     do
         n = recv(fd, data, sizeof data, MSG_DONTWAIT);
