@@ -1,4 +1,5 @@
 """text_editor through the real binary: what a model sees, and what happens to the file."""
+
 import contextlib
 import os
 import resource
@@ -66,9 +67,13 @@ def file(tree):
 
 def test_missing_file(client, tree):  # C-029
     path = tree / "no" / "such.txt"
-    for command, params in [("view", {"view_range": [1, 100]}), ("str_replace", {"old_str": "a"}),
-                            ("insert", {"insert_line": 0, "new_str": "x"}), ("undo_edit", {}),
-                            ("create", {"file_text": "x"})]:
+    for command, params in [
+        ("view", {"view_range": [1, 100]}),
+        ("str_replace", {"old_str": "a"}),
+        ("insert", {"insert_line": 0, "new_str": "x"}),
+        ("undo_edit", {}),
+        ("create", {"file_text": "x"}),
+    ]:
         with refused(match="such.txt"):
             client.ed(command, path, **params)
     assert not path.parent.exists()
@@ -76,7 +81,11 @@ def test_missing_file(client, tree):  # C-029
 
 def test_nul_in_the_path(client, file, tree):  # C-031
     path = file("a")
-    for command, params in [("str_replace", {"old_str": "a", "new_str": "b"}), ("view", {}), ("create", {"file_text": ""})]:
+    for command, params in [
+        ("str_replace", {"old_str": "a", "new_str": "b"}),
+        ("view", {}),
+        ("create", {"file_text": ""}),
+    ]:
         with refused():
             client.ed(command, f"{path}\0.bak", **params)
     assert path.read_text() == "a" and os.listdir(tree) == ["file"]
@@ -99,14 +108,21 @@ def test_empty_long_and_odd_paths(client, tree):
 
 def test_relative_path(client, tree):
     (tree / "sub").mkdir()
-    answer = client.rpc("text_editor", {"command": "create", "path": "sub/../rel", "file_text": "x"}, cwd=tree)
+    answer = client.rpc(
+        "text_editor", {"command": "create", "path": "sub/../rel", "file_text": "x"}, cwd=tree
+    )
     assert (tree / "rel").read_text() == "x" and f"{tree}/rel" in answer
 
 
 def test_symlink_loop(client, tree):  # C-033
     (tree / "a").symlink_to("b")
     (tree / "b").symlink_to("a")
-    for command, params in [("view", {}), ("create", {"file_text": "x"}), ("str_replace", {"old_str": "a"}), ("undo_edit", {})]:
+    for command, params in [
+        ("view", {}),
+        ("create", {"file_text": "x"}),
+        ("str_replace", {"old_str": "a"}),
+        ("undo_edit", {}),
+    ]:
         with refused(match=LINKS):
             client.ed(command, tree / "a", **params)
 
@@ -136,7 +152,9 @@ def test_create_through_a_dangling_symlink(client, tree):  # C-034
         client.ed("create", tree / "lost", file_text="new")
 
 
-@pytest.mark.parametrize("name", [b"with space", b"new\nline", b"quote\"s", b"back\\slash", "é日本".encode(), b"-rf"])
+@pytest.mark.parametrize(
+    "name", [b"with space", b"new\nline", b'quote"s', b"back\\slash", "é日本".encode(), b"-rf"]
+)
 def test_odd_names(client, tree, name):
     path = os.fsencode(tree) + b"/" + name
     text = path.decode()
@@ -239,7 +257,9 @@ def test_extended_attributes(client, file):
     except OSError as error:
         pytest.skip(f"no extended attributes here: {error}")
     # An ACL: user::rw-, user:1234:rwx, group::r--, mask::rwx, other::---
-    acl = bytes.fromhex("02000000 01000600ffffffff 02000700d2040000 04000400ffffffff 10000700ffffffff 20000000ffffffff")
+    acl = bytes.fromhex(
+        "02000000 01000600ffffffff 02000700d2040000 04000400ffffffff 10000700ffffffff 20000000ffffffff"
+    )
     with contextlib.suppress(OSError):
         os.setxattr(path, "system.posix_acl_access", acl)
     before = {name: os.getxattr(path, name) for name in os.listxattr(path)}, path.stat().st_mode
@@ -391,9 +411,11 @@ def test_bytes_that_are_no_utf8(client, file):
 def test_half_surrogates_are_refused(client, file, tree):  # C-042, C-111
     path = file("abc\n")
     for text in ("\\ud800", "\\udc80", "x\\ud83dX", "\\ud83d\\ud83d\\ude00"):
-        for request in ('{"command":"str_replace","path":"%s","old_str":"b","new_str":"%s"}' % (path, text),
-                        '{"command":"insert","path":"%s","insert_line":0,"new_str":"%s"}' % (path, text),
-                        '{"command":"create","path":"%s","file_text":"%s"}' % (tree / "new", text)):
+        for request in (
+            '{"command":"str_replace","path":"%s","old_str":"b","new_str":"%s"}' % (path, text),
+            '{"command":"insert","path":"%s","insert_line":0,"new_str":"%s"}' % (path, text),
+            '{"command":"create","path":"%s","file_text":"%s"}' % (tree / "new", text),
+        ):
             answer = client.line('{"jsonrpc":"2.0","id":1,"method":"text_editor","params":%s}' % request)
             assert b"-32602" in answer and b"surrogate" in answer
     assert path.read_text() == "abc\n" and not (tree / "new").exists()
@@ -415,13 +437,16 @@ def test_empty_file(client, file):  # C-043
         client.ed("insert", file(""), insert_line=2, new_str="x")
 
 
-@pytest.mark.parametrize("line, text, after", [
-    (0, "z", "z\none\ntwo\n"),
-    (2, "three", "one\ntwo\nthree\n"),
-    (3, "z", "one\ntwo\n\nz"),
-    (2, "three\n", "one\ntwo\nthree\n\n"),
-    (1, "", "one\n\ntwo\n"),
-])
+@pytest.mark.parametrize(
+    "line, text, after",
+    [
+        (0, "z", "z\none\ntwo\n"),
+        (2, "three", "one\ntwo\nthree\n"),
+        (3, "z", "one\ntwo\n\nz"),
+        (2, "three\n", "one\ntwo\nthree\n\n"),
+        (1, "", "one\n\ntwo\n"),
+    ],
+)
 def test_line_behind_the_last_newline(client, file, line, text, after):  # C-043
     path = file("one\ntwo\n")
     assert numbered(client.ed("view", path)) == {1: "one", 2: "two", 3: ""}
@@ -446,8 +471,14 @@ def test_view_range(client, file):  # C-045
     def lines(first, last):
         return {number: text for number, text in whole.items() if first <= number <= last}
 
-    for view_range, expected in [([2, 100], lines(2, 6)), ([3, -1], lines(3, 6)), ([6, 6], lines(6, 6)), ([2, 3], lines(2, 3)),
-                                 ([], whole), (None, whole)]:
+    for view_range, expected in [
+        ([2, 100], lines(2, 6)),
+        ([3, -1], lines(3, 6)),
+        ([6, 6], lines(6, 6)),
+        ([2, 3], lines(2, 3)),
+        ([], whole),
+        (None, whole),
+    ]:
         assert numbered(client.ed("view", path, view_range=view_range)) == expected
     for view_range in ([0, 2], [7, 8], [4, 2], [2, -2], [-1, 3], [1], [1, 2, 3]):
         with refused(match="view_range"):
@@ -469,8 +500,11 @@ def test_tabs_in_a_view(client, file):
     assert client.ed("view", path).splitlines()[1].startswith("     1\t        a")
 
 
-@pytest.mark.parametrize("content", ["x" * 40_000, "line\n" * 20_000, "é" * 40_000, "\t" * 5_000, "a\n" + "y" * 40_000],
-                         ids=["one line", "lines", "two bytes each", "tabs", "long second line"])
+@pytest.mark.parametrize(
+    "content",
+    ["x" * 40_000, "line\n" * 20_000, "é" * 40_000, "\t" * 5_000, "a\n" + "y" * 40_000],
+    ids=["one line", "lines", "two bytes each", "tabs", "long second line"],
+)
 def test_long_views_are_cut(client, file, content):
     path = file(content)
     view = client.ed("view", path)
@@ -495,11 +529,32 @@ def test_view_of_exactly_the_limit(client, file):
 def test_snippet_has_four_lines_around(client, file):
     path = file("".join(f"{i}\n" for i in range(1, 31)))
     answer = client.ed("str_replace", path, old_str="15\n", new_str="a\nb\n")
-    assert numbered(answer) == {11: "11", 12: "12", 13: "13", 14: "14", 15: "a", 16: "b", 17: "16", 18: "17", 19: "18", 20: "19",
-                                21: "20"}
+    assert numbered(answer) == {
+        11: "11",
+        12: "12",
+        13: "13",
+        14: "14",
+        15: "a",
+        16: "b",
+        17: "16",
+        18: "17",
+        19: "18",
+        20: "19",
+        21: "20",
+    }
     client.ed("undo_edit", path)
     answer = client.ed("insert", path, insert_line=10, new_str="new")
-    assert numbered(answer) == {7: "7", 8: "8", 9: "9", 10: "10", 11: "new", 12: "11", 13: "12", 14: "13", 15: "14"}
+    assert numbered(answer) == {
+        7: "7",
+        8: "8",
+        9: "9",
+        10: "10",
+        11: "new",
+        12: "11",
+        13: "12",
+        14: "13",
+        15: "14",
+    }
     answer = client.ed("undo_edit", path)
     assert numbered(answer)[11] == "11"
 
@@ -536,16 +591,27 @@ def test_deletion(client, file):
         client.ed("str_replace", path, old_str="", new_str="x")
 
 
-@pytest.mark.parametrize("content, old, words", [
-    ("def f():\n\tif x:\n\t\treturn 1\n", "if x:\n        return 1", ["white space", "lines 2-3", r"\n\t\treturn 1"]),
-    ("def f():\n    return 1\n", "return  1", ["white space", "line 2"]),
-    ("Hello World\n", "hello world", ["case", "line 1"]),
-    ("a\n  Foo Bar\n", "foo  bar", ["white space", "case", "line 2"]),
-    ("alpha\nint compute_total(int a, int b)\n{\n    return a + b;\n}\n", "int compute_totl(int a, int b)\n{", ["closest", "lines 2-3"]),
-    ("one\ntwo\n", "     1\tone\n     2\ttwo", ["line numbers"]),
-    ("one\ntwo\n", "nothing like it at all", ["View the file"]),
-    ("", "x", ["View the file"]),
-])
+@pytest.mark.parametrize(
+    "content, old, words",
+    [
+        (
+            "def f():\n\tif x:\n\t\treturn 1\n",
+            "if x:\n        return 1",
+            ["white space", "lines 2-3", r"\n\t\treturn 1"],
+        ),
+        ("def f():\n    return 1\n", "return  1", ["white space", "line 2"]),
+        ("Hello World\n", "hello world", ["case", "line 1"]),
+        ("a\n  Foo Bar\n", "foo  bar", ["white space", "case", "line 2"]),
+        (
+            "alpha\nint compute_total(int a, int b)\n{\n    return a + b;\n}\n",
+            "int compute_totl(int a, int b)\n{",
+            ["closest", "lines 2-3"],
+        ),
+        ("one\ntwo\n", "     1\tone\n     2\ttwo", ["line numbers"]),
+        ("one\ntwo\n", "nothing like it at all", ["View the file"]),
+        ("", "x", ["View the file"]),
+    ],
+)
 def test_near_misses_are_explained(client, file, content, old, words):
     path = file(content)
     with refused(match="does not occur") as caught:
@@ -575,9 +641,15 @@ def test_directory_two_levels_sorted_without_hidden(client, tree):
     (top / "link").symlink_to("b")
     (top / "gone").symlink_to("nowhere")
     lines = client.ed("view", top).splitlines()
-    assert lines[1:] == sorted(str(top / name) if name else str(top) for name in ("", "a", "a-b", "a/z", "b", "b/c", "gone", "link"))
+    assert lines[1:] == sorted(
+        str(top / name) if name else str(top) for name in ("", "a", "a-b", "a/z", "b", "b/c", "gone", "link")
+    )
     assert client.ed("view", top / "link").splitlines()[1:] == [f"{top}/b", f"{top}/b/c", f"{top}/b/c/d"]
-    for command, params in [("str_replace", {"old_str": "a"}), ("insert", {"insert_line": 0, "new_str": "a"}), ("undo_edit", {})]:
+    for command, params in [
+        ("str_replace", {"old_str": "a"}),
+        ("insert", {"insert_line": 0, "new_str": "a"}),
+        ("undo_edit", {}),
+    ]:
         with refused(match="directory"):
             client.ed(command, top, **params)
     with refused(match="exists"):
@@ -594,7 +666,7 @@ def test_directory_with_odd_names(client, tree):
 
 def test_names_that_json_cant_say(client, tree):
     """A listing shows such a name quoted, and takes it back in that form."""
-    path = os.fsencode(tree) + b"/\xff\n\\\"\x01"
+    path = os.fsencode(tree) + b'/\xff\n\\"\x01'
     with open(path, "wb") as made:
         made.write(b"a\n")
     quoted = client.ed("view", tree).splitlines()[2]
@@ -647,8 +719,12 @@ def test_special_files(client, tree):  # C-048
         sock.bind(str(tree / "s"))
         for path in (tree / "p", tree / "s", "/dev/zero", "/dev/tty"):
             started = time.monotonic()
-            for command, params in [("view", {}), ("str_replace", {"old_str": "a"}), ("undo_edit", {}),
-                                    ("insert", {"insert_line": 0, "new_str": "x"})]:
+            for command, params in [
+                ("view", {}),
+                ("str_replace", {"old_str": "a"}),
+                ("undo_edit", {}),
+                ("insert", {"insert_line": 0, "new_str": "x"}),
+            ]:
                 with refused(match="not a regular file"):
                     client.ed(command, path, **params)
             assert time.monotonic() - started < 30
@@ -694,7 +770,10 @@ def test_sparse_file(client, tree, toolbox):  # C-048
             sparse.seek((i + 1) << 32)
             sparse.write(b"\nline %d\n" % i)
     assert numbered(client.ed("view", path, view_range=[4, 4])) == {4: "line 1"}
-    for params in ({"command": "str_replace", "old_str": "x"}, {"command": "insert", "insert_line": 0, "new_str": "x"}):
+    for params in (
+        {"command": "str_replace", "old_str": "x"},
+        {"command": "insert", "insert_line": 0, "new_str": "x"},
+    ):
         with refused(match="too large"):
             client.rpc("text_editor", {"path": str(path), **params}, preexec_fn=limit)
     assert path.stat().st_blocks < 1000
@@ -705,16 +784,22 @@ def test_sparse_file(client, tree, toolbox):  # C-048
 
 def test_parameters(client, tree):  # C-112
     path = str(tree / "f")
-    for params, field in [({}, "command"), ({"command": "view"}, "path"), ({"command": "cut", "path": path}, "command"),
-                          ({"command": 5, "path": path}, "command"), ({"command": "view", "path": 5}, "path"),
-                          ({"command": "create", "path": path}, "file_text"), ({"command": "create", "path": path, "file_text": None}, "file_text"),
-                          ({"command": "insert", "path": path, "insert_line": 1.0, "new_str": "x"}, "insert_line"),
-                          ({"command": "insert", "path": path, "insert_line": "1", "new_str": "x"}, "insert_line"),
-                          ({"command": "insert", "path": path, "insert_line": True, "new_str": "x"}, "insert_line"),
-                          ({"command": "insert", "path": path, "insert_line": 1}, "new_str"),
-                          ({"command": "insert", "path": path, "new_str": "x"}, "insert_line"),
-                          ({"command": "str_replace", "path": path, "new_str": "x"}, "old_str"),
-                          ({"command": "str_replace", "path": path, "old_str": "x", "new_str": 5}, "new_str")]:
+    for params, field in [
+        ({}, "command"),
+        ({"command": "view"}, "path"),
+        ({"command": "cut", "path": path}, "command"),
+        ({"command": 5, "path": path}, "command"),
+        ({"command": "view", "path": 5}, "path"),
+        ({"command": "create", "path": path}, "file_text"),
+        ({"command": "create", "path": path, "file_text": None}, "file_text"),
+        ({"command": "insert", "path": path, "insert_line": 1.0, "new_str": "x"}, "insert_line"),
+        ({"command": "insert", "path": path, "insert_line": "1", "new_str": "x"}, "insert_line"),
+        ({"command": "insert", "path": path, "insert_line": True, "new_str": "x"}, "insert_line"),
+        ({"command": "insert", "path": path, "insert_line": 1}, "new_str"),
+        ({"command": "insert", "path": path, "new_str": "x"}, "insert_line"),
+        ({"command": "str_replace", "path": path, "new_str": "x"}, "old_str"),
+        ({"command": "str_replace", "path": path, "old_str": "x", "new_str": 5}, "new_str"),
+    ]:
         with refused(PARAMERR, match=field):
             client.rpc("text_editor", params)
     assert not os.path.exists(path)
@@ -724,7 +809,9 @@ def test_keys_of_other_commands_are_ignored(client, tree):
     nulls = dict.fromkeys(("file_text", "insert_line", "insert_text", "new_str", "old_str", "view_range"))
     path = tree / "f"
     client.ed("create", path, **{**nulls, "file_text": "a\n"})
-    client.ed("str_replace", path, **{**nulls, "old_str": "a", "new_str": "b", "insert_line": "x", "unknown": [1]})
+    client.ed(
+        "str_replace", path, **{**nulls, "old_str": "a", "new_str": "b", "insert_line": "x", "unknown": [1]}
+    )
     client.ed("insert", path, **{**nulls, "insert_line": 1, "insert_text": "c"})
     assert path.read_text() == "b\nc\n"
     client.ed("view", path, **nulls)
@@ -813,7 +900,9 @@ def test_undo_back_and_forth_restores_what_an_outsider_also_restored(client, fil
 def test_the_store_is_private(client, file):
     client.ed("str_replace", file("v0\n"), old_str="v0", new_str="v1")
     found = [path for path in client.dir.rglob("*")]
-    assert found and all(stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600) for path in found)
+    assert found and all(
+        stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600) for path in found
+    )
 
 
 def store(client):
@@ -826,7 +915,7 @@ def test_damaged_entry(client, file, damage):
     client.ed("str_replace", path, old_str="v0", new_str="v1")
     before = store(client)
     client.ed("str_replace", path, old_str="v1", new_str="v2")
-    entry, = set(store(client)) - set(before)
+    (entry,) = set(store(client)) - set(before)
     data = bytearray(entry.read_bytes())
     if damage == "cut":
         del data[-1]
@@ -931,8 +1020,12 @@ def test_history_is_limited(client, tree):
 def as_user(client, user, tree):
     """The user, and a way to edit as him; his own store is removed at the end."""
     yield user, lambda command, path, **params: client.ed(command, path, _run_as_user=user.name, **params)
-    for place in (f"/tmp/.toolbox-{user.uid}", f"/var/tmp/.toolbox-{user.uid}", f"/dev/shm/.toolbox-{user.uid}",
-                  f"{user.home}/.cache/toolbox"):
+    for place in (
+        f"/tmp/.toolbox-{user.uid}",
+        f"/var/tmp/.toolbox-{user.uid}",
+        f"/dev/shm/.toolbox-{user.uid}",
+        f"{user.home}/.cache/toolbox",
+    ):
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -969,7 +1062,11 @@ def test_the_other_user_may_no_more_than_he_may(client, as_user, tree):  # C-054
     secret = tree / "secret"
     secret.write_text("secret\n")
     secret.chmod(0o600)
-    for command, params in [("view", {}), ("str_replace", {"old_str": "secret", "new_str": "x"}), ("undo_edit", {})]:
+    for command, params in [
+        ("view", {}),
+        ("str_replace", {"old_str": "secret", "new_str": "x"}),
+        ("undo_edit", {}),
+    ]:
         with refused(match="[Pp]ermission denied"):
             ed(command, secret, **params)
     secret.chmod(0o644)
@@ -985,14 +1082,26 @@ def test_the_other_user_may_no_more_than_he_may(client, as_user, tree):  # C-054
 @needs_root
 def test_users_that_are_none(client, tree):  # C-054
     path = tree / "f"
-    for name, code in [(5, PARAMERR), (True, PARAMERR), (["u"], PARAMERR), ("", TOOLERR), ("nobody-such", TOOLERR), ("root\0", TOOLERR)]:
+    for name, code in [
+        (5, PARAMERR),
+        (True, PARAMERR),
+        (["u"], PARAMERR),
+        ("", TOOLERR),
+        ("nobody-such", TOOLERR),
+        ("root\0", TOOLERR),
+    ]:
         with refused(code, match="user|_run_as"):
             client.ed("create", path, file_text="x", _run_as_user=name)
         if not isinstance(name, list):
             with refused(code, match="user|_run_as"):
                 client.ed("create", path, file_text="x", _run_as=name)
-    for numbers in ({"uid": 5}, {"uid": -1, "gid": 5}, {"uid": "5", "gid": 5}, {"uid": 4294967295, "gid": 1},
-                    {"uid": 5, "gid": 5, "groups": ["x"]}):
+    for numbers in (
+        {"uid": 5},
+        {"uid": -1, "gid": 5},
+        {"uid": "5", "gid": 5},
+        {"uid": 4294967295, "gid": 1},
+        {"uid": 5, "gid": 5, "groups": ["x"]},
+    ):
         with refused(PARAMERR):
             client.ed("create", path, file_text="x", _run_as=numbers)
     assert not path.exists()
@@ -1002,7 +1111,12 @@ def test_users_that_are_none(client, tree):  # C-054
 def test_user_by_numbers(client, tree):
     path = tree / "f"
     try:
-        client.ed("create", path, file_text="x", _run_as={"uid": NOBODY_KNOWS, "gid": 777, "groups": [777, 888], "home": None})
+        client.ed(
+            "create",
+            path,
+            file_text="x",
+            _run_as={"uid": NOBODY_KNOWS, "gid": 777, "groups": [777, 888], "home": None},
+        )
         assert (path.stat().st_uid, path.stat().st_gid) == (NOBODY_KNOWS, 777)
     finally:
         shutil.rmtree(f"/tmp/.toolbox-{NOBODY_KNOWS}", ignore_errors=True)

@@ -1,4 +1,5 @@
 """`toolbox text_editor` as people and scripts call it."""
+
 import json
 import os
 
@@ -18,8 +19,15 @@ def cli(client, workdir):
 
 def test_a_whole_life(cli, workdir):
     assert cli("create", "f", "--text", "one\ntwo\n")[0] == 0
-    assert cli("view", "f") == (0, f"Output of running `cat -n` on {workdir}/f:\n     1\tone\n     2\ttwo\n     3\t\n", "")
-    assert "     2\ttwo" in cli("view", "f", "--range", "2,2")[1] and "one" not in cli("view", "f", "--range", "2,2")[1]
+    assert cli("view", "f") == (
+        0,
+        f"Output of running `cat -n` on {workdir}/f:\n     1\tone\n     2\ttwo\n     3\t\n",
+        "",
+    )
+    assert (
+        "     2\ttwo" in cli("view", "f", "--range", "2,2")[1]
+        and "one" not in cli("view", "f", "--range", "2,2")[1]
+    )
     assert cli("replace", "f", "--old", "two", "--new", "2")[0] == 0
     assert cli("insert", "f", "1", "--text", "between")[0] == 0
     assert (workdir / "f").read_text() == "one\nbetween\n2\n"
@@ -74,13 +82,30 @@ def test_refusals(cli, workdir):
     assert (status, out) == (1, "") and err.startswith("toolbox text_editor: ") and "missing" in err
 
 
-@pytest.mark.parametrize("words", [
-    [], ["view"], ["cut", "f"], ["view", "f", "g"], ["view", "f", "--range", "1"], ["view", "f", "--range", "a,b"],
-    ["view", "f", "--range", "1,2,3"], ["view", "f", "--range"], ["view", "f", "--old", "x"], ["create", "f", "--old", "x"],
-    ["replace", "f"], ["replace", "f", "--text", "x"], ["insert", "f"], ["insert", "f", "x", "--text", "y"],
-    ["insert", "f", "1x", "--text", "y"], ["undo", "f", "--bad"], ["create", "f", "--range", "1,2"],
-    ["replace", "f", "--old-file", "-", "--new-file", "-"], ["--bad"],
-])
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["view"],
+        ["cut", "f"],
+        ["view", "f", "g"],
+        ["view", "f", "--range", "1"],
+        ["view", "f", "--range", "a,b"],
+        ["view", "f", "--range", "1,2,3"],
+        ["view", "f", "--range"],
+        ["view", "f", "--old", "x"],
+        ["create", "f", "--old", "x"],
+        ["replace", "f"],
+        ["replace", "f", "--text", "x"],
+        ["insert", "f"],
+        ["insert", "f", "x", "--text", "y"],
+        ["insert", "f", "1x", "--text", "y"],
+        ["undo", "f", "--bad"],
+        ["create", "f", "--range", "1,2"],
+        ["replace", "f", "--old-file", "-", "--new-file", "-"],
+        ["--bad"],
+    ],
+)
 def test_usage_errors(cli, workdir, words):
     status, out, err = cli(*words)
     assert status == 2 and out == "" and err.startswith("toolbox text_editor: ")

@@ -1,5 +1,7 @@
-"""What is left of a file when an edit of it fails, is killed, or isn't alone: the old content or the new, never a mixture."""
+"""What is left of a file when an edit fails, is killed, or isn't alone: the old content or the new, never both."""
+
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -52,7 +54,12 @@ def names(way, *more):
 
 @contextlib.contextmanager
 def small_tmpfs(folder, size):
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True).returncode != 0:
+    if (
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True
+        ).returncode
+        != 0
+    ):
         pytest.skip("can't mount here")
     try:
         yield
@@ -68,8 +75,11 @@ def test_full_disk(client, tree, file, way):  # C-042
         with open(tree / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
             while True:
                 filler.write(b"x" * 4096)
-        for command, params in [("str_replace", {"old_str": "b", "new_str": "B" * 9000}), ("insert", {"insert_line": 1, "new_str": "y" * 9000}),
-                                ("create", {"file_text": "x"})]:
+        for command, params in [
+            ("str_replace", {"old_str": "b", "new_str": "B" * 9000}),
+            ("insert", {"insert_line": 1, "new_str": "y" * 9000}),
+            ("create", {"file_text": "x"}),
+        ]:
             with pytest.raises(RpcError, match="[Nn]o space") as caught:
                 client.ed(command, path if command != "create" else tree / "new", **params)
             assert caught.value.code == TOOLERR
@@ -117,8 +127,10 @@ def test_file_size_limit(client, tree, file, way, limit):  # C-042
     def shrink():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    for params in ({"command": "str_replace", "path": str(path), "old_str": "b", "new_str": "B" * 6000},
-                   {"command": "create", "path": str(tree / "new"), "file_text": "x" * 6000}):
+    for params in (
+        {"command": "str_replace", "path": str(path), "old_str": "b", "new_str": "B" * 6000},
+        {"command": "create", "path": str(tree / "new"), "file_text": "x" * 6000},
+    ):
         with pytest.raises(RpcError, match="[Ff]ile too large") as caught:
             client.rpc("text_editor", params, preexec_fn=shrink)
         assert caught.value.code == TOOLERR
@@ -132,9 +144,11 @@ def _edited(content):
     return content.replace(b"MARK", b"a longer mark")
 
 
-def _request(path, command="str_replace"):
-    return (b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"%s","path":"%s","old_str":"MARK",'
-            b'"new_str":"a longer mark"}}' % (command.encode(), os.fsencode(path)))
+def _request(path, command="str_replace", **params):
+    """A request as the bytes that exec reads; by default for the edit that most tests make."""
+    params = params or {"old_str": "MARK", "new_str": "a longer mark"}
+    params = {"command": command, "path": str(path), **params}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "text_editor", "params": params}).encode()
 
 
 def _replace(client, path):
@@ -168,14 +182,28 @@ def test_killed_at_any_instant(client, tree, file, way, command):
 
 
 # Every call that can change a file or a directory, or stands between two that do.
-WRITES = ("write", "writev", "pwrite64", "fallocate", "ftruncate", "renameat", "renameat2", "openat", "fchmod", "linkat", "unlinkat",
-          "mkdirat", "flock", "close")
+WRITES = (
+    "write",
+    "writev",
+    "pwrite64",
+    "fallocate",
+    "ftruncate",
+    "renameat",
+    "renameat2",
+    "openat",
+    "fchmod",
+    "linkat",
+    "unlinkat",
+    "mkdirat",
+    "flock",
+    "close",
+)
 
 needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 
 
 class Injector:
-    """Makes one call of a run of the tool fail, or kills it there: the n-th call of each kind, for all that there are."""
+    """Makes one call of a run fail, or kills the tool there: the n-th of each kind, all that there are."""
 
     def __init__(self, client, tree, what):
         self.client, self.tree, self.what = client, tree, what
@@ -197,8 +225,23 @@ class Injector:
         """Returns what the tool says."""
         trace = self.tree.parent / "trace"
         kind, n = self.at
-        done = self.client.machine.run(["strace", "-f", "-qq", "-o", trace, "-e", f"trace={kind}", "-e", f"inject={kind}:{self.what}:when={n}",
-                                        self.client.binary, "exec"], stdin=request, env=self.client.env)
+        done = self.client.machine.run(
+            [
+                "strace",
+                "-f",
+                "-qq",
+                "-o",
+                trace,
+                "-e",
+                f"trace={kind}",
+                "-e",
+                f"inject={kind}:{self.what}:when={n}",
+                self.client.binary,
+                "exec",
+            ],
+            stdin=request,
+            env=self.client.env,
+        )
         traced = trace.read_bytes()
         self.met = b"INJECTED" in traced or b"killed by SIGKILL" in traced
         return done.stdout
@@ -258,8 +301,7 @@ def test_killed_at_every_call(client, tree, file, way, command):
 @needs_strace
 def test_create_killed_at_every_call(client, tree):
     path = tree / "new"
-    request = (b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"create","path":"%s","file_text":"text"}}'
-               % os.fsencode(path))
+    request = _request(path, "create", file_text="text")
     injector = Injector(client, tree, "signal=KILL")
     for at in injector:
         injector.run(request)
@@ -280,8 +322,20 @@ def test_undo_of_create_killed(client, tree):
     path = tree / "new"
     client.ed("create", path, file_text="text")
     # Deleted, and killed before the history hears of it: there the next call is a rename.
-    client.machine.run(["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat:signal=KILL:when=2", client.binary, "exec"],
-                       stdin=_request(path, "undo_edit"), env=client.env)
+    client.machine.run(
+        [
+            "strace",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "inject=renameat:signal=KILL:when=2",
+            client.binary,
+            "exec",
+        ],
+        stdin=_request(path, "undo_edit"),
+        env=client.env,
+    )
     assert not path.exists()
     path.write_text("another file")
     with pytest.raises(RpcError, match="no edit"):
@@ -297,7 +351,7 @@ def _at_once(client, requests):
     running = []
     for request in requests:
         process = client.popen("exec")
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "text_editor", "params": request}).encode())
+        process.stdin.write(request)
         process.stdin.flush()
         running.append(process)
     for process in running:
@@ -313,8 +367,11 @@ def test_edits_at_the_same_time(client, tree, file):
     """None of them is lost."""
     path = file(b"begin\n" + b"x" * 400_000)
     link = f"{path}.link" if os.path.exists(f"{path}.link") else path
-    answers = _at_once(client, [{"command": "insert", "path": str(link if i % 2 else path), "insert_line": 1, "new_str": f"line {i}"}
-                                for i in range(24)])
+    targets = [link if i % 2 else path for i in range(24)]
+    edits = [
+        _request(target, "insert", insert_line=1, new_str=f"line {i}") for i, target in enumerate(targets)
+    ]
+    answers = _at_once(client, edits)
     assert all("result" in answer for answer in answers), answers
     lines = path.read_text().split("\n")
     assert lines[0] == "begin" and sorted(lines[1:-1]) == sorted(f"line {i}" for i in range(24))
@@ -327,7 +384,7 @@ def test_creates_at_the_same_time(client, tree):
     """One of them makes the file, whole; the others are told."""
     path = tree / "new"
     texts = [f"{i}" * 5000 for i in range(12)]
-    answers = _at_once(client, [{"command": "create", "path": str(path), "file_text": text} for text in texts])
+    answers = _at_once(client, [_request(path, "create", file_text=text) for text in texts])
     made = ["result" in answer for answer in answers]
     assert made.count(True) == 1, answers
     assert path.read_text() == texts[made.index(True)] and os.listdir(tree) == ["new"]
@@ -335,7 +392,6 @@ def test_creates_at_the_same_time(client, tree):
 
 def test_locked_by_another_program(client, tree, file, way):
     """A lock that isn't ours holds an edit up, but not for ever."""
-    import fcntl
     path = file(b"abc\n")
     with open(path) as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -355,8 +411,21 @@ def test_file_that_is_being_written(client, tree, file, way):
     path = file(b"MARK\n")
     trace = tree.parent / "trace"
     # Slow between reading the file and replacing it: there are the locks of the new file and of the history.
-    with client.machine.popen(["strace", "-qq", "-o", trace, "-e", "trace=flock", "-e", "inject=flock:delay_enter=1000000:when=2+",
-                               client.binary, "exec"], env=client.env) as process:
+    with client.machine.popen(
+        [
+            "strace",
+            "-qq",
+            "-o",
+            trace,
+            "-e",
+            "trace=flock",
+            "-e",
+            "inject=flock:delay_enter=1000000:when=2+",
+            client.binary,
+            "exec",
+        ],
+        env=client.env,
+    ) as process:
         process.stdin.write(_request(path))
         process.stdin.close()
         while not trace.exists() or trace.read_bytes().count(b"flock") < 1:
@@ -376,10 +445,22 @@ def test_create_in_place_of_a_file_that_appears(client, tree):
     """Between the look and the last step somebody else makes the file."""
     path = tree / "new"
     trace = tree.parent / "trace"
-    with client.machine.popen(["strace", "-qq", "-o", trace, "-e", "trace=flock", "-e", "inject=flock:delay_enter=1000000",
-                               client.binary, "exec"], env=client.env) as process:
-        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"create","path":"%s","file_text":"x"}}'
-                            % os.fsencode(path))
+    with client.machine.popen(
+        [
+            "strace",
+            "-qq",
+            "-o",
+            trace,
+            "-e",
+            "trace=flock",
+            "-e",
+            "inject=flock:delay_enter=1000000",
+            client.binary,
+            "exec",
+        ],
+        env=client.env,
+    ) as process:
+        process.stdin.write(_request(path, "create", file_text="x"))
         process.stdin.close()
         while not os.listdir(tree):
             time.sleep(0.01)
@@ -395,8 +476,11 @@ def test_create_in_place_of_a_file_that_appears(client, tree):
 def test_what_a_killed_edit_left_is_cleared_away(client, tree):
     path = tree / "file"
     path.write_bytes(b"MARK\n")
-    client.machine.run(["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat:signal=KILL", client.binary, "exec"],
-                       stdin=_request(path), env=client.env)
+    client.machine.run(
+        ["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat:signal=KILL", client.binary, "exec"],
+        stdin=_request(path),
+        env=client.env,
+    )
     assert sorted(os.listdir(tree))[0].startswith(".toolbox-edit-")
     assert path.read_bytes() == b"MARK\n"
     _replace(client, path)

@@ -1,4 +1,5 @@
 """Random edits through the real binary against a plain model of the file: no byte may differ, ever."""
+
 import random
 
 import pytest
@@ -12,7 +13,13 @@ ENCODINGS = {
     "utf-16": "aé日\n".encode("utf-16"),
     "binary": bytes(range(256)),
 }
-LINE_ENDS = {"lf": [b"\n"], "crlf": [b"\r\n"], "mixed": [b"\n", b"\r\n"], "cr": [b"\r"], "all": [b"\n", b"\r\n", b"\r", b"\r\r\n"]}
+LINE_ENDS = {
+    "lf": [b"\n"],
+    "crlf": [b"\r\n"],
+    "mixed": [b"\n", b"\r\n"],
+    "cr": [b"\r"],
+    "all": [b"\n", b"\r\n", b"\r", b"\r\r\n"],
+}
 
 
 class Model:
@@ -69,21 +76,38 @@ class Source:
         self.rng, self.alphabet, self.ends = rng, alphabet, ends
 
     def content(self):
-        lines = [bytes(self.rng.choices(self.alphabet, k=self.rng.choice([0, 1, 5, 40]))) for _ in range(self.rng.choice([0, 1, 5, 30]))]
+        lines = [
+            bytes(self.rng.choices(self.alphabet, k=self.rng.choice([0, 1, 5, 40])))
+            for _ in range(self.rng.choice([0, 1, 5, 30]))
+        ]
         data = b"".join(line + self.rng.choice(self.ends) for line in lines)
         if self.rng.random() < 0.3:
             data += b"no newline at the end"
         return b"\xef\xbb\xbf" + data if self.rng.random() < 0.1 else data
 
     def text(self):
-        words = ["", "x", "é", "new text", "\t", "two\nlines", "crlf\r\nline", "😀", "\0", "ends\n", "cr\rhere", "\\n $1", "\ufffd"]
+        words = [
+            "",
+            "x",
+            "é",
+            "new text",
+            "\t",
+            "two\nlines",
+            "crlf\r\nline",
+            "😀",
+            "\0",
+            "ends\n",
+            "cr\rhere",
+            "\\n $1",
+            "\ufffd",
+        ]
         return "".join(self.rng.choices(words, k=self.rng.choice([0, 1, 3])))
 
     def piece(self, data):
         """A part of the content that is valid UTF-8 (mostly), or something that may not occur."""
         for _ in range(20):
             at = self.rng.randrange(len(data) + 1)
-            part = data[at:at + self.rng.choice([1, 2, 3, 8, 30])]
+            part = data[at : at + self.rng.choice([1, 2, 3, 8, 30])]
             try:
                 if part:
                     return part.decode()
@@ -100,7 +124,11 @@ def _step(client, rng, source, model, path):
         expected = model.insert(params["insert_line"], params["new_str"].encode())
     elif kind == "str_replace":
         params = {"old_str": source.piece(model.data), "new_str": source.text()}
-        if "\n" in params["old_str"] and b"\r\n" in model.data and model.data.count(params["old_str"].encode()) == 0:
+        if (
+            "\n" in params["old_str"]
+            and b"\r\n" in model.data
+            and model.data.count(params["old_str"].encode()) == 0
+        ):
             return "skipped"
         expected = model.replace(params["old_str"].encode(), params["new_str"].encode())
     else:
