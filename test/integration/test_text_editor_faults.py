@@ -1,4 +1,4 @@
-"""What is left of a file when an edit fails, is killed, or isn't alone: the old content or the new, never both."""
+"""What is left of a file when an edit fails, is killed or isn't alone: the old content or the new, never both."""
 
 import contextlib
 import fcntl
