@@ -116,12 +116,13 @@ def files(container, kind):
 
 def check_end(client, container, before):
     """Nothing runs any more, but for the ended server where the first process doesn't wait for orphans. Of files there is
-    the editor's history in the user's own place, and what bash has written itself."""
+    the editor's history and the starters' lock in the user's own place, and what bash has written itself."""
     client.stop()
     wait_until(lambda: all(line.startswith("Z") for line in container.processes()), "everything to end")
     assert len(container.processes()) <= 1
     assert files(container, "s") == set()
-    own = [place.replace("*", "[0-9]*") + "/undo/*" for place in PLACES] + ["/root/.bash_history"]
+    own = [place.replace("*", "[0-9]*") + file for place in PLACES for file in ("/undo/*", "/.lock")]
+    own.append("/root/.bash_history")
     left = files(container, "f") - before
     assert [path for path in left if not any(fnmatch(path, pattern) for pattern in own)] == []
 
