@@ -4,17 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message may quote a path or a name of any length: cut it where a character starts. */
+#include "utf8.h"
+
+/* A message may quote a path or a name of any length and any bytes: what was cut off inside a character loses
+ * its beginning as well. */
 static void cut_at_character(char *msg, size_t cap)
 {
-    size_t len = strnlen(msg, cap);
+    size_t len = strlen(msg);
     if (len + 1 < cap)
         return;
-    while (len > 0 && ((unsigned char)msg[len - 1] & 0xC0) == 0x80)
-        len--;
-    if (len > 0 && (unsigned char)msg[len - 1] >= 0xC0)
-        len--;
-    msg[len] = '\0';
+    for (size_t back = 1; back <= 3; back++) {
+        if (utf8_char(msg + len - back, back) < 0) {
+            msg[len - back] = '\0';
+            return;
+        }
+    }
 }
 
 static void format(struct err *err, const char *fmt, va_list ap)

@@ -19,10 +19,11 @@ static const struct {
 
 int signal_number(const char *name)
 {
-    char *end;
-    long number = strtol(name, &end, 10);
-    if (end != name && *end == '\0')
-        return number > 0 && number <= SIGRTMAX ? (int)number : -1;
+    if (*name >= '0' && *name <= '9') {
+        char *end;
+        long number = strtol(name, &end, 10);
+        return *end == '\0' && number > 0 && number <= SIGRTMAX ? (int)number : -1;
+    }
     if (strncasecmp(name, "SIG", 3) == 0)
         name += 3;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
