@@ -146,9 +146,9 @@ void io_fill_std(void)
         int filler = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         int ends[2];
         if (filler < 0 && pipe(ends) == 0) {
-            /* The lower end takes the place; the other one is closed, so reads end and writes fail. */
-            filler = ends[0] == fd ? ends[0] : ends[1];
-            close(filler == ends[0] ? ends[1] : ends[0]);
+            /* An end for reading alone, and nobody writes to it: reads end and writes fail. */
+            filler = ends[0];
+            close(ends[1]);
         }
         if (filler >= 0 && filler != fd) {
             dup2(filler, fd);
