@@ -13,6 +13,9 @@
 #include "io.h"
 #include "mem.h"
 
+#define FOREVER_MS (INT64_MAX / 2)
+#define LONGEST_SLEEP_MS 3600000
+
 enum kind { KIND_FD, KIND_TIMER, KIND_CHILD };
 
 struct loop_source {
@@ -57,11 +60,16 @@ static void note_signal(int signal)
     errno = saved;
 }
 
+/* Whoever started this process may have blocked the signal, which is inherited. */
 static void handle(int signal, void (*handler)(int))
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
+    sigset_t set;
     sigemptyset(&action.sa_mask);
     sigaction(signal, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static void link_source(struct loop *loop, struct loop_source *s)
@@ -101,6 +109,7 @@ struct loop *loop_new(struct err *err)
     loop_fd(loop, loop->signal_pipe[0], LOOP_READ, on_signal_pipe, loop);
     handle(SIGCHLD, note_signal);
     handle(SIGPIPE, SIG_IGN);
+    note_signal(SIGCHLD); /* a child that has ended already is not announced again */
     return loop;
 }
 
@@ -155,6 +164,8 @@ struct loop_source *loop_fd(struct loop *loop, int fd, int events, loop_fd_fn fn
 
 void loop_fd_events(struct loop_source *s, int events)
 {
+    if (!s->link)
+        return; /* removed, and its descriptor may be another source's by now */
     struct epoll_event e = {.events = to_epoll(events), .data.ptr = s};
     epoll_ctl(s->loop->epoll, EPOLL_CTL_MOD, s->fd, &e);
 }
@@ -169,9 +180,10 @@ struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, 
 
 void loop_timer_set(struct loop_source *s, int64_t ms)
 {
-    s->due =
-        now_ms() + (ms > 0 ? ms : 1); /* never at once: a callback that sets its own timer must not spin */
-    s->armed = true;
+    if (ms < 1)
+        ms = 1; /* never at once: a callback that sets its own timer must not spin */
+    s->due = now_ms() + (ms < FOREVER_MS ? ms : FOREVER_MS);
+    s->armed = s->link != NULL;
 }
 
 struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg)
@@ -213,14 +225,10 @@ void loop_on_signal(struct loop *loop, loop_signal_fn fn, void *arg)
 
 static struct loop_source *watcher_of(struct loop *loop, pid_t pid)
 {
-    struct loop_source *any = NULL;
-    for (struct loop_source *s = loop->sources[KIND_CHILD]; s; s = s->next) {
-        if (s->pid == pid)
-            return s;
-        if (s->pid == 0)
-            any = s;
-    }
-    return any;
+    struct loop_source *s = loop->sources[KIND_CHILD];
+    while (s && s->pid != pid)
+        s = s->next;
+    return s;
 }
 
 static void reap(struct loop *loop)
@@ -231,11 +239,8 @@ static void reap(struct loop *loop)
         struct loop_source *s = watcher_of(loop, pid);
         if (!s)
             continue;
-        loop_child_fn fn = s->fn.child;
-        void *arg = s->arg;
-        if (s->pid != 0)
-            loop_remove(s);
-        fn(arg, pid, status);
+        loop_remove(s);
+        s->fn.child(s->arg, pid, status);
     }
 }
 
@@ -260,31 +265,33 @@ static void on_signal_pipe(void *arg, int events)
     }
 }
 
-static int next_timeout(const struct loop *loop)
+/* The timer that is due first; of those due at the same moment the one made first. */
+static struct loop_source *first_timer(const struct loop *loop)
 {
-    long long first = -1;
-    for (const struct loop_source *s = loop->sources[KIND_TIMER]; s; s = s->next)
-        if (s->armed && (first < 0 || s->due < first))
-            first = s->due;
-    if (first < 0)
-        return -1;
-    long long left = first - now_ms();
-    return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+    struct loop_source *first = NULL;
+    for (struct loop_source *s = loop->sources[KIND_TIMER]; s; s = s->next)
+        if (s->armed && (!first || s->due <= first->due))
+            first = s;
+    return first;
 }
 
-/* A callback may remove any source, so the search begins anew after each; a timer that is set again meanwhile
- * is due later than `now` and not found. */
+static int next_timeout(const struct loop *loop)
+{
+    const struct loop_source *s = first_timer(loop);
+    if (!s)
+        return -1;
+    long long left = s->due - now_ms();
+    return left < 0 ? 0 : left > LONGEST_SLEEP_MS ? LONGEST_SLEEP_MS : (int)left;
+}
+
+/* A callback may remove, add and set any timer; what is set meanwhile is due later than `now`, so this ends.
+ */
 static void run_timers(struct loop *loop)
 {
     long long now = now_ms();
-    for (struct loop_source *s = loop->sources[KIND_TIMER]; s;) {
-        if (!s->armed || s->due > now) {
-            s = s->next;
-            continue;
-        }
+    for (struct loop_source *s; (s = first_timer(loop)) && s->due <= now;) {
         s->armed = false;
         s->fn.timer(s->arg);
-        s = loop->sources[KIND_TIMER];
     }
 }
 
@@ -297,7 +304,6 @@ static void release_removed(struct loop *loop)
 int loop_run(struct loop *loop)
 {
     struct epoll_event events[64];
-    loop->stopped = false;
     while (!loop->stopped) {
         int n = epoll_wait(loop->epoll, events, 64, next_timeout(loop));
         for (int i = 0; i < n; i++) {
@@ -311,6 +317,7 @@ int loop_run(struct loop *loop)
         run_timers(loop);
         release_removed(loop);
     }
+    loop->stopped = false;
     return loop->result;
 }
 

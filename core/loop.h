@@ -1,6 +1,7 @@
 /* The event loop of a process: descriptors, timers and child exits.
  *
- * One loop a process. Only the loop calls waitpid, so that nobody else takes an exit status away.
+ * One loop a process. Only the loop calls waitpid, so that nobody else takes an exit status away; children
+ * that nobody watches are reaped as well.
  * Nothing wakes an idle loop. A source may be removed at any time, also from a callback, its own
  * included: it is freed once the round of dispatch is over and its callback is not called again.
  * All callbacks run from loop_run; they must not block. */
@@ -23,19 +24,20 @@ enum {
 
 typedef void (*loop_fd_fn)(void *arg, int events);
 typedef void (*loop_timer_fn)(void *arg);
-/* `status` as of waitpid. For a child that nobody watches the default watcher (pid 0) is called. */
+/* `status` as of waitpid. */
 typedef void (*loop_child_fn)(void *arg, pid_t pid, int status);
 
 struct loop *loop_new(struct err *err);
 void loop_free(struct loop *loop);
 
-/* Watches fd, which stays the caller's: remove the source before closing it. Never NULL. */
+/* Watches fd (a pipe, socket, terminal or the like), which stays the caller's: remove the source before
+ * closing it. Never NULL. */
 struct loop_source *loop_fd(struct loop *loop, int fd, int events, loop_fd_fn fn, void *arg);
 void loop_fd_events(struct loop_source *source,
                     int events); /* changes what is waited for (0: nothing but HANGUP) */
 
-/* Calls fn once, `ms` (at least 1) milliseconds from now. The source stays until it is removed:
- * loop_timer_set starts it again. */
+/* Calls fn once, `ms` (at least 1) milliseconds from now; timers fire in the order in which they are due. The
+ * source stays until it is removed: loop_timer_set starts it again. */
 struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, void *arg);
 void loop_timer_set(struct loop_source *source, int64_t ms); /* from now; what was set before is forgotten */
 
@@ -47,11 +49,13 @@ void loop_remove(struct loop_source *source);
 /* loop_remove and forget: loop_drop(&self->timer). */
 void loop_drop(struct loop_source **source);
 
-/* Signals that end the process in good order (TERM, INT): fn instead of their default action. */
+/* Signals that end the process in good order (TERM, INT): fn instead of their default action, also where the
+ * starter had them blocked. */
 typedef void (*loop_signal_fn)(void *arg, int signal);
 void loop_on_signal(struct loop *loop, loop_signal_fn fn, void *arg);
 
-/* Runs until loop_stop; returns what that was given. */
+/* Runs until loop_stop, also one that came before; returns what that was given. What is ready in the same
+ * round is still called. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop, int result);
 
