@@ -22,11 +22,6 @@ static const char *given(void)
     return NULL;
 }
 
-bool place_is_given(void)
-{
-    return given() != NULL;
-}
-
 bool place_candidate(unsigned n, struct buf *path)
 {
     static const char *const shared[] = {"/tmp", "/var/tmp", "/dev/shm"};
@@ -45,6 +40,8 @@ bool place_candidate(unsigned n, struct buf *path)
         return false;
     struct user u USER_AUTO;
     user_of_uid(&u, uid);
+    if (*u.home != '/')
+        return false; /* a passwd file may say anything; nobody means the working directory */
     return buf_addf(path, "%s/.cache/toolbox", strcmp(u.home, "/") == 0 ? "" : u.home) == 0;
 }
 
@@ -58,31 +55,49 @@ static const char *fault(const struct stat *st)
     return NULL;
 }
 
-static int open_private(int dirfd, const char *path, const char *shown, struct err *err)
+/* `made`: by us just now, and so far with what a setgid parent adds to the mode. By descriptor: the name may
+ * lead elsewhere by now. */
+static int open_private(int dirfd, const char *path, const char *shown, bool made, struct err *err)
 {
+    struct stat st;
     int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        const char *what = errno == ELOOP     ? "is a symlink"
-                           : errno == ENOTDIR ? "is no directory"
-                                              : err_text(errno);
-        return err_set(err, ERR_TOOL, "%s: %s", shown, what);
+        int failed = errno;
+        bool link = fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+        err_set(err, ERR_TOOL, "%s: %s", shown, link ? "is a symlink" : err_text(failed));
+        errno = failed;
+        return -1;
     }
-    struct stat st;
+    if (made)
+        fchmod(fd, 0700);
     const char *why = fstat(fd, &st) < 0 ? err_text(errno) : fault(&st);
     if (why) {
         close(fd);
-        return err_set(err, ERR_TOOL, "%s: %s", shown, why);
+        err_set(err, ERR_TOOL, "%s: %s", shown, why);
+        errno = EPERM;
+        return -1;
     }
     return fd;
 }
 
-/* As `mkdir -p`: the parents get the caller's umask like everybody's, the directory itself 0700 whatever it
- * is. */
-static int make_path(const char *path, struct err *err)
+/* Usable from the first moment, whatever the umask: others may be looking for it. */
+static int make_private(int dirfd, const char *path)
+{
+    mode_t mask = umask(0);
+    int result = mkdirat(dirfd, path, 0700);
+    int saved = errno;
+    umask(mask);
+    errno = saved;
+    return result;
+}
+
+/* As `mkdir -p`: the parents get the caller's umask like everybody's. *made: the directory itself was not
+ * there. */
+static int make_path(const char *path, bool *made, struct err *err)
 {
     char *copy MEM_AUTO = mem_strdup(path);
-    for (char *at = copy + 1; *at; at++) {
-        if (*at != '/' || at[1] == '\0' || at[1] == '/')
+    for (char *at = copy; *at; at++) {
+        if (at == copy || *at != '/' || at[1] == '\0' || at[1] == '/')
             continue;
         *at = '\0';
         int failed =
@@ -91,17 +106,8 @@ static int make_path(const char *path, struct err *err)
         if (failed)
             return err_sys(err, ERR_TOOL, failed, "%s", path);
     }
-    mode_t mask = umask(0);
-    int failed = mkdir(path, 0700) < 0 ? errno : 0;
-    umask(mask);
-    if (failed)
-        return failed == EEXIST ? 0 : err_sys(err, ERR_TOOL, failed, "%s", path);
-    /* A parent may have passed its set-group-id bit on. By descriptor: what was made may have been swapped
-     * for a link. */
-    int fd FD_AUTO = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0)
-        fchmod(fd, 0700);
-    return 0;
+    *made = make_private(AT_FDCWD, path) == 0;
+    return *made || errno == EEXIST ? 0 : err_sys(err, ERR_TOOL, errno, "%s", path);
 }
 
 int place_enter(struct place *p, const char *path, bool create, struct err *err)
@@ -110,9 +116,10 @@ int place_enter(struct place *p, const char *path, bool create, struct err *err)
     char *plain MEM_AUTO = mem_strdup(path);
     for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--)
         plain[n - 1] = '\0'; /* a slash at the end would follow a symlink */
-    int fd = open_private(AT_FDCWD, plain, path, err);
-    if (fd < 0 && create && errno == ENOENT && make_path(plain, err) == 0)
-        fd = open_private(AT_FDCWD, plain, path, err);
+    bool made = false;
+    int fd = open_private(AT_FDCWD, plain, path, made, err);
+    if (fd < 0 && create && errno == ENOENT && make_path(plain, &made, err) == 0)
+        fd = open_private(AT_FDCWD, plain, path, made, err);
     if (fd < 0)
         return -1;
     p->fd = fd;
@@ -154,9 +161,8 @@ int place_open(struct place *p, struct err *err)
 int place_subdir(const struct place *p, const char *name, bool create, struct err *err)
 {
     char *shown MEM_AUTO = mem_printf("%s/%s", p->path, name);
-    if (create && mkdirat(p->fd, name, 0700) == 0)
-        fchmodat(p->fd, name, 0700, 0);
-    return open_private(p->fd, name, shown, err);
+    bool made = create && make_private(p->fd, name) == 0;
+    return open_private(p->fd, name, shown, made, err);
 }
 
 void place_release(struct place *p)

@@ -3,7 +3,7 @@
  * $TOOLBOX_DIR, else $INSPECT_SANDBOX_TOOLS_DIR, else the first usable of a fixed list that depends on the
  * uid alone (HOME, TMPDIR and the like differ from call to call, and two calls must find the same server):
  *   /run/toolbox (root) or /run/user/UID/toolbox (others), /tmp/.toolbox-UID, /var/tmp/.toolbox-UID,
- * /dev/shm/.toolbox-UID, <home of passwd>/.cache/toolbox Usable: mode 0700, owned by the process's own
+ * /dev/shm/.toolbox-UID, <home of passwd>/.cache/toolbox. Usable: mode 0700, owned by the process's own
  * effective uid, no symlink. Anything else that is found there is passed over, or, where a variable names it,
  * refused with an error that names it. */
 #ifndef CORE_PLACE_H
@@ -26,8 +26,6 @@ struct place {
 /* The n-th candidate (from 0) for the effective uid; false behind the last. With a variable set it is the
  * only one. */
 bool place_candidate(unsigned n, struct buf *path);
-/* True when a variable names the directory. */
-bool place_is_given(void);
 
 /* Opens one directory, made when `create`. -1 with ERR_TOOL and the reason, naming the path. */
 int place_enter(struct place *p, const char *path, bool create, struct err *err);
