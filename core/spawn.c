@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,11 +23,13 @@ static const char DEFAULT_PATH[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 /* What comes through the close-on-exec pipe: a byte (its index) for each program that the child is about to
  * try, and behind them, only when nothing could be run, a struct err. */
 
+/* By the kernel's own call: C libraries keep some signals to themselves, and glibc's posix_spawn hands those
+ * on ignored. All zero is the default in the kernel's structure, whatever its members. */
 static void reset_signals(void)
 {
-    struct sigaction action = {.sa_handler = SIG_DFL};
+    static const unsigned long defaults[8];
     for (int s = 1; s < NSIG; s++)
-        sigaction(s, &action, NULL);
+        syscall(SYS_rt_sigaction, s, defaults, NULL, NSIG / 8);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -154,15 +157,17 @@ static pid_t wait_started(pid_t pid, int report_fd, int *program, struct err *er
 {
     struct buf report BUF_AUTO = BUF_INIT;
     io_read_all(report_fd, &report);
-    if (report.len >= sizeof *err) {
-        waitpid(pid, NULL, 0);
-        if (err)
-            memcpy(err, report.data + report.len - sizeof *err, sizeof *err);
-        return -1;
+    if (report.len > 0 && report.len < sizeof *err) {
+        if (program)
+            *program = (unsigned char)report.data[report.len - 1];
+        return pid;
     }
-    if (program && report.len > 0)
-        *program = report.data[report.len - 1];
-    return pid;
+    waitpid(pid, NULL, 0);
+    if (report.len == 0)
+        return err_set(err, ERR_TOOL, "cannot start a program: the new process was ended at once");
+    if (err)
+        memcpy(err, report.data + report.len - sizeof *err, sizeof *err);
+    return -1;
 }
 
 pid_t spawn(const struct spawn *s, struct loop *loop, int *program, struct err *err)
@@ -195,52 +200,67 @@ static bool is_private(const char *entry)
     return false;
 }
 
-static bool same_name(const char *a, const char *b)
+/* An entry and how much it counts against others of its name. */
+struct entry {
+    char *text;
+    long weight;
+};
+
+static int compare_names(const char *a, const char *b)
 {
-    size_t n = strcspn(a, "=");
-    return n == strcspn(b, "=") && memcmp(a, b, n) == 0;
+    for (; *a == *b && *a && *a != '='; a++)
+        b++;
+    return (*a == '=' ? 0 : (unsigned char)*a) - (*b == '=' ? 0 : (unsigned char)*b);
 }
 
-/* Sets "NAME=value" in the list, over what was there. */
-static void put(char ***env, size_t *n, const char *entry)
+static int by_name_and_weight(const void *one, const void *other)
 {
-    for (size_t i = 0; i < *n; i++) {
-        if (same_name((*env)[i], entry)) {
-            free((*env)[i]);
-            (*env)[i] = mem_strdup(entry);
-            return;
-        }
+    const struct entry *a = one, *b = other;
+    int names = compare_names(a->text, b->text);
+    return names != 0 ? names : (b->weight > a->weight) - (b->weight < a->weight);
+}
+
+/* As getenv has it, the first of several in `base` counts; what is laid over it counts more, and the last
+ * most. */
+static size_t gather(struct entry *all, char *const *base, char *const *extra, const struct user *user)
+{
+    size_t n = 0;
+    for (size_t i = 0; base && base[i]; i++)
+        if (!is_private(base[i]))
+            all[n++] = (struct entry){mem_strdup(base[i]), -1 - (long)i};
+    if (user && !user_is_self(user)) {
+        const char *name = user->name ? user->name : "";
+        all[n++] = (struct entry){mem_printf("HOME=%s", user->home), 0};
+        all[n++] = (struct entry){mem_printf("USER=%s", name), 0};
+        all[n++] = (struct entry){mem_printf("LOGNAME=%s", name), 0};
+        all[n++] = (struct entry){mem_printf("SHELL=%s", *user->shell ? user->shell : "/bin/sh"), 0};
     }
-    *env = mem_realloc(*env, (*n + 2) * sizeof **env);
-    (*env)[(*n)++] = mem_strdup(entry);
-    (*env)[*n] = NULL;
+    for (size_t i = 0; extra && extra[i]; i++)
+        all[n++] = (struct entry){mem_strdup(extra[i]), 1 + (long)i};
+    return n;
 }
 
-static void put_value(char ***env, size_t *n, const char *name, const char *value)
+static size_t length(char *const *list)
 {
-    char *entry MEM_AUTO = mem_printf("%s=%s", name, value);
-    put(env, n, entry);
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
 }
 
 char **spawn_env(char *const *base, char *const *extra, const struct user *user)
 {
-    char **env = mem_zalloc(sizeof *env);
-    size_t n = 0;
-    for (; base && *base; base++) {
-        if (is_private(*base))
-            continue;
-        env = mem_realloc(env, (n + 2) * sizeof *env);
-        env[n++] = mem_strdup(*base);
-        env[n] = NULL;
+    struct entry *all MEM_AUTO = mem_alloc((length(base) + length(extra) + 4) * sizeof *all);
+    size_t n = gather(all, base, extra, user), kept = 0;
+    qsort(all, n, sizeof *all, by_name_and_weight);
+    char **env = mem_alloc((n + 1) * sizeof *env);
+    for (size_t i = 0; i < n; i++) {
+        if (kept > 0 && compare_names(env[kept - 1], all[i].text) == 0)
+            free(all[i].text);
+        else
+            env[kept++] = all[i].text;
     }
-    if (user && !user_is_self(user)) {
-        put_value(&env, &n, "HOME", user->home);
-        put_value(&env, &n, "USER", user->name ? user->name : "");
-        put_value(&env, &n, "LOGNAME", user->name ? user->name : "");
-        put_value(&env, &n, "SHELL", *user->shell ? user->shell : "/bin/sh");
-    }
-    for (; extra && *extra; extra++)
-        put(&env, &n, *extra);
+    env[kept] = NULL;
     return env;
 }
 
