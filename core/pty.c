@@ -102,8 +102,3 @@ pid_t pty_foreground(const struct pty *p)
     pid_t group = 0;
     return ioctl(p->master, TIOCGPGRP, &group) < 0 || group < 0 ? 0 : group;
 }
-
-int pty_signal(const struct pty *p, int signal)
-{
-    return ioctl(p->master, TIOCSIG, signal);
-}

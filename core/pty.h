@@ -31,7 +31,5 @@ void pty_close(struct pty *p);
 
 /* Foreground process group of the terminal, 0 when it can't be told. */
 pid_t pty_foreground(const struct pty *p);
-/* Sends a signal to the foreground group as the terminal's own keys do; -1 with errno. */
-int pty_signal(const struct pty *p, int signal);
 
 #endif
