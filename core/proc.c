@@ -28,7 +28,18 @@ static int parse_stat(const char *text, struct proc *p)
     return 0;
 }
 
-int proc_read(pid_t pid, struct proc *p)
+/* A /proc of another pid namespace, left mounted, speaks of other processes under the same numbers. */
+static bool is_ours(void)
+{
+    char self[16];
+    ssize_t n = readlink("/proc/self", self, sizeof self - 1);
+    if (n < 0)
+        return false;
+    self[n] = '\0';
+    return strtol(self, NULL, 10) == getpid();
+}
+
+static int read_stat(pid_t pid, struct proc *p)
 {
     char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
@@ -39,13 +50,18 @@ int proc_read(pid_t pid, struct proc *p)
     return parse_stat(buf_str(&text), p);
 }
 
+int proc_read(pid_t pid, struct proc *p)
+{
+    return is_ours() ? read_stat(pid, p) : -1;
+}
+
 void proc_name(pid_t pid, char name[16])
 {
     char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
     name[0] = '\0';
-    if (pid > 0 && io_read_file(AT_FDCWD, path, &text) == 0)
+    if (pid > 0 && is_ours() && io_read_file(AT_FDCWD, path, &text) == 0)
         snprintf(name, 16, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
 }
 
@@ -53,7 +69,7 @@ bool proc_link(pid_t pid, const char *name, char *path, size_t size)
 {
     char link[48];
     snprintf(link, sizeof link, "/proc/%ld/%s", (long)pid, name);
-    ssize_t n = readlink(link, path, size - 1);
+    ssize_t n = is_ours() ? readlink(link, path, size - 1) : -1;
     if (n < 0)
         return false;
     path[n] = '\0';
@@ -62,7 +78,7 @@ bool proc_link(pid_t pid, const char *name, char *path, size_t size)
 
 static size_t read_all(struct proc **list)
 {
-    DIR *dir = opendir("/proc");
+    DIR *dir = is_ours() ? opendir("/proc") : NULL;
     struct dirent *entry;
     size_t n = 0, cap = 0;
     *list = NULL;
@@ -73,7 +89,7 @@ static size_t read_all(struct proc **list)
             cap = cap ? cap * 2 : 64;
             *list = mem_realloc(*list, cap * sizeof **list);
         }
-        if (proc_read((pid_t)strtol(entry->d_name, NULL, 10), &(*list)[n]) == 0)
+        if (read_stat((pid_t)strtol(entry->d_name, NULL, 10), &(*list)[n]) == 0)
             n++;
     }
     if (dir)
@@ -106,7 +122,7 @@ size_t proc_descendants(pid_t root, struct proc **list)
 static bool is_same(const struct proc *p)
 {
     struct proc now;
-    return proc_read(p->pid, &now) == 0 && now.start == p->start;
+    return read_stat(p->pid, &now) == 0 && now.start == p->start;
 }
 
 int proc_signal(const struct proc *p, int signal)

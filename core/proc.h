@@ -1,4 +1,5 @@
-/* What the kernel says of processes, and the end of whole trees of them. */
+/* What the kernel says of processes, and the end of whole trees of them. A /proc of another pid namespace is
+ * none. */
 #ifndef CORE_PROC_H
 #define CORE_PROC_H
 
@@ -31,8 +32,8 @@ int proc_signal(const struct proc *p, int signal);
 /* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop. HUP (an
  * interactive shell ignores TERM), CONT and TERM to all, after `grace_ms` KILL to the children, and again to
  * what then becomes a child, until none is left or `limit_ms` has passed. `spare` (may be NULL) says which
- * children stay. Then done is called with how many are left. Without /proc only `group` (0: none) can be
- * signalled. */
+ * children stay, with all that is theirs. Then done is called, from the loop, with how many are left. Without
+ * /proc only `group` (0: none) can be signalled, and where something is left it counts as one. */
 struct tree_end;
 struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
                           bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),

@@ -33,7 +33,8 @@ static bool has_no_children(void)
 }
 
 /* Signals the descendants (with `all`) or just the children, but for the spared ones and what hangs below
- * those; how many there were. Signal 0 only counts. The list has parents before their children. */
+ * those. How many descendants there are, also such as were not or may not be signalled; signal 0 only counts.
+ * The list has parents before their children. */
 static size_t signal_all(const struct tree_end *t, int signal, bool all)
 {
     struct proc *list;
@@ -44,16 +45,18 @@ static size_t signal_all(const struct tree_end *t, int signal, bool all)
         spared[i] = child && is_spared(t, list[i].pid);
         for (size_t j = 0; j < i && !spared[i]; j++)
             spared[i] = spared[j] && list[j].pid == list[i].ppid;
-        if (spared[i] || list[i].state == 'Z' || (!all && !child))
+        if (spared[i] || list[i].state == 'Z')
             continue;
-        if (signal != 0)
-            proc_signal(&list[i], signal);
-        count++; /* also what may not be signalled: it is there */
+        bool wanted = signal != 0 && (all || child);
+        if (!wanted || proc_signal(&list[i], signal) == 0 || errno != ESRCH)
+            count++;
     }
     free(list);
-    if (n == 0 && signal != 0 && t->group > 0)
+    if (n > 0)
+        return count;
+    if (signal != 0 && t->group > 0)
         kill(-t->group, signal); /* no /proc */
-    return count;
+    return t->spare ? 0 : 1;
 }
 
 static void finish(struct tree_end *t, size_t left)
@@ -70,9 +73,9 @@ static void tick(void *arg)
     struct tree_end *t = arg;
     long long now = now_ms();
     bool none = has_no_children(), last = now >= t->give_up_at;
-    size_t left = none                       ? 0
-                  : last || now < t->kill_at ? signal_all(t, 0, true)
-                                             : signal_all(t, SIGKILL, false);
+    size_t left = none ? 0 : 1;
+    if (!none && (t->spare || last || now >= t->kill_at))
+        left = signal_all(t, last || now < t->kill_at ? 0 : SIGKILL, false);
     if (none || (t->spare && left == 0) || last)
         finish(t, left);
     else
