@@ -1,0 +1,433 @@
+/* The keepers here serve their socket with a line about themselves, or end as the test wants. */
+#include "support.h"
+
+#include <sys/socket.h>
+
+#include "buf.h"
+#include "io.h"
+#include "ipc.h"
+#include "keeper.h"
+#include "loop.h"
+#include "mem.h"
+
+static char dir[64];
+static struct base base;
+static int report_calls, expected_calls;
+static struct report {
+    pid_t pid;
+    char word[256];
+    struct err err;
+} reports[64];
+
+/* ---- in the keeper ---- */
+
+static void put_descriptors(struct buf *out)
+{
+    buf_adds(out, "fds=");
+    for (int fd = 0; fd < 1024; fd++) {
+        struct stat st;
+        if (fstat(fd, &st) < 0)
+            continue;
+        buf_addc(out, S_ISDIR(st.st_mode)    ? 'd'
+                      : S_ISSOCK(st.st_mode) ? 's'
+                      : S_ISFIFO(st.st_mode) ? 'p'
+                      : S_ISCHR(st.st_mode)  ? 'c'
+                                             : 'o');
+        if (fd <= 2 && fcntl(fd, F_GETFD) & FD_CLOEXEC)
+            buf_addc(out, '!');
+    }
+    buf_addc(out, ';');
+}
+
+static void describe(struct buf *out)
+{
+    char cwd[4096];
+    int subreaper = 0;
+    put_descriptors(out);
+    prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+    buf_addf(out, "cwd=%s;session=%d;subreaper=%d;dumpable=%d;", getcwd(cwd, sizeof cwd) ? cwd : "?",
+             getsid(0) == getpid(), subreaper, prctl(PR_GET_DUMPABLE));
+    struct sigaction hup, term;
+    sigaction(SIGHUP, NULL, &hup);
+    sigaction(SIGTERM, NULL, &term);
+    buf_addf(out, "hup=%d;term=%d;", hup.sa_handler == SIG_IGN, term.sa_handler == SIG_DFL);
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    buf_addf(out, "comm=%s;", name);
+}
+
+/* One connection, one letter: what to do. */
+static void serve(void *arg, int events)
+{
+    struct keeper *k = arg;
+    (void)events;
+    char what = 0;
+    int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0 || read(fd, &what, 1) != 1)
+        return;
+    io_close(&fd);
+    if (what == 'q')
+        loop_stop(k->base.loop, 23);
+}
+
+static void give_up(void *arg)
+{
+    (void)arg;
+    _exit(99);
+}
+
+static int start(struct keeper *k, void *arg, struct err *err)
+{
+    const char *how = arg;
+    loop_timer(k->base.loop, 2LL * PATIENCE_MS, give_up, NULL); /* should the test end before it does */
+    loop_fd(k->base.loop, k->listen_fd, LOOP_READ, serve, k);
+    if (strcmp(how, "fail") == 0)
+        return err_set(err, ERR_PARAMS, "no luck with %s", k->name);
+    if (strcmp(how, "die") == 0)
+        raise(SIGKILL);
+    if (strcmp(how, "describe") == 0) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        describe(&text);
+        int fd = openat(k->base.dirfd, "description", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (fd < 0 || io_write_all(fd, text.data, text.len) < 0)
+            _exit(98);
+        close(fd);
+    }
+    if (strcmp(how, "long") == 0)
+        memset(k->word, 'w', sizeof k->word - 1);
+    else
+        snprintf(k->word, sizeof k->word, "%s", how);
+    return 0;
+}
+
+/* ---- in the server ---- */
+
+static void up(void *arg, pid_t pid, const char *word, const struct err *err)
+{
+    struct report *r = arg;
+    r->pid = pid;
+    assert_true((word == NULL) == (pid < 0) && (err == NULL) == (pid > 0));
+    snprintf(r->word, sizeof r->word, "%s", word ? word : "");
+    if (err)
+        r->err = *err;
+    if (++report_calls == expected_calls)
+        loop_stop(base.loop, 0);
+}
+
+static void hung(void *arg)
+{
+    (void)arg;
+    loop_stop(base.loop, -1);
+}
+
+static void run(int expected)
+{
+    struct loop_source *guard = loop_timer(base.loop, PATIENCE_MS, hung, NULL);
+    expected_calls = report_calls + expected;
+    assert_int_equal(loop_run(base.loop), 0);
+    loop_remove(guard);
+}
+
+static pid_t fork_one(const char *name, const char *how)
+{
+    reports[0] = (struct report){0};
+    pid_t pid = keeper_fork(&base, name, start, (void *)(uintptr_t)how, up, &reports[0]);
+    assert_true(pid > 0);
+    run(1);
+    return pid;
+}
+
+/* One letter to a keeper. */
+static void say(const char *name, char what)
+{
+    int fd = ipc_connect(base.dirfd, name, IPC_WAIT_S);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, &what, 1), 1);
+    close(fd);
+}
+
+static int ended_status;
+
+static void note_end(void *arg, pid_t pid, int status)
+{
+    (void)arg, (void)pid;
+    ended_status = status;
+    loop_stop(base.loop, 0);
+}
+
+static int end_of(pid_t pid)
+{
+    loop_child(base.loop, pid, note_end, NULL);
+    run(1);
+    return ended_status;
+}
+
+static void kill_and_wait(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    end_of(pid);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    make_dir(dir);
+    base.loop = loop_new(NULL);
+    base.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    base.start_dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    base.env = NULL;
+    return base.loop && base.dirfd >= 0 && base.start_dir >= 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    loop_free(base.loop);
+    close(base.dirfd);
+    close(base.start_dir);
+    remove_dir(dir);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+static void a_keeper_is_up_when_its_socket_listens(void **state)
+{
+    (void)state;
+    pid_t pid = fork_one("Thing_1", "fine"), peer = 0;
+    uid_t uid = 0;
+    assert_int_equal(reports[0].pid, pid);
+    assert_string_equal(reports[0].word, "fine");
+    int fd = ipc_connect(base.dirfd, "Thing_1", IPC_WAIT_S);
+    assert_true(fd >= 0);
+    assert_int_equal(ipc_peer(fd, &peer, &uid), 0);
+    assert_int_equal(peer, pid);
+    close(fd);
+    say("Thing_1", 'q');
+    int status = end_of(pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 23); /* what its loop was stopped with */
+    assert_int_equal(ipc_connect(base.dirfd, "Thing_1", IPC_WAIT_S), -1);
+}
+
+static void its_word_may_be_empty_or_long(void **state)
+{
+    (void)state;
+    kill_and_wait(fork_one("A", ""));
+    assert_true(reports[0].pid > 0);
+    assert_string_equal(reports[0].word, "");
+    kill_and_wait(fork_one("B", "long"));
+    assert_int_equal(strlen(reports[0].word), 255);
+}
+
+static void assert_described(const char *line)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    assert_int_equal(io_read_file(base.dirfd, "description", &text), 0);
+    if (!strstr(buf_str(&text), line))
+        fail_msg("no '%s' in %s", line, buf_str(&text));
+}
+
+static void a_keeper_stands_alone(void **state)
+{
+    (void)state;
+    char want[200];
+    int other = ipc_listen(base.dirfd, "server", NULL), plain = dup(0);
+    assert_true(other >= 0 && plain >= 0);
+    pid_t pid = fork_one("BashSession_12", "describe");
+    /* Standard descriptors, the two directories, the word's pipe; its own loop (epoll, pipe) and socket. */
+    assert_described("fds=ccc");
+    struct buf text BUF_AUTO = BUF_INIT;
+    assert_int_equal(io_read_file(base.dirfd, "description", &text), 0);
+    size_t n = strcspn(strstr(text.data, "fds=") + 4, ";");
+    assert_int_equal(n, 3 + 2 + 1 + 3 + 1);
+    snprintf(want, sizeof want, "cwd=%s;session=1;subreaper=1;dumpable=0;hup=1;term=1;", dir);
+    assert_described(want);
+    assert_described("comm=BashSession_12;");
+    kill_and_wait(pid);
+    close(other);
+    close(plain);
+    assert_int_equal(ipc_connect(base.dirfd, "server", IPC_WAIT_S),
+                     -1); /* the keeper did not keep it alive */
+}
+
+static void check_odd_descriptors(void *arg)
+{
+    if (arg)
+        hide_dev();
+    close(0);
+    close(2);
+    io_fill_std(); /* as main does */
+    base.start_dir = -1;
+    pid_t pid = keeper_fork(&base, "X", start, (void *)(uintptr_t) "describe", up, &reports[0]);
+    expected_calls = report_calls + 1;
+    if (pid <= 0 || loop_run(base.loop) != 0 || reports[0].pid != pid)
+        _exit(10);
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (io_read_file(base.dirfd, "description", &text) < 0)
+        _exit(11);
+    const char *want = arg ? "fds=ppp" : "fds=ccc";
+    kill(pid, SIGKILL);
+    if (!strstr(text.data, want) || strchr(text.data, '!'))
+        _exit(12);
+}
+
+/* Also where the starter had none, or the machine has no null device. */
+static void its_standard_descriptors_are_there(void **state)
+{
+    (void)state;
+    in_child(check_odd_descriptors, NULL);
+    in_child(check_odd_descriptors, dir);
+}
+
+static void what_fails_is_told_and_leaves_its_name_free(void **state)
+{
+    (void)state;
+    unsigned before = open_descriptors();
+    pid_t pid = fork_one("Thing_2", "fail");
+    assert_int_equal(reports[0].pid, -1);
+    assert_int_equal(reports[0].err.code, ERR_PARAMS);
+    assert_string_equal(reports[0].err.msg, "no luck with Thing_2");
+    assert_false(ipc_exists(base.dirfd, "Thing_2"));
+    int status = end_of(pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    pid = fork_one("Thing_2", "die");
+    assert_int_equal(reports[0].pid, -1);
+    assert_int_equal(reports[0].err.code, ERR_INTERNAL);
+    assert_non_null(strstr(reports[0].err.msg, "ended before it was ready"));
+    status = end_of(pid);
+    assert_true(WIFSIGNALED(status));
+    pid = fork_one("no name", "fine");
+    assert_int_equal(reports[0].pid, -1);
+    assert_non_null(strstr(reports[0].err.msg, "no name"));
+    end_of(pid);
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void check_no_more(void *arg)
+{
+    struct rlimit none = {0, 0};
+    if (arg) {
+        none = (struct rlimit){3, 3};
+        CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    } else {
+        become_stranger();
+        CHECK(setrlimit(RLIMIT_NPROC, &none) == 0);
+    }
+    unsigned before = open_descriptors();
+    report_calls = 0;
+    CHECK(keeper_fork(&base, "Y", start, (void *)(uintptr_t) "fine", up, &reports[0]) == -1);
+    CHECK(report_calls == 1 && reports[0].pid == -1 && reports[0].err.code == ERR_TOOL);
+    CHECK(strstr(reports[0].err.msg, arg ? "Too many open files" : "Resource temporarily unavailable"));
+    CHECK(open_descriptors() == before);
+}
+
+static void no_process_or_descriptor_is_told_at_once(void **state)
+{
+    (void)state;
+    in_child(check_no_more, NULL);
+    in_child(check_no_more, dir);
+}
+
+static void many_come_up_side_by_side(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    pid_t pids[N];
+    unsigned before = open_descriptors();
+    for (int i = 0; i < N; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "Many_%d", i);
+        pids[i] = keeper_fork(&base, name, start, (void *)(uintptr_t)(i % 4 == 3 ? "fail" : "fine"), up,
+                              &reports[i]);
+        assert_true(pids[i] > 0);
+    }
+    run(N);
+    assert_int_equal(open_descriptors(), before);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(reports[i].pid, i % 4 == 3 ? -1 : pids[i]);
+    /* None holds another's socket: the end of one is seen at once. */
+    kill_and_wait(pids[0]);
+    assert_int_equal(ipc_connect(base.dirfd, "Many_0", IPC_WAIT_S), -1);
+    assert_int_equal(errno, ECONNREFUSED);
+    for (int i = 1; i < N; i++) {
+        if (i % 4 != 3)
+            kill_and_wait(pids[i]);
+    }
+}
+
+static void check_dying_server(void *arg)
+{
+    (void)arg;
+    pid_t pid = keeper_fork(&base, "Survivor", start, (void *)(uintptr_t) "fine", up, &reports[0]);
+    CHECK(pid > 0);
+    expected_calls = report_calls + 1;
+    CHECK(loop_run(base.loop) == 0 && reports[0].pid == pid);
+    CHECK(write(*(int *)arg, &pid, sizeof pid) == sizeof pid);
+}
+
+static void a_keeper_outlives_its_server(void **state)
+{
+    (void)state;
+    int ends[2];
+    pid_t pid;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    in_child(check_dying_server, &ends[1]);
+    assert_int_equal(read(ends[0], &pid, sizeof pid), sizeof pid);
+    int fd = ipc_connect(base.dirfd, "Survivor", IPC_WAIT_S);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "q", 1), 1);
+    char c;
+    while (read(fd, &c, 1) > 0)
+        ;
+    close(fd);
+    for (long long until = now_ms() + PATIENCE_MS;
+         (fd = ipc_connect(base.dirfd, "Survivor", IPC_WAIT_S)) >= 0;) {
+        close(fd);
+        assert_true(now_ms() < until);
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void check_stdio(void *arg)
+{
+    (void)arg;
+    int ends[2];
+    struct buf text BUF_AUTO = BUF_INIT;
+    CHECK(pipe2(ends, O_CLOEXEC) == 0 && dup2(ends[1], 1) == 1);
+    printf("once"); /* not written yet */
+    pid_t pid = keeper_fork(&base, "Quiet", start, (void *)(uintptr_t) "fine", up, &reports[0]);
+    expected_calls = report_calls + 1;
+    CHECK(loop_run(base.loop) == 0 && reports[0].pid == pid);
+    int fd = ipc_connect(base.dirfd, "Quiet", IPC_WAIT_S);
+    CHECK(fd >= 0 && write(fd, "q", 1) == 1 && waitpid(pid, NULL, 0) == pid);
+    fflush(stdout);
+    close(1);
+    close(ends[1]);
+    CHECK(io_read_all(ends[0], &text) == 0 && strcmp(text.data, "once") == 0);
+}
+
+static void what_the_command_has_to_print_is_not_the_keepers(void **state)
+{
+    (void)state;
+    in_child(check_stdio, NULL);
+}
+
+#define keeper_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        keeper_test(a_keeper_is_up_when_its_socket_listens),
+        keeper_test(its_word_may_be_empty_or_long),
+        keeper_test(a_keeper_stands_alone),
+        keeper_test(its_standard_descriptors_are_there),
+        keeper_test(what_fails_is_told_and_leaves_its_name_free),
+        keeper_test(no_process_or_descriptor_is_told_at_once),
+        keeper_test(many_come_up_side_by_side),
+        keeper_test(a_keeper_outlives_its_server),
+        keeper_test(what_the_command_has_to_print_is_not_the_keepers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
