@@ -8,7 +8,8 @@
 
 enum state {
     GROUND,
-    ESCAPE,       /* behind ESC, and ESC with intermediate bytes */
+    ESCAPE,       /* behind ESC */
+    INTERMEDIATE, /* ESC with intermediate bytes: until the final one, whatever that means alone */
     CSI,          /* ESC [ */
     STRING,       /* ESC ] P X ^ _ k: until BEL or ESC \ */
     STRING_ESCAPE /* ESC inside a string */
@@ -25,7 +26,7 @@ static bool is_text(unsigned char c)
 static enum state escape(unsigned char c, bool *again)
 {
     if (c >= 0x20 && c <= 0x2F)
-        return ESCAPE;
+        return INTERMEDIATE;
     if (c == '[')
         return CSI;
     if (c < 0x80 && c != 0 && strchr("]PX^_k", c))
@@ -36,11 +37,13 @@ static enum state escape(unsigned char c, bool *again)
     return GROUND;
 }
 
-static enum state csi(unsigned char c, bool *again)
+/* Inside a sequence that goes on until a byte from `final` to 0x7E; what is no byte of any sequence breaks it
+ * off. */
+static enum state sequence(enum state state, unsigned char final, unsigned char c, bool *again)
 {
-    if (c >= 0x20 && c <= 0x3F)
-        return CSI;
-    *again = c < 0x40 || c > 0x7E;
+    if (c >= 0x20 && c < final)
+        return state;
+    *again = c < 0x20 || c >= 0x7F;
     return GROUND;
 }
 
@@ -64,8 +67,10 @@ static enum state step(enum state state, unsigned char c, bool *again)
     switch (state) {
     case ESCAPE:
         return escape(c, again);
+    case INTERMEDIATE:
+        return sequence(state, 0x30, c, again);
     case CSI:
-        return csi(c, again);
+        return sequence(state, 0x40, c, again);
     case STRING:
         return string(c, again);
     case STRING_ESCAPE:
