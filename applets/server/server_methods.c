@@ -6,6 +6,7 @@
 #include "params.h"
 #include "proc.h"
 #include "server_internal.h"
+#include "user.h"
 #include "version.h"
 
 static const struct params_table none = {0};
@@ -19,11 +20,41 @@ static bool check_none(struct rpc_call *call, struct span params)
     return false;
 }
 
+struct version_params {
+    struct text user;
+};
+
+static const struct param version_list[] = {
+    {.key = "_run_as_user", .type = PARAM_NAME, .offset = offsetof(struct version_params, user)},
+};
+static const struct params_table version_table = PARAMS_TABLE(version_list);
+
+/* It is the same text for everybody; but whoever can't be had isn't answered as. */
+static int may_be(const struct text *name, struct err *err)
+{
+    struct user u;
+    if (!name->s)
+        return 0;
+    if (user_lookup(&u, name->s, err) < 0)
+        return -1;
+    bool can = geteuid() == 0 || user_is_self(&u);
+    user_release(&u);
+    return can ? 0 : err_set(err, ERR_TOOL, "cannot answer as '%s': not root", name->s);
+}
+
 static void version(struct rpc_call *call, struct span params, void *ctx)
 {
+    struct version_params p = {0};
+    struct err err;
     (void)ctx;
-    if (check_none(call, params))
+    int result = params_unpack(&version_table, params, &p, &err);
+    if (result == 0)
+        result = may_be(&p.user, &err);
+    if (result < 0)
+        rpc_fail(call, &err);
+    else
         rpc_result_string(call, toolbox_version, strlen(toolbox_version));
+    params_release(&version_table, &p);
 }
 
 static void remote_version(struct rpc_call *call, struct span params, void *ctx)
