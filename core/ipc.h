@@ -31,7 +31,7 @@ int ipc_listen(int dirfd, const char *owner, struct err *err);
  * EAGAIN that somebody is, but for wait_s seconds took no connection from its full queue. Its peer must be of
  * this process's own uid and see us as in one pid namespace (EPERM otherwise). With wait_s 0 the socket
  * doesn't block, otherwise it does. */
-#define IPC_WAIT_S 5
+#define IPC_WAIT_S 3
 int ipc_connect(int dirfd, const char *owner, int wait_s);
 
 /* Looks for a live `owner` in all candidate places. The socket, and in *p the place; -1 when there is none.
