@@ -4,7 +4,7 @@
 
 VERSION := 0.1.0
 
-# ---- this machine, and the one to build for ---------------------------------------------------------------------
+# ---- this machine, and the one to build for ----------------------------------------------------------------
 
 machine_x86_64 := amd64
 machine_aarch64 := arm64
@@ -32,7 +32,7 @@ READELF := $(triplet)-readelf
 KERNEL := /usr/$(triplet)/include
 endif
 
-# ---- what there is ----------------------------------------------------------------------------------------------
+# ---- what there is -----------------------------------------------------------------------------------------
 
 BUILD := build
 B := $(BUILD)/$(ARCH)
@@ -51,14 +51,15 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 # objects DIR SOURCES: with the foreign code
 objects = $(patsubst %.c,$1/%.o,$2) $(addprefix $1/vendor/,cJSON.o sha256.o platform_util.o)
 
-# ---- flags ------------------------------------------------------------------------------------------------------
+# ---- flags -------------------------------------------------------------------------------------------------
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wundef -Wvla \
     -Wpointer-arith -Wwrite-strings -Wformat=2 -Wconversion -Wno-sign-conversion -Wdouble-promotion
 LANG_FLAGS := -std=c11 -D_GNU_SOURCE
 
-# -Os starts as fast as -O2 and is a tenth smaller; link-time optimisation makes it larger. _FORTIFY_SOURCE does nothing
-# with musl. No unwind tables: nothing unwinds. -g costs nothing: what is shipped is stripped, toolbox.full is for gdb.
+# -Os starts as fast as -O2 and is a tenth smaller; link-time optimisation makes it larger. _FORTIFY_SOURCE
+# does nothing with musl. No unwind tables: nothing unwinds. -g costs nothing: what is shipped is stripped,
+# toolbox.full is for gdb.
 STATIC_FLAGS = -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
     -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection \
     -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
@@ -70,8 +71,8 @@ STATIC_LINK := -nostdlib -nostartfiles -static-pie \
 DEBUG_FLAGS := -O1 -g -fno-omit-frame-pointer
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 
-# Calls run downwards only, applets -> rpc -> core, and each room sees no more than it may: the include path is the rule.
-# What only measures sees none.
+# Calls run downwards only, applets -> rpc -> core, and each room sees no more than it may: the include path
+# is the rule. What only measures sees none.
 CJSON := -isystem $(DEPS)/cjson
 MBEDTLS := -isystem $(DEPS)/mbedtls/include -isystem third_party -DMBEDTLS_CONFIG_FILE='"mbedtls_config.h"'
 rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
@@ -81,7 +82,7 @@ rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
     $(if $(filter core/sha256.c,$1),$(MBEDTLS)) \
     $(if $(filter test/%,$1),-Wno-missing-prototypes,-include core/banned.h)
 
-# ---- how things are made ----------------------------------------------------------------------------------------
+# ---- how things are made -----------------------------------------------------------------------------------
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -129,15 +130,15 @@ $1/vendor/%.o: $(DEPS)/manifest $1/flags third_party/mbedtls_config.h | $4
 -include $$(wildcard $1/*/*.d $1/*/*/*.d)
 endef
 
-# program FILE COMPILER OBJECTS FLAGS: how FILE is linked. A removed source or another flag changes the build id, and so
-# version.o: no more is needed to link again.
+# program FILE COMPILER OBJECTS FLAGS: how FILE is linked. A removed source or another flag changes the build
+# id, and so version.o: no more is needed to link again.
 define program
 $1: $3
 	$$(call say,LD,$$@)
 	$(Q)$2 -o $$@ $3 $4
 endef
 
-# ---- the binary -------------------------------------------------------------------------------------------------
+# ---- the binary --------------------------------------------------------------------------------------------
 
 HERE := $(filter $(ARCH),$(HOST_ARCH))
 
@@ -149,7 +150,8 @@ toolbox: $(B)/toolbox
 
 $(eval $(call flavour,$(B),$(STATIC_CC),$(STATIC_FLAGS),$(B)/kernel/asm))
 
-# The kernel's headers come with the compiler's own packages; nothing else of this machine's is visible to the compiler.
+# The kernel's headers come with the compiler's own packages; nothing else of this machine's is visible to the
+# compiler.
 $(B)/kernel/asm:
 	@command -v $(STATIC_CC) >/dev/null || { echo 'no $(STATIC_CC) on this machine: scripts/setup test installs it' >&2; exit 1; }
 	@mkdir -p $(B)/kernel
@@ -188,7 +190,7 @@ install: toolbox ## copy ./toolbox to $(DESTDIR)$(PREFIX)/bin
 	install -D -m 755 toolbox $(DESTDIR)$(PREFIX)/bin/toolbox
 .PHONY: install
 
-# ---- dependencies -----------------------------------------------------------------------------------------------
+# ---- dependencies ------------------------------------------------------------------------------------------
 
 deps: $(DEPS)/manifest ## fetch cJSON, mbedtls and musl once (DEB_MIRROR=, DEPS_DIR=, TOOLBOX_CACHE=)
 .PHONY: deps
@@ -196,7 +198,7 @@ deps: $(DEPS)/manifest ## fetch cJSON, mbedtls and musl once (DEB_MIRROR=, DEPS_
 $(DEPS)/manifest: third_party/pins third_party/fetch
 	@DEPS_DIR='$(DEPS_DIR)' DEB_MIRROR='$(DEB_MIRROR)' TOOLBOX_CACHE='$(TOOLBOX_CACHE)' third_party/fetch $(BUILD)
 
-# ---- tests ------------------------------------------------------------------------------------------------------
+# ---- tests -------------------------------------------------------------------------------------------------
 
 PYTEST := /usr/bin/python3 -m pytest -p no:cacheprovider
 
@@ -233,7 +235,7 @@ sanitize: $(SANITIZE)/toolbox $(addprefix $(SANITIZE)/,$(UNIT_TESTS)) replay ## 
 	scripts/run-sanitized $(CURDIR)/$(SANITIZE)/toolbox $(PYTEST) test/integration
 .PHONY: sanitize
 
-# ---- fuzzing ----------------------------------------------------------------------------------------------------
+# ---- fuzzing -----------------------------------------------------------------------------------------------
 
 FUZZ_SECONDS ?= 20
 
@@ -249,7 +251,7 @@ fuzz: $(addprefix $(FUZZ)/,$(FUZZ_TARGETS)) ## each fuzzer for FUZZ_SECONDS=20; 
 	done
 .PHONY: fuzz
 
-# ---- checks -----------------------------------------------------------------------------------------------------
+# ---- checks ------------------------------------------------------------------------------------------------
 
 OWN_C = $(SRC) $(sort $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c))
 OWN_H = $(sort $(wildcard core/*.h rpc/*.h applets/*.h applets/*/*.h test/unit/*.h third_party/*.h))
@@ -284,7 +286,8 @@ $(BUILD)/tidy/%.ok: % .clang-tidy $(OWN_H) $(DEPS)/manifest
 	    -DTOOLBOX_VERSION='""' -DTOOLBOX_BUILD_ID='""' 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
-# Its look for uninitialised variables doesn't see that a loop ran: gcc, clang-tidy and the sanitizers do that.
+# Its look for uninitialised variables doesn't see that a loop ran: gcc, clang-tidy and the sanitizers do
+# that.
 check-cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	    --suppress=missingIncludeSystem --suppress=uninitvar -D_GNU_SOURCE -D__x86_64__ -DTOOLBOX_VERSION='""' \
@@ -302,7 +305,7 @@ bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern,
 	@/usr/bin/python3 test/bench/bench.py $(if $(JSON),--json) --rows '$(ROWS)' $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench
 
-# ---- the rest ---------------------------------------------------------------------------------------------------
+# ---- the rest ----------------------------------------------------------------------------------------------
 
 clean: ## remove what was built (what was fetched stays)
 	rm -rf toolbox $(filter-out $(DEPS) $(BUILD)/cache $(BUILD)/deps.lock,$(wildcard $(BUILD)/*))

@@ -85,7 +85,7 @@ def tree(tmp_path, built):
     return Tree(folder)
 
 
-# ---- the binary -------------------------------------------------------------------------------------------------
+# ---- the binary --------------------------------------------------------------------------------------------
 
 
 def check_static(tree, arch, file):
@@ -144,7 +144,7 @@ def test_unknown_architecture_is_named(tree):
     assert done.returncode != 0 and "ARCH must be amd64 or arm64, not 'vax'" in done.stdout
 
 
-# ---- layering ---------------------------------------------------------------------------------------------------
+# ---- layering ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name, include", [
@@ -180,7 +180,7 @@ def test_a_room_sees_what_it_may(tree, name, include):
     assert done.returncode == 0, done.stdout
 
 
-# ---- what is made again -----------------------------------------------------------------------------------------
+# ---- what is made again ------------------------------------------------------------------------------------
 
 
 def test_nothing_is_made_twice(tree):
@@ -205,7 +205,7 @@ def test_a_removed_source_is_gone_from_the_binary(tree):
     assert tree.made() == {"CC core/version.o", "LD toolbox.full"}
 
 
-# ---- the build id -----------------------------------------------------------------------------------------------
+# ---- the build id ------------------------------------------------------------------------------------------
 
 
 def test_build_id_follows_every_input(tree):
@@ -243,7 +243,7 @@ def test_builds_are_the_same_byte_for_byte():
     assert done.stdout.count("the same twice") == 2
 
 
-# ---- dependencies -----------------------------------------------------------------------------------------------
+# ---- dependencies ------------------------------------------------------------------------------------------
 
 NOWHERE = "http://127.0.0.1:9/debian"
 PINNED = [line.split()[1].rsplit("/", 1)[1] for line in (ROOT / "third_party/pins").read_text().splitlines()
@@ -323,7 +323,7 @@ def test_a_spoilt_cache_is_not_trusted(bare):
     assert explains(done) and f"fetching {PINNED[0]}" in done.stdout
 
 
-# ---- test programs ----------------------------------------------------------------------------------------------
+# ---- test programs -----------------------------------------------------------------------------------------
 
 CMOCKA = "#include <setjmp.h>\n#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <cmocka.h>\n" \
          "static void one(void **state) {{ (void)state; {body} }}\n" \
