@@ -122,7 +122,8 @@ def main():
         print(json.dumps([{**asdict(row), "ratio": row.ratio, "verdict": row.verdict} for row in rows], indent=2))
     else:
         over = sum(row.verdict == "OVER" for row in rows)
-        print(f"\n{len(rows)} rows, {over} over their bounds. Times are medians; least: ratio of the shortest times.")
+        print(f"\n{len(rows)} rows, {over} over their bounds. Times are medians of the quieter half of the rounds, "
+              "least is the ratio of the shortest.")
     return any(row.broken for row in rows)
 
 

@@ -74,14 +74,14 @@ class Command:
 
 
 class Times:
-    """The times of one command, in seconds, and its peak of resident memory."""
+    """The times of one command, in seconds, and its peak of resident memory. quiet: those of the rounds that count."""
 
-    def __init__(self, seconds, peak_kb):
-        self.seconds, self.peak_kb = sorted(seconds), peak_kb
+    def __init__(self, seconds, quiet=None, peak_kb=0):
+        self.seconds, self.quiet, self.peak_kb = sorted(seconds), sorted(quiet or seconds), peak_kb
 
     @property
     def median(self):
-        return statistics.median(self.seconds)
+        return statistics.median(self.quiet)
 
     @property
     def least(self):
@@ -91,7 +91,7 @@ class Times:
         return self.seconds[min(len(self.seconds) - 1, len(self.seconds) * n // 100)]
 
     def __add__(self, other):
-        return Times(self.seconds + other.seconds, max(self.peak_kb, other.peak_kb))
+        return Times(self.seconds + other.seconds, self.quiet + other.quiet, max(self.peak_kb, other.peak_kb))
 
 
 class Place:
@@ -111,7 +111,8 @@ class Place:
         return Command(self.lab.exit0)
 
     def rounds(self, n, *commands):
-        """Times commands against each other (rounds.c). A list of Times."""
+        """Times commands against each other (rounds.c). A list of Times. The faster half of the rounds counts, each taken
+        whole: in the others the machine was busy with something else."""
         args = [self.lab.rounds_program, str(n)]
         for command in commands:
             args += [*command.args, "++"]
@@ -120,7 +121,11 @@ class Place:
         lines = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
         if done.returncode != 0 or len(lines) != len(commands) or any(line[0] for line in lines):
             raise Broken(done.stderr.strip() or f"rounds ended with {done.returncode}")
-        return [Times([ns / 1e9 for ns in line[2:]], line[1]) for line in lines]
+        seconds = [[ns / 1e9 for ns in line[2:]] for line in lines]
+        totals = [sum(round) for round in zip(*seconds)]
+        quiet = [total <= statistics.median(totals) for total in totals]
+        return [Times(all_, [s for s, is_quiet in zip(all_, quiet) if is_quiet], line[1])
+                for all_, line in zip(seconds, lines)]
 
     def call(self, method, **params):
         """The result of one request."""

@@ -81,7 +81,7 @@ def flood(lab, run_row, reads_row, bytes_row, memory_row):
             total, time_ = timed(read, place, session, path)
             astray += abs(size - total)
             list_.append(time_)
-    by_run, by_reads, bare = [Times(list_, 0) for list_ in seconds.values()]
+    by_run, by_reads, bare = [Times(list_) for list_ in seconds.values()]
     against = "a program that reads the same from a terminal of its own"
     compare(run_row, by_run, bare, against, 3.0)
     compare(reads_row, by_reads, bare, against, 3.0)
