@@ -1,7 +1,7 @@
 """The build itself: what it must refuse, what it must make again, and that it says why.
 
-Each test works on a small tree of its own with the project's Makefile and scripts. The unpacked dependencies are this
-tree's own, so nothing is fetched but where a test is about fetching.
+Each test works on a small tree of its own with the project's Makefile and scripts. The unpacked dependencies
+are this tree's own, so nothing is fetched but where a test is about fetching.
 """
 
 import os
@@ -372,6 +372,17 @@ def test_corpora_are_replayed(tree):
     for name in ("abort", "beyond", "empty"):
         (tree.folder / f"test/fuzz/fuzz_{name}.c").unlink()
     assert tree.make("replay").returncode == 0
+
+
+def test_what_the_sanitizers_find_in_a_daemon_is_a_failure(tree):
+    tree.write("daemon.c", "#include <unistd.h>\nint main(int argc, char **argv) { volatile char s[1]; (void)argv;\n"
+               "if (fork() == 0) { s[argc - 1] = 1; _exit(0); } sleep(1); return 0; }\n")
+    assert tree.run("gcc", "-fsanitize=address", "-o", "daemon", "daemon.c").returncode == 0
+    for argument, found in (("", False), ("more", True)):
+        done = tree.run("scripts/run-sanitized", str(tree.folder / "daemon"), "sh", "-c",
+                        f"\"$TOOLBOX_BIN\" {argument} 2>/dev/null")
+        assert (done.returncode != 0) == found
+        assert ("AddressSanitizer: stack-buffer-overflow" in done.stdout) == found
 
 
 def test_help_names_every_target(tree):
