@@ -84,11 +84,18 @@ struct command_line {
 /* ---- options ---- */
 
 /* Numbers go into the params as they were written; what is none is refused here. */
-static int put_number(struct command_line *c, const char *key, const char *value)
+static int check_number(const char *value)
 {
     struct span text = {value, strlen(value)};
     if (json_check(text, NULL) < 0 || json_kind(text) != JSON_NUMBER)
         return usage_error(NAME, "'%s' is no number", value);
+    return EXIT_OK;
+}
+
+static int put_number(struct command_line *c, const char *key, const char *value)
+{
+    if (check_number(value) != EXIT_OK)
+        return EXIT_USAGE;
     json_key(&c->params, key);
     buf_adds(&c->params, value);
     return EXIT_OK;
@@ -124,7 +131,7 @@ static int take_option(struct command_line *c, int option, const char *word)
         return put_number(c, "cols", optarg);
     case OPT_TIMEOUT:
         c->timeout = optarg;
-        return EXIT_OK;
+        return check_number(optarg);
     case OPT_MAX:
         return put_number(c, "max_output_bytes", optarg);
     case OPT_WAIT:

@@ -17,12 +17,28 @@
 
 #define DETACH_KEY 0x1D /* Ctrl-] */
 
-static volatile sig_atomic_t resized;
+static volatile sig_atomic_t resized, told_to_end;
 
-static void note_resize(int signal)
+static void note(int signal)
 {
-    (void)signal;
-    resized = 1;
+    if (signal == SIGWINCH)
+        resized = 1;
+    else
+        told_to_end = 1;
+}
+
+/* Let in by ppoll alone, so that none comes between a look at the flags and the wait. */
+static void catch_signals(void)
+{
+    static const int signals[] = {SIGWINCH, SIGTERM, SIGHUP, SIGINT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        sigaddset(&set, signals[i]);
+        signal(signals[i], note);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 static int send_frame(int fd, char type, const void *data, size_t n)
@@ -82,7 +98,7 @@ static enum end pass_on(int fd)
     enum end end = GOES_ON;
     sigset_t none;
     sigemptyset(&none);
-    while (end == GOES_ON) {
+    while (end == GOES_ON && !told_to_end) {
         struct pollfd p[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
         if (resized) {
             resized = 0;
@@ -95,7 +111,7 @@ static enum end pass_on(int fd)
         if (end == GOES_ON && p[0].revents)
             end = type(fd);
     }
-    return end;
+    return told_to_end ? DETACHED : end;
 }
 
 int attach(const char *applet, const char *socket_name, const char *session)
@@ -105,12 +121,7 @@ int attach(const char *applet, const char *socket_name, const char *session)
     int fd FD_AUTO = ipc_find(&place, socket_name);
     if (fd < 0)
         return applet_failed(applet, "cannot reach %s: %s", session, err_text(errno));
-    sigset_t winch;
-    sigemptyset(&winch);
-    sigaddset(&winch, SIGWINCH);
-    sigprocmask(SIG_BLOCK, &winch, NULL); /* let in by ppoll alone */
-    signal(SIGWINCH, note_resize);
-    signal(SIGPIPE, SIG_IGN);
+    catch_signals();
     fprintf(stderr, "[%s; Ctrl-] detaches]\n", session);
     if (make_raw(&before) < 0)
         return applet_failed(applet, "cannot set the terminal: %s", err_text(errno));

@@ -42,6 +42,17 @@ static void take_text(struct session *s, const struct buf *text)
         output_add(&s->output, text->data, text->len);
 }
 
+/* A line editor in which bracketed paste is on (we switch it off, but not for the prompt that is shown
+ * already) says so when it takes a line, and ends the line: that is no output of the command. */
+static size_t paste_end(const struct session *s, const char *bytes, size_t n)
+{
+    static const char off[] = "\033[?2004l\r";
+    size_t len = sizeof off - 1;
+    if (!s->capture || s->capture->head.len > 0 || n < len || memcmp(bytes, off, len) != 0)
+        return 0;
+    return len + (n > len && bytes[len] == '\n' ? 1 : n > len + 1 && bytes[len] == '\r' ? 2 : 0);
+}
+
 bool session_drain(struct session *s)
 {
     static char bytes[65536];
@@ -52,8 +63,9 @@ bool session_drain(struct session *s)
         if (n <= 0)
             break;
         struct buf text BUF_AUTO = BUF_INIT;
+        size_t skip = paste_end(s, bytes, (size_t)n);
         session_show(s, bytes, (size_t)n);
-        term_filter_feed(&s->filter, bytes, (size_t)n, &text);
+        term_filter_feed(&s->filter, bytes + skip, (size_t)n - skip, &text);
         take_text(s, &text);
         any = true;
     }

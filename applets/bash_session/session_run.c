@@ -15,8 +15,9 @@
 #include "session_internal.h"
 #include "session_shell.h"
 
-#define READY_MS 10000      /* for a shell that is still starting */
-#define BUSY_MS 1000        /* for one that is about to prompt */
+#define READY_MS 10000 /* for a shell that is still starting */
+#define BUSY_MS 1000   /* for one that is about to prompt */
+#define STATUS_UNKNOWN (-1)
 #define ASK_MS 2000         /* for an answer to a key */
 #define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
 
@@ -33,7 +34,7 @@ static int64_t run_answer(struct session *s, struct session_call *c, enum run_st
 {
     struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->cwd};
     if (state == RUN_COMPLETED) {
-        r.has_exit_code = true;
+        r.has_exit_code = s->status != STATUS_UNKNOWN;
         r.exit_code = s->status;
     } else if (state == RUN_EXITED) {
         r.has_exit_code = true;
@@ -184,7 +185,7 @@ static void begin_capture(struct session *s, struct session_call *c)
 {
     session_stop_capture(s);
     s->capture = capture_new(c->max);
-    session_typed(s);
+    s->prompt_after_input = false;
     c->run.asked = false;
     c->began = now_ms(); /* what the shell needed to get ready is not the command's */
     enter(c, RUN_TYPED);
@@ -198,6 +199,7 @@ static int64_t give_command(struct session *s, struct session_call *c)
         buf_truncate(&c->input, c->input.len - 1);
     session_drain(s);
     output_drop_prompt(&s->output);
+    session_typed(s);
     if (line_editor_waits(s)) {
         shell_put_command(&text, c->input.data, c->input.len, s->channel.path);
         enter(c, RUN_OFFERED);
@@ -299,8 +301,13 @@ static int64_t check_key(struct session *s, struct session_call *c)
     long long left = c->run.phase_began + ASK_MS - now_ms();
     if (left > 0)
         return left;
-    if (c->run.phase == RUN_ASKED && c->run.typed)
-        return run_answer(s, c, RUN_AWAITING_INPUT);
+    if (c->run.phase == RUN_ASKED && c->run.typed) {
+        /* What it printed last is no continuation prompt: it has ended, and nobody can say how. */
+        code_done(s, c, true);
+        capture_strip(s->capture, s->shown_prompt.data, s->shown_prompt.len);
+        s->status = STATUS_UNKNOWN;
+        return run_answer(s, c, RUN_COMPLETED);
+    }
     code_done(s, c, false);
     err_set(
         &err, ERR_TOOL,
