@@ -42,7 +42,7 @@ container_start() {
     else
         coproc CONTAINER { exec setsid "$container_lib/ns-container" "$1"; }
     fi
-    read -r ready <&"${CONTAINER[0]}" || { ui_error 'the container did not start'; return 1; }
+    read -r ready <&"${CONTAINER[0]}" || return 1
     container_enter=(setsid --wait)
     if [ "$container_runtime" = docker ]; then
         container_enter+=(docker exec -i "$2")

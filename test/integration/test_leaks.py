@@ -16,6 +16,9 @@ from harness.users import needs_root
 
 ROUNDS = 15
 
+# What a connection may have sent when it ends.
+BROKEN_OFF = (b"", b"POST / HTTP/1.1\r\nContent-Le", b"POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n{", b"nonsense\r\n\r\n")
+
 
 def server_pid(client):
     client.rpc("remote_version")
@@ -66,7 +69,7 @@ def one_of_everything(client, workdir):
     cut_off(client, "bash_session", waiting)
     cut_off(client, "bash_session_run", '{"session_name":"%s","command":"sleep 1000"}' % name)
     for path in (listening(client, "server"), listening(client, name)):
-        for start in (b"", b"POST / HTTP/1.1\r\nContent-Le", b"POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n{", b"nonsense\r\n\r\n"):
+        for start in BROKEN_OFF:
             with connect(path) as connection:
                 connection.sendall(start)
     client.rpc("bash_session_close", {"session_name": name})
@@ -114,7 +117,7 @@ def test_session_keeps_nothing_of_restarts(client):
 
     client.restart()
     before = counted()
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS // 2):
         client.bs("trap '' TERM HUP; sleep 1000 & cat\n", wait=0)
         assert client.restart() == "shell restarted successfully"
     processes.wait_until(lambda: counted() <= before, f"{counted()} to become {before}", 15)
@@ -129,7 +132,7 @@ DAEMON = "import os, time\nif not os.fork():\n    os.setsid()\n    os.fork() or 
 def test_a_left_process_is_noticed():
     watch = processes.Watch()
     subprocess.run([sys.executable, "-c", DAEMON], check=True)
-    with pytest.raises(AssertionError, match=r"processes left behind:\n.*python"):
+    with pytest.raises(AssertionError, match="(?s)processes left behind:.*python"):
         watch.check(0.2)
     watch.check()  # it has been ended
 

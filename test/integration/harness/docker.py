@@ -17,7 +17,8 @@ from harness.processes import Watch
 
 def _answers(env):
     try:
-        return subprocess.run(["docker", "version"], env={**os.environ, **env}, capture_output=True, timeout=10).returncode == 0
+        done = subprocess.run(["docker", "version"], env={**os.environ, **env}, capture_output=True, timeout=10)
+        return done.returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
@@ -123,7 +124,8 @@ def _private_engine(folder):
             "--pidfile", f"{folder}/pid", "--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
     argv = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", _APART, "engine", folder, *argv]
     with open(f"{folder}/log", "wb") as log:
-        engine = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        engine = subprocess.Popen(argv, env={**os.environ, "TMPDIR": folder}, stdin=subprocess.DEVNULL, stdout=log,
+                                  stderr=log, start_new_session=True)
     Watch.keep(engine.pid)
     try:
         deadline = time.monotonic() + 30

@@ -1,6 +1,6 @@
-"""Which files and descriptors are left. Tests work in the suite's own folder; the places that the tool falls back to are watched."""
+"""Which files and descriptors are left. Tests work in the suite's own folder; the places that the tool falls back to, and
+those where a program without a home writes, are watched."""
 import glob
-import itertools
 import os
 from pathlib import Path
 
@@ -20,12 +20,15 @@ PLACES = (
 _ELSEWHERE = ("/opt/.*", "/usr/local/bin/.*", "/run/.*", "~/.toolbox-*", "/*", "/.*", "/etc/docker/*", "/opt/*", "/run/docker")
 
 
+def _matching(patterns):
+    return {Path(path) for pattern in patterns for path in glob.glob(os.path.expanduser(pattern))}
+
+
 def snapshot():
     """Every file in any of the places, with what tells it from a later one of the same name."""
-    found = set(map(Path, itertools.chain.from_iterable(glob.glob(os.path.expanduser(place)) for place in _ELSEWHERE)))
-    for place in PLACES:
-        for top in map(Path, glob.glob(os.path.expanduser(place))):
-            found.update([top, *top.rglob("*")])
+    found = _matching(_ELSEWHERE)
+    for top in _matching(PLACES):
+        found.update([top, *top.rglob("*")])
     return {(str(path), info.st_dev, info.st_ino) for path in found if (info := _lstat(path))}
 
 

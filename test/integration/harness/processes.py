@@ -144,11 +144,15 @@ class Watch:
     def keep(cls, pid):
         cls.kept.add(pid)
 
+    def _now(self):
+        return descendants(but=self.kept) - self.before
+
     def left(self, seconds=0.0):
         """What has not ended within so many seconds."""
         deadline = time.monotonic() + seconds
         while True:
-            left = descendants(but=self.kept) - self.before
+            # a process whose parent ends while we look is on neither branch: it takes two looks to be sure
+            left = self._now() or self._now()
             if not left or time.monotonic() > deadline:
                 return left
             time.sleep(0.01)
