@@ -5,7 +5,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define TERMINAL_HOLDS 4095 /* N_TTY_BUF_SIZE - 1 */
+#define TERMINAL_HOLDS 4094 /* N_TTY_BUF_SIZE - 2: with less free a signal key behind it has no effect */
 #define RAW_STEP 3072       /* leaves room for a signal key behind it */
 
 static bool has_unread(const struct pty *pty)
@@ -33,30 +33,37 @@ static void write_key(const struct pty *pty, cc_t key)
     }
 }
 
-/* Length up to and with the last newline or end-of-file key within n bytes; 0: no line ends there. */
-static size_t whole_lines(const char *s, size_t n, cc_t eof)
+static bool ends_line(const struct termios *t, char c)
 {
-    while (n > 0 && s[n - 1] != '\n' && (cc_t)s[n - 1] != eof)
+    static const int keys[] = {VEOF, VEOL, VEOL2};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if ((cc_t)c == t->c_cc[keys[i]] && t->c_cc[keys[i]] != _POSIX_VDISABLE)
+            return true;
+    return c == '\n' || (c == '\r' && (t->c_iflag & ICRNL) && !(t->c_iflag & IGNCR));
+}
+
+/* Length up to and with the last end of a line within n bytes; 0: no line ends there. */
+static size_t whole_lines(const char *s, size_t n, const struct termios *t)
+{
+    while (n > 0 && !ends_line(t, s[n - 1]))
         n--;
     return n;
 }
 
-static void pump_canonical(struct input *in, const struct pty *pty, bool reading, cc_t eof)
+static void pump_canonical(struct input *in, const struct pty *pty, bool reading, const struct termios *t)
 {
     const char *at = in->pending.data + in->written;
     size_t left = in->pending.len - in->written, room = TERMINAL_HOLDS - in->partial;
-    size_t lines = whole_lines(at, left < room ? left : room, eof);
+    size_t lines = whole_lines(at, left < room ? left : room, t);
     if (lines > 0) {
         in->partial = 0;
         write_some(in, pty, lines);
-    } else if (left <= room) {
+    } else if (left < room) { /* one place stays for what will end the line */
         in->partial += left;
         write_some(in, pty, left);
     } else if (reading) {
-        size_t before = in->written;
         write_some(in, pty, room - 1);
-        if (in->written > before)
-            write_key(pty, eof);
+        write_key(pty, t->c_cc[VEOF]);
         in->partial = 0;
     }
 }
@@ -84,7 +91,7 @@ bool input_pump(struct input *in, const struct pty *pty, bool reading)
     if (before == 0 || has_unread(pty) || tcgetattr(pty->slave, &t) < 0)
         return false;
     if (t.c_lflag & ICANON)
-        pump_canonical(in, pty, reading, t.c_cc[VEOF]);
+        pump_canonical(in, pty, reading, &t);
     else
         pump_raw(in, pty, reading, t.c_cc[VEOF]);
     return in->pending.len - in->written < before;
