@@ -136,10 +136,32 @@ static inline void become_stranger(void)
     CHECK(setgroups(0, NULL) == 0 && setgid(STRANGER) == 0 && setuid(STRANGER) == 0);
 }
 
+static inline void write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        cannot("no user namespace");
+    close(fd);
+}
+
+/* As the same user, but one who may mount there. */
+static inline void own_users(int more)
+{
+    char map[40];
+    unsigned uid = geteuid(), gid = getegid();
+    if (unshare(CLONE_NEWUSER | more) < 0)
+        cannot("no user namespace");
+    write_text("/proc/self/setgroups", "deny");
+    snprintf(map, sizeof map, "%u %u 1", uid, uid);
+    write_text("/proc/self/uid_map", map);
+    snprintf(map, sizeof map, "%u %u 1", gid, gid);
+    write_text("/proc/self/gid_map", map);
+}
+
 static inline void own_mounts(void)
 {
-    if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-        cannot("no mount namespace");
+    if (unshare(CLONE_NEWNS) < 0)
+        own_users(CLONE_NEWNS);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         cannot("no private mounts");
 }

@@ -325,8 +325,8 @@ static void check_no_more(void *arg)
 static void no_process_or_descriptor_is_told_at_once(void **state)
 {
     (void)state;
-    in_child(check_no_more, NULL);
     in_child(check_no_more, dir);
+    in_child(check_no_more, NULL);
 }
 
 static void many_come_up_side_by_side(void **state)
