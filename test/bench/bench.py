@@ -61,7 +61,7 @@ def times(number):
 
 
 def cells(row):
-    bound = times(row.bound) if row.bound_on == "ratio" else shown(row.bound, row.unit)
+    bound = "-" if row.value is None else times(row.bound) if row.bound_on == "ratio" else shown(row.bound, row.unit)
     return [row.what, shown(row.value, row.unit), shown(row.baseline, row.unit), times(row.ratio), times(row.least), bound,
             row.verdict]
 

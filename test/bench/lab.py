@@ -18,7 +18,8 @@ class Lab:
     """toolbox: the binary to measure. programs: the folder of exit0, rounds and ptyread."""
 
     def __init__(self, toolbox, programs):
-        self.toolbox, self.exit0 = str(toolbox), f"{programs}/exit0"
+        programs = os.path.abspath(programs)
+        self.toolbox, self.exit0 = os.path.abspath(toolbox), f"{programs}/exit0"
         self.rounds_program, self.ptyread = f"{programs}/rounds", f"{programs}/ptyread"
         self.folder = Path(tempfile.mkdtemp(prefix="toolbox-bench-"))
         self.places = []
