@@ -14,8 +14,8 @@
 #include "session_internal.h"
 
 #define WAIT_MS 5000
-#define BEHIND_MAX (1u << 20) /* bytes that a viewer may be behind */
-#define RECENT_MAX 8192       /* bytes that a new viewer sees of what was before */
+#define BEHIND_MAX (1u << 20)     /* bytes that a viewer may be behind */
+#define RECENT_MAX ((size_t)8192) /* bytes that a new viewer sees of what was before */
 
 struct viewer {
     struct viewer *next;
