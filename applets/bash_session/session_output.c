@@ -119,7 +119,7 @@ struct capture *capture_new(size_t max)
 static void keep(struct capture *c, const char *s, size_t n)
 {
     size_t half = c->max / 2, room = c->head.len < half ? half - c->head.len : 0;
-    if (c->tail.len == 0 && room > 0) {
+    if (c->omitted == 0 && c->tail.len == 0 && room > 0) {
         size_t len = n < room ? n : room;
         if (len < n) /* the whole last character goes to the tail */
             while (len > 0 && ((unsigned char)s[len] & 0xC0) == 0x80)
