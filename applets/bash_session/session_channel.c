@@ -26,6 +26,7 @@ static int make_plain(int slave)
     t.c_iflag = IGNBRK;
     t.c_oflag = 0;
     t.c_lflag = ICANON;
+    t.c_cc[VERASE] = t.c_cc[VKILL] = t.c_cc[VEOL] = _POSIX_VDISABLE;
     return tcsetattr(slave, TCSANOW, &t);
 }
 

@@ -1,0 +1,313 @@
+/* The shell's side is played by this process: it opens the channel by its path, as a shell does. */
+#include "support.h"
+
+#include "bash_session/session_channel.h"
+#include "io.h"
+
+static struct channel channel;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (channel_open(&channel, NULL) < 0)
+        print_message("# skipped: no terminals\n");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    channel_close(&channel);
+    return 0;
+}
+
+static int open_as_shell(void)
+{
+    if (channel.pty.master < 0)
+        skip();
+    int fd = open(channel.path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* ---- messages ---- */
+
+static void tell(const char *bytes, size_t n)
+{
+    int fd = open_as_shell();
+    assert_int_equal(io_write_all(fd, bytes, n), 0);
+    close(fd);
+}
+
+#define TELL(bytes) tell(bytes, sizeof(bytes) - 1)
+
+static bool hear(struct channel_message *m)
+{
+    for (int i = 0; i < 200; i++) { /* what was written is on its way through the kernel */
+        if (channel_read(&channel, m))
+            return true;
+        usleep(100);
+    }
+    return false;
+}
+
+static void assert_silent(void)
+{
+    struct channel_message m;
+    assert_false(hear(&m));
+}
+
+static void assert_prompt(long pid, int status, const char *cwd)
+{
+    struct channel_message m;
+    assert_true(hear(&m));
+    assert_int_equal(m.kind, 'P');
+    assert_int_equal(m.pid, pid);
+    assert_int_equal(m.status, status);
+    assert_string_equal(m.cwd, cwd);
+    channel_message_release(&m);
+}
+
+static const char prompt[] = "\001P1234\0"
+                             "7\0/a directory\nwith \001\xC3\xA9 in it\0> \0";
+
+static void a_prompt_is_told(void **state)
+{
+    (void)state;
+    TELL(prompt);
+    assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
+    assert_silent();
+    TELL("\001P1\0"
+         "0\0\0\0");
+    assert_prompt(1, 0, "");
+    TELL("\001P1\0"
+         "0\0/\0> \0\001P2\0"
+         "1\0/x\0> \0"); /* two at once */
+    assert_prompt(1, 0, "/");
+    assert_prompt(2, 1, "/x");
+    assert_silent();
+}
+
+static void other_messages_are_told(void **state)
+{
+    (void)state;
+    struct channel_message m;
+    TELL("\001T77\0"
+         "3\0/\0");
+    assert_true(hear(&m));
+    assert_int_equal(m.kind, 'T');
+    assert_int_equal(m.pid, 77);
+    assert_null(m.prompt);
+    channel_message_release(&m);
+    TELL("\001Q77\0"
+         "3\0/\0armed\0two\nlines$ \nX\0");
+    assert_true(hear(&m));
+    assert_int_equal(m.kind, 'Q');
+    assert_true(m.armed);
+    assert_string_equal(m.prompt, "two\nlines$ \n");
+    channel_message_release(&m);
+    TELL("\001Q77\0"
+         "3\0/\0\0\0");
+    assert_true(hear(&m));
+    assert_false(m.armed);
+    assert_null(m.prompt);
+    channel_message_release(&m);
+    assert_silent();
+}
+
+/* However it comes; and nothing before it is whole. */
+static void a_message_may_come_in_pieces(void **state)
+{
+    (void)state;
+    size_t n = sizeof prompt - 1;
+    for (size_t cut = 1; cut < n; cut++) {
+        struct channel_message m;
+        tell(prompt, cut);
+        assert_false(channel_read(&channel, &m));
+        tell(prompt + cut, n - cut);
+        assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
+    }
+}
+
+static void what_is_no_message_is_passed_over(void **state)
+{
+    (void)state;
+    TELL("bash: some error\n+ printf '\\1P'\n\0\0\377 \001P5\0"
+         "6\0/\0> \0+ trace\n");
+    assert_prompt(5, 6, "/");
+    assert_silent();
+    struct buf much BUF_AUTO = BUF_INIT;
+    for (int i = 0; i < 2000; i++)
+        buf_adds(&much, "no message at all ");
+    for (int i = 0; i < 10; i++) { /* no faster than it is read */
+        struct channel_message m;
+        tell(much.data, 3000);
+        assert_false(channel_read(&channel, &m));
+    }
+    buf_truncate(&much, 0);
+    buf_addc(&much, '\001'); /* one without end */
+    while (much.len < 200000)
+        buf_addc(&much, 'x');
+    for (size_t at = 0; at < much.len; at += 3000) {
+        struct channel_message m;
+        tell(much.data + at, much.len - at < 3000 ? much.len - at : 3000);
+        channel_read(&channel, &m);
+        assert_true(channel.incoming.len <= 65536);
+    }
+    TELL("\0\0\0\0\0\0\0");
+    struct channel_message m;
+    while (hear(&m))
+        channel_message_release(&m);
+    TELL("\001P8\0"
+         "9\0/\0> \0");
+    assert_prompt(8, 9, "/");
+}
+
+/* ---- the other way ---- */
+
+static void the_shell_waits_for_its_answer(void **state)
+{
+    (void)state;
+    char bytes[16];
+    int fd = open_as_shell();
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    TELL("\001P1\0"
+         "0\0/\0> \0");
+    assert_prompt(1, 0, "/");
+    assert_int_equal(poll(&p, 1, 0), 0);
+    channel_acknowledge(&channel);
+    channel_acknowledge(&channel); /* one too many does not answer the next */
+    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+    assert_int_equal(read(fd, bytes, sizeof bytes), 1);
+    assert_int_equal(bytes[0], '\n');
+    assert_int_equal(poll(&p, 1, 0), 0);
+    close(fd);
+}
+
+static void read_to_end(int fd, struct buf *got)
+{
+    char bytes[8192];
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        while (poll(&p, 1, 1) == 0)
+            channel_pump(&channel);
+        ssize_t n = read(fd, bytes, sizeof bytes);
+        assert_true(n >= 0);
+        if (n == 0)
+            return;
+        buf_add(got, bytes, (size_t)n);
+    }
+}
+
+static void put_code(struct buf *code, size_t n)
+{
+    while (code->len < n)
+        buf_addf(code, "echo '%zu \t\001\003\004x\022\x1A\x1C\x7F\xC3\xA9'\r\n", code->len);
+    for (size_t i = 0; i < code->len; i++)
+        if (code->data[i] == 4)
+            code->data[i] = ' '; /* the one that ends it */
+}
+
+/* As a file: every byte, and then its end. */
+static void code_is_read_like_a_file(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {10, 3000, 4095, 20000, 300000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct buf code BUF_AUTO = BUF_INIT, got BUF_AUTO = BUF_INIT;
+        int fd = open_as_shell();
+        put_code(&code, sizes[i]);
+        channel_put_code(&channel, &code);
+        read_to_end(fd, &got);
+        assert_int_equal(got.len, code.len);
+        assert_memory_equal(got.data, code.data, code.len);
+        assert_false(channel_pump(&channel));
+        close(fd);
+    }
+}
+
+static void code_that_nobody_read_is_replaced(void **state)
+{
+    (void)state;
+    struct buf old BUF_AUTO = BUF_INIT, code BUF_AUTO = BUF_INIT, got BUF_AUTO = BUF_INIT;
+    int fd = open_as_shell();
+    put_code(&old, 20000);
+    channel_put_code(&channel, &old);
+    assert_true(channel_pump(&channel));
+    buf_adds(&code, "new\n");
+    channel_put_code(&channel, &code);
+    read_to_end(fd, &got);
+    assert_string_equal(got.data, "new\n");
+    close(fd);
+}
+
+/* ---- opening ---- */
+
+static void check_hidden(void *arg)
+{
+    (void)arg;
+    struct channel none;
+    hide_dev();
+    unsigned before = open_descriptors();
+    CHECK(channel_open(&none, NULL) == -1 && none.pty.master == -1);
+    CHECK(open_descriptors() == before);
+    channel_close(&none);
+}
+
+static void without_terminals_there_is_none(void **state)
+{
+    (void)state;
+    in_child(check_hidden, NULL);
+}
+
+static void check_for_user(void *arg)
+{
+    (void)arg;
+    if (geteuid() != 0)
+        cannot("only root can give a terminal away");
+    struct user u = {.uid = STRANGER, .gid = STRANGER};
+    struct channel theirs;
+    CHECK(channel_open(&theirs, &u) == 0);
+    become_stranger();
+    CHECK(open(theirs.path, O_RDWR | O_NOCTTY) >= 0);
+}
+
+static void the_user_can_open_it(void **state)
+{
+    (void)state;
+    open_as_shell();
+    in_child(check_for_user, NULL);
+}
+
+static void no_descriptor_is_left_open(void **state)
+{
+    (void)state;
+    close(open_as_shell());
+    unsigned before = open_descriptors();
+    for (int i = 0; i < 30; i++) {
+        struct channel one;
+        assert_int_equal(channel_open(&one, NULL), 0);
+        assert_true(fcntl(one.pty.master, F_GETFD) & FD_CLOEXEC);
+        channel_close(&one);
+    }
+    assert_int_equal(open_descriptors(), before);
+}
+
+#define channel_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        channel_test(a_prompt_is_told),
+        channel_test(other_messages_are_told),
+        channel_test(a_message_may_come_in_pieces),
+        channel_test(what_is_no_message_is_passed_over),
+        channel_test(the_shell_waits_for_its_answer),
+        channel_test(code_is_read_like_a_file),
+        channel_test(code_that_nobody_read_is_replaced),
+        channel_test(without_terminals_there_is_none),
+        channel_test(the_user_can_open_it),
+        channel_test(no_descriptor_is_left_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
