@@ -1,7 +1,9 @@
 """Containers. A runtime offers start(root, options), which gives a Container: a Machine that can be copied into and
 destroyed. This one is made of bare namespaces and works wherever root may unshare, also in a chroot; docker.py has the
 other."""
+import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +83,11 @@ class NamespaceContainer(Container):
         return [str(process).split(" ", 1)[1] for process in descendants(self.init)]
 
     def destroy(self):
-        self.life.communicate(timeout=HANG)
+        try:
+            self.life.communicate(timeout=HANG)
+        except subprocess.TimeoutExpired:
+            os.kill(self.init, signal.SIGKILL)
+            raise
 
 
 class Namespaces:

@@ -95,7 +95,11 @@ class DockerContainer(Container):
         return [line.split(maxsplit=1)[1] for line in lines if not line.endswith(f"{BUSYBOX} cat")]
 
     def destroy(self):
-        self.life.communicate(timeout=HANG)
+        try:
+            self.life.communicate(timeout=HANG)
+        except subprocess.TimeoutExpired:
+            self.engine.call("rm", "--force", self.name)
+            raise
 
 
 # What an engine writes outside of the folders that it is told (keys, plugins, namespaces) is written to the engine's own.
