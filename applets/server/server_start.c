@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,20 +22,12 @@
 
 /* ---- one starter at a time ---- */
 
-/* True when the descriptor is still what stands under the name: a lock on a removed file locks nobody out. */
-static bool is_current(int fd, int dirfd)
-{
-    struct stat ours, there;
-    return fstat(fd, &ours) == 0 && fstatat(dirfd, LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
-
 static int try_lock(const struct place *p, struct err *err)
 {
     int fd = openat(p->fd, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot use %s/%s", p->path, LOCK_NAME);
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, p->fd))
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
         return fd;
     close(fd);
     return -2;

@@ -137,3 +137,26 @@ def curl(client, path, body, *options, **how):
     """What a user types: CompletedProcess."""
     argv = ["curl", "-sS", "--max-time", str(int(HANG)), "--unix-socket", path, "--data-binary", "@-", *options, "http://x/"]
     return client.machine.run(argv, stdin=body, **how)
+
+
+def unread(client, name, n):
+    """Waits until a session has so many bytes of output that nobody has read."""
+
+    def there():
+        found = [entry for entry in client.rpc("bash_session_list") if entry["session_name"] == name]
+        return found[0]["unread_bytes"] >= n
+
+    processes.wait_until(there, f"{n} bytes of output")
+
+
+def quiet(client, text):
+    """A session that has printed exactly this text, which nobody has read yet, and prints no more."""
+    base = client.dir.parent
+    (base / "text").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (base / "go").unlink(missing_ok=True)
+    name = client.new()
+    client.bs("PS1= PROMPT_COMMAND=\n")
+    client.bs(f"until [ -e {base}/go ]; do sleep 0.02; done; cat {base}/text; sleep 6000\n", wait=0, idle=0)
+    (base / "go").touch()
+    unread(client, name, (base / "text").stat().st_size)
+    return name
