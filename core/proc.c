@@ -76,25 +76,72 @@ bool proc_link(pid_t pid, const char *name, char *path, size_t size)
     return true;
 }
 
-static size_t read_all(struct proc **list)
+/* ---- descendants ---- */
+
+struct list {
+    struct proc *at;
+    size_t n, cap;
+};
+
+static struct proc *list_add(struct list *l, pid_t pid)
 {
-    DIR *dir = is_ours() ? opendir("/proc") : NULL;
-    struct dirent *entry;
-    size_t n = 0, cap = 0;
-    *list = NULL;
-    while (dir && (entry = readdir(dir))) {
-        if (!isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        if (n == cap) {
-            cap = cap ? cap * 2 : 64;
-            *list = mem_realloc(*list, cap * sizeof **list);
-        }
-        if (read_stat((pid_t)strtol(entry->d_name, NULL, 10), &(*list)[n]) == 0)
-            n++;
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 16;
+        l->at = mem_realloc(l->at, l->cap * sizeof *l->at);
     }
+    return read_stat(pid, &l->at[l->n]) == 0 ? &l->at[l->n++] : NULL;
+}
+
+/* The kernel lists the children of each thread, so that finding a small tree costs little however many
+ * processes there are. Not every kernel is built with that. */
+static bool children_are_listed(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)getpid(), (long)getpid());
+    return faccessat(AT_FDCWD, path, F_OK, 0) == 0;
+}
+
+/* A child that has become an orphan meanwhile is the root's, or will be found next time; what has neither
+ * parent is somebody else under the same number. */
+static void add_children_of_thread(struct list *l, int task, const char *tid, pid_t parent, pid_t root)
+{
+    char path[32], *end;
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "%.16s/children", tid);
+    if (io_read_file(task, path, &text) < 0)
+        return;
+    for (const char *at = buf_str(&text);; at = end) {
+        long pid = strtol(at, &end, 10);
+        if (end == at)
+            return;
+        const struct proc *p = list_add(l, (pid_t)pid);
+        if (p && p->ppid != parent && p->ppid != root)
+            l->n--;
+    }
+}
+
+static void add_children(struct list *l, pid_t parent, pid_t root)
+{
+    char path[40];
+    struct dirent *entry;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)parent);
+    DIR *dir = opendir(path);
+    while (dir && (entry = readdir(dir)))
+        if (isdigit((unsigned char)entry->d_name[0]))
+            add_children_of_thread(l, dirfd(dir), entry->d_name, parent, root);
     if (dir)
         closedir(dir);
-    return n;
+}
+
+static void add_all(struct list *l)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        if (isdigit((unsigned char)entry->d_name[0]))
+            list_add(l, (pid_t)strtol(entry->d_name, NULL, 10));
+    if (dir)
+        closedir(dir);
 }
 
 static void swap(struct proc *a, struct proc *b)
@@ -104,19 +151,34 @@ static void swap(struct proc *a, struct proc *b)
     *b = c;
 }
 
-/* Brings the descendants to the front, breadth first: [0, found) are descendants, those from `next` on have
- * not had their own children looked for. */
+/* Brings the descendants to the front, breadth first, and drops the others: [0, found) are descendants, those
+ * from `next` on have not had their own children looked for. */
+static void keep_descendants(struct list *l, pid_t root)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->at[i].ppid == root)
+            swap(&l->at[i], &l->at[found++]);
+    for (size_t next = 0; next < found; next++)
+        for (size_t i = found; i < l->n; i++)
+            if (l->at[i].ppid == l->at[next].pid)
+                swap(&l->at[i], &l->at[found++]);
+    l->n = found;
+}
+
 size_t proc_descendants(pid_t root, struct proc **list)
 {
-    size_t n = read_all(list), found = 0;
-    for (size_t i = 0; i < n; i++)
-        if ((*list)[i].ppid == root)
-            swap(&(*list)[i], &(*list)[found++]);
-    for (size_t next = 0; next < found; next++)
-        for (size_t i = found; i < n; i++)
-            if ((*list)[i].ppid == (*list)[next].pid)
-                swap(&(*list)[i], &(*list)[found++]);
-    return found;
+    struct list l = {0};
+    if (is_ours() && children_are_listed()) {
+        add_children(&l, root, root);
+        for (size_t i = 0; i < l.n; i++)
+            add_children(&l, l.at[i].pid, root);
+    } else if (is_ours()) {
+        add_all(&l);
+        keep_descendants(&l, root);
+    }
+    *list = l.at;
+    return l.n;
 }
 
 static bool is_same(const struct proc *p)
