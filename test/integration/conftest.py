@@ -7,6 +7,7 @@ import contextlib
 import os
 import platform
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def pytest_configure(config):
     _BASE.chmod(0o755)
     tempfile.tempdir = str(_BASE)
     processes.become_init()
+    # what has been made on this machine is undone also when the suite is terminated
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_unconfigure(config):

@@ -123,10 +123,12 @@ def _private_engine(folder):
         raise Unavailable("no Docker engine answers, and only root could start one")
     if not root_is_mount_point():
         raise Unavailable("no Docker engine answers, and in a plain chroot none can change its containers' root")
-    env = {"DOCKER_HOST": f"unix://{folder}/d.sock"}
+    env, group = {"DOCKER_HOST": f"unix://{folder}/d.sock"}, f"toolbox-test-{os.getpid()}"
     argv = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--host", env["DOCKER_HOST"],
-            "--pidfile", f"{folder}/pid", "--iptables=false", "--ip6tables=false", "--bridge=none", "--ip-forward=false"]
-    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", _APART, "engine", folder, *argv]
+            "--pidfile", f"{folder}/pid", "--cgroup-parent", f"/{group}", "--iptables=false", "--ip6tables=false",
+            "--bridge=none", "--ip-forward=false"]
+    argv = ["setpriv", "--pdeathsig", "TERM", "unshare", "--mount", "--propagation", "private",
+            "sh", "-euc", _APART, "engine", folder, *argv]
     with open(f"{folder}/log", "wb") as log:
         engine = subprocess.Popen(argv, env={**os.environ, "TMPDIR": folder}, stdin=subprocess.DEVNULL, stdout=log,
                                   stderr=log, start_new_session=True)
@@ -141,6 +143,8 @@ def _private_engine(folder):
     finally:
         engine.send_signal(signal.SIGTERM)
         engine.wait(HANG)
+        for left in [*Path("/sys/fs/cgroup").glob(group), *Path("/sys/fs/cgroup").glob(f"*/{group}")]:
+            left.rmdir()
 
 
 def _fault(folder):

@@ -2,6 +2,7 @@
 import contextlib
 import os
 import pwd
+import re
 import subprocess
 import time
 from typing import NamedTuple
@@ -32,11 +33,21 @@ def _retried(*argv):
         raise RuntimeError(f"{argv[0]}: {done.stderr.strip()}")
 
 
+def _remove_stale():
+    """A suite that was killed had no chance to."""
+    for entry in pwd.getpwall():
+        owner = re.fullmatch(r"tbx(\d+)", entry.pw_name)
+        if owner and not os.path.exists(f"/proc/{owner[1]}"):
+            _retried("userdel", entry.pw_name)
+            _retried("groupdel", f"{entry.pw_name}x")
+
+
 @contextlib.contextmanager
 def temporary_user(home):
     """A user with an entry, a home and one supplementary group, for as long as the context lasts."""
     name = f"tbx{os.getpid()}"
     group = f"{name}x"
+    _remove_stale()
     with contextlib.ExitStack() as undo:
         _retried("groupadd", group)
         undo.callback(_retried, "groupdel", group)
