@@ -85,9 +85,13 @@ static void on_terminal(void *arg, int events)
 static void take_prompt(struct session *s, const struct channel_message *m)
 {
     pty_make_quiet(&s->pty); /* whatever the last program has left it as */
-    if (s->capture)
+    if (s->capture) {
         capture_mark(s->capture);
-    output_mark(&s->output);
+        output_forget_mark(&s->output);
+    } else {
+        output_mark(&s->output);
+    }
+    s->prompt_noted = false;
     s->tail_after_mark = 0;
     free(s->ps2);
     s->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
@@ -134,13 +138,14 @@ enum waiting session_look(const struct session *s, bool thorough)
     return session_waiting(&s->pty, s->shell, s->options.user, thorough);
 }
 
-void session_typed(struct session *s)
+void session_note_prompt(struct session *s)
 {
-    if (s->prompt_after_input && s->tail_after_mark <= s->tail.len) {
-        buf_truncate(&s->shown_prompt, 0);
-        buf_add(&s->shown_prompt, s->tail.data + s->tail.len - s->tail_after_mark, s->tail_after_mark);
-    }
-    s->prompt_after_input = false;
+    if (s->prompt_noted || !s->prompt_after_input || s->tail_after_mark == 0 ||
+        s->tail_after_mark > s->tail.len)
+        return;
+    s->prompt_noted = true;
+    buf_truncate(&s->shown_prompt, 0);
+    buf_add(&s->shown_prompt, s->tail.data + s->tail.len - s->tail_after_mark, s->tail_after_mark);
 }
 
 static bool ends_with(const struct buf *b, const char *text, size_t n)

@@ -54,6 +54,7 @@ struct session {
     struct buf tail;                /* the last that was printed */
     size_t tail_after_mark;         /* bytes of it since the shell told */
     struct buf shown_prompt;        /* what it last prompted with */
+    bool prompt_noted;              /* it is the one that the shell last told of */
     bool run_open;                  /* a run was answered before its command had ended */
     unsigned long run_open_prompts; /* prompts at that time */
     char *cwd;                      /* as the shell last told */

@@ -151,7 +151,10 @@ bool session_settled(struct session *s)
     if (w == WAITING_UNKNOWN) /* then the shell's own word, and a moment for the prompt that follows it */
         settled = s->prompt_after_input && now_ms() - s->last_activity >= BULK_PAUSE_MS;
     /* Whatever it wrote before it began to wait is there by now. */
-    return settled && !session_drain(s);
+    settled = settled && !session_drain(s);
+    if (settled)
+        session_note_prompt(s);
+    return settled;
 }
 
 /* While a program is still taking what was typed, it is not idle. */
@@ -242,7 +245,7 @@ static void read_begin(struct session *s, struct session_call *c)
     struct err err;
     if (c->input.len == 0 || !s->shell)
         return; /* nothing to type, or typed ahead */
-    session_typed(s);
+    s->prompt_after_input = false;
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
         read_fail(c, &err);
     buf_release(&c->input);
@@ -285,7 +288,7 @@ static void type_ahead(struct session *s, struct session_call *c)
     if (c == s->calls || !c->has_input || !s->shell ||
         !input_has_signal_key(&s->pty, c->input.data, c->input.len))
         return;
-    session_typed(s);
+    s->prompt_after_input = false;
     input_add(&s->input, &s->pty, c->input.data, c->input.len, NULL);
     buf_truncate(&c->input, 0);
 }

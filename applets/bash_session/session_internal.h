@@ -81,8 +81,8 @@ enum waiting session_look(const struct session *s, bool thorough);
 void session_describe_exit(int status, struct buf *out);
 /* Exit status; -N for signal N. */
 int session_exit_code(int status);
-/* Input has been typed: what the shell told before says nothing of what comes. */
-void session_typed(struct session *s);
+/* The shell waits: what it has printed since it told is its prompt. */
+void session_note_prompt(struct session *s);
 /* The line editor shows the continuation prompt. Text is all there is to tell it from the first one when the
  * hook is gone, and asking the shell would break bash's parser in the middle of a command (5.2). */
 bool session_continues(const struct session *s);

@@ -43,15 +43,36 @@ void output_add(struct output *o, const char *s, size_t n)
         drop_front(o, o->text.len - max);
 }
 
+static void cut(struct buf *b, size_t from, size_t n)
+{
+    memmove(b->data + from, b->data + from + n, b->len - from - n);
+    buf_truncate(b, b->len - n);
+}
+
 void output_mark(struct output *o)
 {
     o->after_mark = 0;
+    o->marked = true;
 }
 
-void output_drop_prompt(struct output *o)
+void output_forget_mark(struct output *o)
 {
-    if (o->in_flight == 0 && o->after_mark <= o->text.len)
-        buf_truncate(&o->text, o->text.len - o->after_mark);
+    o->marked = false;
+}
+
+void output_drop_prompt(struct output *o, const char *prompt, size_t n)
+{
+    size_t after = o->after_mark;
+    bool possible = o->marked && o->in_flight == 0 && after > 0 && after <= o->text.len;
+    o->marked = false;
+    if (!possible)
+        return;
+    const char *at = o->text.data + o->text.len - after;
+    if (n == 0 && !memchr(at, '\n', after))
+        n = after;
+    else if (n == 0 || after < n || memcmp(at, prompt, n) != 0)
+        return;
+    cut(&o->text, o->text.len - after, n);
 }
 
 void output_put_back(struct output *o, const char *s, size_t n)
@@ -155,12 +176,6 @@ void capture_commit(struct capture *c)
     c->marked = false;
 }
 
-static void cut(struct buf *b, size_t from, size_t n)
-{
-    memmove(b->data + from, b->data + from + n, b->len - from - n);
-    buf_truncate(b, b->len - n);
-}
-
 void capture_drop_key(struct capture *c, const char *path)
 {
     struct buf *b = &c->after;
@@ -192,11 +207,26 @@ void capture_mark(struct capture *c)
     c->marked = true;
 }
 
+#define NOTICE_MAX 40 /* with its line ends */
+
+static bool is_whole(const struct capture *c)
+{
+    return c->omitted == 0 && c->head.len + c->tail.len <= c->max;
+}
+
+/* A cap that is too small for a line that tells has none: omitted_bytes tells as well. */
+static bool has_notice(const struct capture *c)
+{
+    return !is_whole(c) && c->max - c->head.len >= 2 * NOTICE_MAX;
+}
+
 /* Of the tail, what would pass max. */
 static size_t excess(const struct capture *c)
 {
-    size_t limit = c->max - c->max / 2;
-    return c->tail.len > limit ? skip_continuation(c->tail.data, c->tail.len, c->tail.len - limit) : 0;
+    size_t limit = c->max - c->head.len - (has_notice(c) ? NOTICE_MAX : 0);
+    if (is_whole(c) || c->tail.len <= limit)
+        return 0;
+    return skip_continuation(c->tail.data, c->tail.len, c->tail.len - limit);
 }
 
 unsigned long long capture_omitted(const struct capture *c)
@@ -206,14 +236,14 @@ unsigned long long capture_omitted(const struct capture *c)
 
 void capture_text(const struct capture *c, struct buf *out)
 {
-    size_t cut = excess(c);
+    size_t from = excess(c);
     buf_add(out, c->head.data, c->head.len);
-    if (capture_omitted(c) > 0) {
+    if (has_notice(c)) {
         buf_adds(out, "\n");
         put_notice(out, capture_omitted(c));
     }
-    if (c->tail.len > cut)
-        buf_add(out, c->tail.data + cut, c->tail.len - cut);
+    if (c->tail.len > from)
+        buf_add(out, c->tail.data + from, c->tail.len - from);
 }
 
 void capture_free(struct capture *c)

@@ -17,14 +17,18 @@ struct output {
     unsigned long long omitted_in_flight; /* of omitted, what that answer tells of */
     unsigned long long lost_in_flight;    /* bytes of that answer that had to be dropped here meanwhile */
     size_t untold_in_flight; /* bytes that it leaves out without room to say so: the next one says it */
-    size_t after_mark;       /* bytes at the end of text that came behind the last mark: a prompt */
+    size_t after_mark;       /* bytes at the end of text that came since the shell was about to prompt */
+    bool marked;             /* the prompt went, or will go, here */
 };
 
 void output_add(struct output *o, const char *s, size_t n);
 /* The shell is about to prompt. */
 void output_mark(struct output *o);
-/* Drops the prompt that a command takes the place of. */
-void output_drop_prompt(struct output *o);
+/* The prompt goes elsewhere. */
+void output_forget_mark(struct output *o);
+/* Drops the prompt that a command takes the place of; `prompt` as it showed last (n 0: not known), so that
+ * nothing else that came behind the mark goes with it. */
+void output_drop_prompt(struct output *o, const char *prompt, size_t n);
 /* Puts text in front of what is there: an answer that did not arrive. */
 void output_put_back(struct output *o, const char *s, size_t n);
 

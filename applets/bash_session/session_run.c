@@ -198,8 +198,8 @@ static int64_t give_command(struct session *s, struct session_call *c)
     while (c->input.len > 0 && c->input.data[c->input.len - 1] == '\n')
         buf_truncate(&c->input, c->input.len - 1);
     session_drain(s);
-    output_drop_prompt(&s->output);
-    session_typed(s);
+    output_drop_prompt(&s->output, s->shown_prompt.data, s->shown_prompt.len);
+    s->prompt_after_input = false;
     if (line_editor_waits(s)) {
         shell_put_command(&text, c->input.data, c->input.len, s->channel.path);
         enter(c, RUN_OFFERED);
