@@ -909,6 +909,17 @@ def test_run_as_user(way, workdir):
         assert code_of(answer) == TOOLERR and "no such user" in answer["error"]["message"]
 
 
+@needs_root
+def test_run_as_another_without_being_root(new_client, workdir):
+    client = new_client(user=NOBODY_KNOWS)
+    for method, params in (("version", {}), ("text_editor", {"command": "create", "path": str(workdir / "file"), "file_text": "x"})):
+        for name in ("root", "0", str(NOBODY_KNOWS + 1)):
+            with pytest.raises(RpcError) as caught:
+                client.rpc(method, {**params, "_run_as_user": name})
+            assert caught.value.code == TOOLERR and not (workdir / "file").exists()
+        assert client.rpc(method, {**params, "_run_as_user": str(NOBODY_KNOWS)})
+
+
 def test_calls_side_by_side(client):
     """Many at once, on one session and on many."""
     names = [client.new() for _ in range(4)]

@@ -527,6 +527,28 @@ echo ready
 """
 
 
+POLITE = """
+import pathlib, signal, sys
+def end(*_):
+    pathlib.Path(sys.argv[1]).touch()
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+print("re" + "ady", flush=True)
+signal.pause()
+"""
+
+
+def polite(client):
+    """A new session with a program that does something when it is told to end: the file that it makes then."""
+    client.new()
+    (client.dir.parent / "polite.py").write_text(POLITE)
+    mark = client.dir.parent / f"{client.session}.ended"
+    said = client.bs(f"setsid /usr/bin/python3 {client.dir.parent}/polite.py {mark} & read -t 20 x\n", wait=20, idle=20)
+    assert "ready" in said or "ready" in client.bs(wait=20), said
+    return mark
+
+
 def hard_to_end(client):
     """A session full of what does not want to end. Returns its processes."""
     client.new()
@@ -585,12 +607,12 @@ def test_c098_during_a_start(client):
 
 @pytest.mark.parametrize("who", ["server", "keeper", "both"])
 def test_c098_stopped_processes(client, who):
-    client.new()
-    client.bs("sleep 5031 & disown\n")
+    mark = polite(client)
     server, keeper = only_server(), titled(SESSION)[0].pid
     with stopped(*{"server": [server], "keeper": [keeper], "both": [server, keeper]}[who]):
         stop_timed(client)
         assert not titled(SERVER) and not titled(SESSION)
+    assert mark.exists()
 
 
 def test_c098_keepers_that_outlived_their_server(client):
@@ -849,9 +871,12 @@ def test_keepers_in_another_place_are_found(client, toolbox):
 
 @pytest.mark.parametrize("how", ["removed", "renamed", "parent removed"])
 def test_directory_vanishes(new_client, workdir, how):
-    client = new_client(dir=workdir / "parent/server")
+    """All ends, as it ends when told to."""
+    client = new_client(dir=workdir / ("parent/server" if how == "parent removed" else "server"))
+    (workdir / "parent").mkdir()
     client.new()
     client.bs("trap '' TERM HUP; sleep 5081 & disown\n")
+    mark = workdir / "none" if how == "parent removed" else polite(client)
     if how == "removed":
         shutil.rmtree(client.dir)
     elif how == "renamed":
@@ -860,6 +885,7 @@ def test_directory_vanishes(new_client, workdir, how):
         shutil.rmtree(workdir / "parent")
     wait_until(lambda: not titled(SERVER) and not titled(SESSION), "all to end", STOPPED)
     assert not [p for p in processes.descendants() if b"5081" in _cmdline(p.pid)]
+    assert mark.exists() or how == "parent removed"
 
 
 def test_directory_vanishes_and_comes_back(client, server_dir):
@@ -977,7 +1003,8 @@ def test_c115_permissions(new_client, workdir):
 
 @needs_root
 @pytest.mark.parametrize("umask", [0, 0o777])
-def test_c115_permissions_under_any_umask(client, server_dir, umask):
+def test_c115_permissions_under_any_umask(new_client, server_dir, umask):
+    client = new_client(dir=server_dir, user=NOBODY_KNOWS)
     assert client.cli("start-server", preexec_fn=lambda: os.umask(umask)).returncode == 0
     assert stat.S_IMODE(server_dir.stat().st_mode) == 0o700
     assert stat.S_IMODE(socket_of(server_dir).stat().st_mode) == 0o600
