@@ -20,6 +20,11 @@ struct tool {
      * when the params don't say, ERR_TOOL when there can't be one of that name. */
     int (*keeper_of)(struct span params, char owner[IPC_NAME_MAX], struct err *err);
 
+    /* May be NULL. In the server, for a keeper method whose keeper is gone: answers the call, or returns
+     * false where nothing is known of it (`owner` as keeper_of said it, dirfd: the place). */
+    bool (*without_keeper)(struct rpc_call *call, const char *method, struct span params, const char *owner,
+                           int dirfd);
+
     /* Those methods of the server that only look: where it died before it answered, another one is asked.
      * Ends with NULL; may be NULL. */
     const char *const *queries;

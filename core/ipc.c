@@ -193,6 +193,25 @@ void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)
     each_name(dirfd, visit, &v);
 }
 
+struct file_visit {
+    const char *prefix;
+    void (*fn)(void *arg, const char *name);
+    void *arg;
+};
+
+static void visit_file(void *arg, const char *name)
+{
+    const struct file_visit *v = arg;
+    if (strncmp(name, v->prefix, strlen(v->prefix)) == 0)
+        v->fn(v->arg, name);
+}
+
+void ipc_each_file(int dirfd, const char *prefix, void (*fn)(void *arg, const char *name), void *arg)
+{
+    struct file_visit v = {prefix, fn, arg};
+    each_name(dirfd, visit_file, &v);
+}
+
 static void clear(void *arg, const char *name)
 {
     if (strncmp(name, IPC_SERVER ".", sizeof IPC_SERVER) != 0)

@@ -44,7 +44,10 @@ void ipc_unlink(int dirfd, const char *owner);
 
 /* Owners of this build and container with sockets in the directory: calls fn for each. */
 void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg);
-/* Removes all sockets of this build and container, the server's last: who misses that starts another one. */
+/* The names of other files of this build and container that begin with `prefix` (a dot in front: nobody's
+ * sockets). */
+void ipc_each_file(int dirfd, const char *prefix, void (*fn)(void *arg, const char *name), void *arg);
+/* Removes all of both, the server's socket last: who misses that starts another one. */
 void ipc_clear(int dirfd);
 
 /* Credentials of the peer. -1 when they can't be had or when the peer is in another pid namespace (its pid

@@ -67,8 +67,8 @@ static void be_keeper(struct keeper *k, int word, keeper_start_fn start, void *a
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
     background(&k->base, title, true);
     k->base.loop = loop_new(&err);
-    k->listen_fd = k->base.loop ? ipc_listen(k->base.dirfd, k->name, &err) : -1;
-    if (k->listen_fd >= 0 && start(k, arg, &err) == 0) {
+    k->listen_fd = k->base.loop && *k->name ? ipc_listen(k->base.dirfd, k->name, &err) : -1;
+    if (k->base.loop && (k->listen_fd >= 0 || !*k->name) && start(k, arg, &err) == 0) {
         tell(word, UP, k->word, strlen(k->word) + 1);
         close(word);
         _exit(loop_run(k->base.loop)); /* not exit: what stdio holds is the command's, not ours */

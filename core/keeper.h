@@ -29,14 +29,15 @@ struct keeper {
 };
 
 /* Runs in the keeper: sets the work up (starts the child, serves the socket). -1: the keeper ends, its name
- * is free again. */
+ * is free again. Where the name depends on the work it listens itself, and sets name and listen_fd. */
 typedef int (*keeper_start_fn)(struct keeper *k, void *arg, struct err *err);
 
 /* In the server, once: the pid and the keeper's word when it is up (its socket listens, `start` has
  * succeeded), or pid -1 and why not. */
 typedef void (*keeper_up_fn)(void *arg, pid_t pid, const char *word, const struct err *err);
 
-/* Forks one. Its pid; or -1, after `up` has been called with the reason. */
+/* Forks one, which listens as `name` ("": see above). Its pid; or -1, after `up` has been called with the
+ * reason. */
 pid_t keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
                   keeper_up_fn up, void *up_arg);
 

@@ -134,9 +134,21 @@ static int run_first(const struct spawn *s, int report_fd, struct err *err)
     return err_set(err, ERR_TOOL, "%s", tried);
 }
 
-static _Noreturn void child(const struct spawn *s, struct loop *loop, int report_fd)
+/* Until the parent has accepted this child's pid. The parent's end of the pipe is closed here first. */
+static void wait_accepted(const int gate[2])
+{
+    char byte;
+    close(gate[1]);
+    if (read(gate[0], &byte, 1) != 1)
+        _exit(127);
+    close(gate[0]);
+}
+
+static _Noreturn void child(const struct spawn *s, struct loop *loop, int report_fd, const int gate[2])
 {
     struct err err = {0};
+    if (s->accept)
+        wait_accepted(gate);
     if (loop)
         loop_after_fork(loop);
     setsid();
@@ -170,20 +182,47 @@ static pid_t wait_started(pid_t pid, int report_fd, int *program, struct err *er
     return -1;
 }
 
-pid_t spawn(const struct spawn *s, struct loop *loop, int *program, struct err *err)
+/* 1: the child goes on; otherwise it has ended. */
+static int let_go(const struct spawn *s, pid_t pid, int gate_fd, struct err *err)
 {
-    int report[2];
-    if (pipe2(report, O_CLOEXEC) < 0)
-        return err_sys(err, ERR_TOOL, errno, "cannot start a program");
-    pid_t pid = fork();
-    if (pid == 0)
-        child(s, loop, report[1]);
-    close(report[1]);
+    int accepted = s->accept(s->accept_arg, pid, err);
+    if (accepted == 1 && write(gate_fd, "", 1) == 1)
+        return 1;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return accepted == 1 ? err_set(err, ERR_TOOL, "cannot start a program: it was killed") : accepted;
+}
+
+/* -1, or 0 when its pid was not accepted. */
+static pid_t fork_one(const struct spawn *s, struct loop *loop, int *program, struct err *err)
+{
+    int report[2] = {-1, -1}, gate[2] = {-1, -1};
+    pid_t pid = -1;
+    if (pipe2(report, O_CLOEXEC) == 0 && (!s->accept || pipe2(gate, O_CLOEXEC) == 0)) {
+        pid = fork();
+        if (pid == 0)
+            child(s, loop, report[1], gate);
+    }
     if (pid < 0)
         err_sys(err, ERR_TOOL, errno, "cannot start a program");
-    else
+    io_close(&report[1]);
+    io_close(&gate[0]);
+    int accepted = pid > 0 && s->accept ? let_go(s, pid, gate[1], err) : 1;
+    io_close(&gate[1]);
+    if (accepted != 1)
+        pid = accepted;
+    else if (pid > 0)
         pid = wait_started(pid, report[0], program, err);
-    close(report[0]);
+    io_close(&report[0]);
+    return pid;
+}
+
+pid_t spawn(const struct spawn *s, struct loop *loop, int *program, struct err *err)
+{
+    pid_t pid;
+    do
+        pid = fork_one(s, loop, program, err);
+    while (pid == 0);
     return pid;
 }
 

@@ -25,6 +25,11 @@ struct spawn {
     int fds[3];              /* become 0, 1, 2; -1: /dev/null */
     bool terminal;           /* fds[0] is a terminal that becomes the controlling one */
     bool victim;             /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
+
+    /* May be NULL. Asked in the parent before the child does anything: whether its pid will do. 1: yes; 0:
+     * no, the child is ended and another one forked; -1 with err: none will. */
+    int (*accept)(void *arg, pid_t pid, struct err *err);
+    void *accept_arg;
 };
 
 /* Starts it. Returns the pid; *program (may be NULL) is the index of the program that was started. -1 with

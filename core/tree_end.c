@@ -32,12 +32,23 @@ static bool has_no_children(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
+const int tree_end_hangup[] = {SIGHUP, SIGCONT, SIGTERM, 0};
+const int tree_end_term[] = {SIGTERM, SIGCONT, 0};
+
+bool proc_group_is_ours(pid_t group)
+{
+    siginfo_t info;
+    return group > 0 && waitid(P_PGID, (id_t)group, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* Signals the descendants (with `all`) or just the children, but for the spared ones and what hangs below
  * those. How many descendants there are, also such as were not or may not be signalled; signal 0 only counts.
  * The list has parents before their children. */
 static size_t signal_all(const struct tree_end *t, int signal, bool all)
 {
     struct proc *list;
+    /* The group at one stroke: none of it can fork itself out of the way. */
+    bool group = signal != 0 && proc_group_is_ours(t->group) && kill(-t->group, signal) == 0;
     size_t n = proc_descendants(getpid(), &list), count = 0;
     bool *spared MEM_AUTO = mem_zalloc(n);
     for (size_t i = 0; i < n; i++) {
@@ -47,16 +58,14 @@ static size_t signal_all(const struct tree_end *t, int signal, bool all)
             spared[i] = spared[j] && list[j].pid == list[i].ppid;
         if (spared[i] || list[i].state == 'Z')
             continue;
-        bool wanted = signal != 0 && (all || child);
+        bool wanted = signal != 0 && (all || child) && !(group && list[i].group == t->group);
         if (!wanted || proc_signal(&list[i], signal) == 0 || errno != ESRCH)
             count++;
     }
     free(list);
     if (n > 0)
         return count;
-    if (signal != 0 && t->group > 0)
-        kill(-t->group, signal); /* no /proc */
-    return t->spare ? 0 : 1;
+    return t->spare ? 0 : 1; /* no /proc */
 }
 
 static void finish(struct tree_end *t, size_t left)
@@ -82,7 +91,7 @@ static void tick(void *arg)
         loop_timer_set(t->timer, TICK_MS);
 }
 
-struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
+struct tree_end *tree_end(struct loop *loop, pid_t group, const int *signals, int grace_ms, int limit_ms,
                           bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),
                           void *arg)
 {
@@ -93,9 +102,8 @@ struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limi
     t->spare = spare;
     t->done = done;
     t->arg = arg;
-    static const int polite[] = {SIGHUP, SIGCONT, SIGTERM};
-    for (size_t i = 0; grace_ms > 0 && i < sizeof polite / sizeof *polite; i++)
-        signal_all(t, polite[i], true);
+    for (; grace_ms > 0 && *signals; signals++)
+        signal_all(t, *signals, true);
     t->timer = loop_timer(loop, 1, tick, t);
     return t;
 }

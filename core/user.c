@@ -162,3 +162,20 @@ char *user_group_name(gid_t gid)
     struct passwd_field name;
     return group_by_gid(buf_str(&text), text.len, gid, &name) ? mem_dup(name.s, name.n) : NULL;
 }
+
+int user_wanted(struct user *u, const char *name, bool *other, struct err *err)
+{
+    *other = false;
+    if (!name)
+        return 0;
+    if (user_lookup(u, name, err) < 0)
+        return -1;
+    *other = !user_is_self(u);
+    if (*other && geteuid() == 0)
+        return 0;
+    user_release(u);
+    if (!*other)
+        return 0;
+    *other = false;
+    return err_set(err, ERR_TOOL, "cannot run a program as '%s': the server does not run as root", name);
+}

@@ -34,6 +34,10 @@ void user_release(struct user *u);
 /* True when this process is that user already (real and effective uid). */
 bool user_is_self(const struct user *u);
 
+/* Looks up whom a program is to run as; name NULL: this process's own user. *other: somebody else, whom only
+ * root may become (ERR_TOOL); only then *u is filled. */
+int user_wanted(struct user *u, const char *name, bool *other, struct err *err);
+
 /* Becomes the user for good: groups, gid, uid, all three of each, and proves it. To be called in a child
  * or a process that ends afterwards. ERR_TOOL with the step that failed; then nothing may be run. */
 int user_become(const struct user *u, struct err *err);

@@ -87,9 +87,11 @@ struct client {
 static void finish(struct client *c, const struct err *err)
 {
     struct buf answer BUF_AUTO = c->answer;
+    int why = errno;
     buf_init(&c->answer, BUF_NO_MAX);
     loop_drop(&c->source);
     loop_drop(&c->timer);
+    errno = why;
     c->done(c->arg, err ? (struct span){NULL, 0} : span_of(&answer), err);
 }
 
@@ -110,6 +112,7 @@ static void on_timeout(void *arg)
     struct client *c = arg;
     struct err err;
     err_set(&err, ERR_INTERNAL, "no answer within %d ms", c->timeout_ms);
+    errno = ETIMEDOUT;
     finish(c, &err);
 }
 

@@ -28,7 +28,8 @@ void client_delivered(int fd);
 int client_result(struct span response, struct span *result, struct err *err);
 
 /* On a loop: takes fd (connected) and sends the request, which has to stay where it is until `done`. `done`
- * is called once, with the answer (a span valid during the call) or an error. */
+ * is called once, with the answer (a span valid during the call) or an error (and errno as of client_call).
+ */
 struct client;
 typedef void (*client_done_fn)(void *arg, struct span answer, const struct err *err);
 struct client *client_start(struct loop *loop, int fd, struct span request, int timeout_ms,
@@ -37,7 +38,8 @@ struct client *client_start(struct loop *loop, int fd, struct span request, int 
 void client_end(struct client *client, bool delivered);
 
 /* Passes a call on to another process (fd: connected to it, taken) and its answer, delivery and abandonment
- * back. */
-void rpc_forward(struct rpc_call *call, struct loop *loop, int fd);
+ * back. Where that process ended without having read it, `untaken` gets the call as it was. */
+void rpc_forward(struct rpc_call *call, struct loop *loop, int fd,
+                 void (*untaken)(struct rpc_call *call, void *arg), void *arg);
 
 #endif

@@ -12,7 +12,6 @@
 
 #define ACCEPT_STEP 32      /* connections taken in one go: those that are open get their turn as well */
 #define ACCEPT_RETRY_MS 100 /* when there was no descriptor for another one */
-#define DRAIN_MS 500
 
 struct http_server {
     struct http_host host;
@@ -20,6 +19,7 @@ struct http_server {
     struct loop_source *listener;
     struct loop_source *retry; /* set: nothing is accepted for the moment */
     struct loop_source *drain;
+    long long drain_until;
     void (*drained)(void *arg);
     void *drained_arg;
 };
@@ -83,7 +83,12 @@ static void on_change(void *arg)
 static void on_drained(void *arg)
 {
     struct http_server *s = arg;
-    s->drain = NULL;
+    long long left = s->drain_until - now_ms();
+    if (writing(s) && left > 0) { /* a client that was connected before has asked something more */
+        loop_timer_set(s->drain, left);
+        return;
+    }
+    loop_drop(&s->drain);
     s->drained(s->drained_arg);
 }
 
@@ -114,13 +119,14 @@ void http_server_free(struct http_server *s)
     free(s);
 }
 
-void http_server_drain(struct http_server *s, void (*done)(void *arg), void *arg)
+void http_server_drain(struct http_server *s, int limit_ms, void (*done)(void *arg), void *arg)
 {
     stop_listening(s);
     loop_drop(&s->drain);
     s->drained = done;
     s->drained_arg = arg;
-    s->drain = loop_timer(s->host.loop, writing(s) ? DRAIN_MS : 0, on_drained, s);
+    s->drain_until = now_ms() + limit_ms;
+    s->drain = loop_timer(s->host.loop, writing(s) ? limit_ms : 0, on_drained, s);
 }
 
 size_t http_server_pending(const struct http_server *s)

@@ -20,8 +20,9 @@ struct http_server *http_server_new(struct loop *loop, int listen_fd, rpc_find_f
 void http_server_free(struct http_server *server); /* closes the clients and the listening socket */
 
 /* Sends what is queued and then calls done: for a process that answers its own shutdown. New connections are
- * no longer taken. Bounded by 500 ms. */
-void http_server_drain(struct http_server *server, void (*done)(void *arg), void *arg);
+ * no longer taken. Bounded by limit_ms. */
+#define HTTP_DRAIN_MS 500
+void http_server_drain(struct http_server *server, int limit_ms, void (*done)(void *arg), void *arg);
 
 /* Calls of clients that have not been answered yet. */
 size_t http_server_pending(const struct http_server *server);

@@ -48,24 +48,6 @@ static void opening_abandoned(void *arg)
     ((struct opening *)arg)->call = NULL;
 }
 
-/* Only root may become another user; to ask for the one that the server is already is always fine. */
-static int find_user(struct opening *o, struct err *err)
-{
-    if (!o->params.user.s)
-        return 0;
-    if (user_lookup(&o->user, o->params.user.s, err) < 0)
-        return -1;
-    o->as_user = !user_is_self(&o->user);
-    if (o->as_user && geteuid() == 0)
-        return 0;
-    user_release(&o->user);
-    if (!o->as_user)
-        return 0;
-    o->as_user = false;
-    return err_set(err, ERR_TOOL, "cannot start a session as '%s': the server does not run as root",
-                   o->params.user.s);
-}
-
 static void new_session(struct rpc_call *call, struct span params, void *ctx)
 {
     struct opening *o = mem_zalloc(sizeof *o);
@@ -75,7 +57,7 @@ static void new_session(struct rpc_call *call, struct span params, void *ctx)
         free(o);
         return;
     }
-    if (find_user(o, &err) < 0) {
+    if (user_wanted(&o->user, o->params.user.s, &o->as_user, &err) < 0) {
         rpc_fail(call, &err);
         opening_free(o);
         return;

@@ -1,12 +1,11 @@
 /* What this process may use: its own limits, and those of its control group and of every group above it. */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "buf.h"
-#include "mem.h"
+#include "cgroup.h"
 #include "probe_controller.h"
 
 /* Version 1 of control groups has no word for "none": it gives the largest number of pages. */
@@ -23,9 +22,8 @@ static void lower(long long *limit, long long value)
 /* The first two numbers of a group's file; what is no number ("max") or not there is PROBE_UNKNOWN. */
 static void read_numbers(int root, const char *group, const char *file, long long numbers[2])
 {
-    char *path MEM_AUTO = mem_printf("%s/%s", group, file);
     struct buf text BUF_AUTO;
-    probe_read_text(root, path, &text);
+    cgroup_read(root, group, file, &text);
     const char *at = buf_str(&text);
     for (int i = 0; i < 2; i++) {
         char *end;
@@ -43,8 +41,9 @@ static void lower_cpus(struct probe_limits *l, long long quota, long long period
 
 /* Both versions' files: a group has those of one, and which controllers stand in which hierarchy needn't be
  * known. */
-static void read_group(int root, const char *group, struct probe_limits *l)
+static bool read_group(void *limits, int root, const char *group)
 {
+    struct probe_limits *l = limits;
     long long n[2], period[2];
     read_numbers(root, group, "memory.max", n);
     lower(&l->memory, n[0]);
@@ -57,43 +56,7 @@ static void read_group(int root, const char *group, struct probe_limits *l)
     read_numbers(root, group, "cpu.cfs_quota_us", n);
     read_numbers(root, group, "cpu.cfs_period_us", period);
     lower_cpus(l, n[0], period[0]);
-}
-
-/* The group and those above it. Where one is not there it has no limits: without a namespace the path is the
- * host's, while what is mounted begins with the container's own group. */
-static void read_hierarchy(int root, const char *mount, const char *path, struct probe_limits *l)
-{
-    bool outside = strstr(path, "/..") != NULL; /* of what this namespace shows */
-    char *group MEM_AUTO = mem_printf("%s%s", mount, outside || strcmp(path, "/") == 0 ? "" : path);
-    for (char *end = group + strlen(group); end; end = strrchr(group + strlen(mount), '/')) {
-        *end = '\0';
-        read_group(root, group, l);
-    }
-}
-
-/* Lines of /proc/self/cgroup are ID:CONTROLLERS:PATH; version 2 has no controllers. */
-static void read_groups(int root, struct probe_limits *l)
-{
-    static const char *const usual[] = {"", "/memory", "/cpu", "/pids"};
-    struct buf text BUF_AUTO;
-    probe_read_text(root, "/proc/self/cgroup", &text);
-    for (char *line = text.data, *next; line && *line; line = next) {
-        size_t len = strcspn(line, "\n");
-        next = line + len + (line[len] == '\n');
-        line[len] = '\0';
-        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!path || path[1] != '/')
-            continue;
-        *path = *controllers = '\0';
-        char *mount MEM_AUTO = mem_printf("/sys/fs/cgroup%s%s", controllers[1] ? "/" : "", controllers + 1);
-        read_hierarchy(root, mount, path + 1, l);
-    }
-    if (text.len > 0)
-        return;
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
-        char *mount MEM_AUTO = mem_printf("/sys/fs/cgroup%s", usual[i]);
-        read_hierarchy(root, mount, "/", l);
-    }
+    return true;
 }
 
 /* ---- the process ---- */
@@ -127,5 +90,5 @@ void probe_limits(struct probe_limits *l, int root)
         .memory = PROBE_UNKNOWN,
         .centicpus = cpus > 0 ? cpus * 100 : PROBE_UNKNOWN,
     };
-    read_groups(root, l);
+    cgroup_each(root, read_group, l);
 }

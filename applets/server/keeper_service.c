@@ -12,6 +12,7 @@
 #define GRACE_MS 2000
 #define LIMIT_MS 3000
 #define LOOK_MS 3600000
+#define LEAVE_MS 60000 /* for a client that reads its answer slowly */
 
 struct keeper_service {
     struct keeper *keeper;
@@ -57,12 +58,17 @@ static void ended(void *arg, size_t left)
     s->left = left;
     if (s->call)
         answer(s);
-    http_server_drain(s->http, drained, s);
+    http_server_drain(s->http, HTTP_DRAIN_MS, drained, s);
 }
 
 static void client_gone(void *arg)
 {
     ((struct keeper_service *)arg)->call = NULL;
+}
+
+static void left(void *arg)
+{
+    loop_stop(((struct keeper_service *)arg)->keeper->base.loop, 0);
 }
 
 void keeper_end(struct keeper_service *s, struct rpc_call *call, enum keeper_ending how)
@@ -79,7 +85,17 @@ void keeper_end(struct keeper_service *s, struct rpc_call *call, enum keeper_end
     s->how = how;
     if (call)
         rpc_on_abandon(call, client_gone, s);
-    tree_end(s->keeper->base.loop, s->hang_up(s->ctx), GRACE_MS, LIMIT_MS, NULL, ended, s);
+    tree_end(s->keeper->base.loop, s->hang_up(s->ctx), tree_end_hangup, GRACE_MS, LIMIT_MS, NULL, ended, s);
+}
+
+void keeper_leave(struct keeper_service *s)
+{
+    if (s->ending)
+        return;
+    s->ending = true;
+    s->how = KEEPER_STOPPED;
+    ipc_unlink(s->keeper->base.dirfd, s->keeper->name); /* now, not when it is another one's */
+    http_server_drain(s->http, LEAVE_MS, left, s);
 }
 
 static void end_method(struct rpc_call *call, struct span params, void *ctx)

@@ -75,4 +75,8 @@ enum keeper_ending {
  */
 void keeper_end(struct keeper_service *service, struct rpc_call *call, enum keeper_ending how);
 
+/* Ends a keeper that has no child left and that nobody needs any more: its name is free, calls that it has
+ * taken are answered; those in its queue go to the server. */
+void keeper_leave(struct keeper_service *service);
+
 #endif

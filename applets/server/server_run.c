@@ -110,7 +110,7 @@ static void keeper_exited(void *arg, pid_t pid, int status)
     (void)pid;
     forget(k);
     if (WIFSIGNALED(status) && !s->ending)
-        tree_end(s->base.loop, 0, 2000, 4000, server_is_own_keeper, ended, s);
+        tree_end(s->base.loop, 0, tree_end_hangup, 2000, 4000, server_is_own_keeper, ended, s);
 }
 
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,
@@ -134,6 +134,28 @@ void server_fork_keeper(struct server *s, const char *name, keeper_start_fn star
 
 /* ---- routing ---- */
 
+static void no_keeper(struct rpc_call *call, int dirfd, const char *owner, int why)
+{
+    struct err err;
+    if (why == EAGAIN)
+        err_set(&err, ERR_TOOL, "%s takes no more calls; is it stopped?", owner);
+    else if (ipc_exists(dirfd, owner))
+        err_set(&err, ERR_TOOL, "%s has ended; start a new one", owner);
+    else
+        err_set(&err, ERR_TOOL, "there is no %s; start one first", owner);
+    rpc_fail(call, &err);
+}
+
+static void to_keeper(struct rpc_call *call, struct span params, void *ctx);
+
+/* The keeper ended with the call in its queue. */
+static void to_keeper_again(struct rpc_call *call, void *ctx)
+{
+    struct rpc_request r;
+    rpc_request_parse(&r, rpc_request_text(call), NULL);
+    to_keeper(call, r.params, ctx);
+}
+
 /* For clients that know no other door. */
 static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
 {
@@ -147,18 +169,12 @@ static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
         rpc_fail(call, &err);
         return;
     }
-    int fd = ipc_connect(s->base.dirfd, owner, 0);
-    if (fd >= 0) {
-        rpc_forward(call, s->base.loop, fd);
-        return;
-    }
-    if (errno == EAGAIN)
-        err_set(&err, ERR_TOOL, "%s takes no more calls; is it stopped?", owner);
-    else if (ipc_exists(s->base.dirfd, owner))
-        err_set(&err, ERR_TOOL, "%s has ended; start a new one", owner);
-    else
-        err_set(&err, ERR_TOOL, "there is no %s; start one first", owner);
-    rpc_fail(call, &err);
+    int fd = ipc_connect(s->base.dirfd, owner, 0), why = errno;
+    if (fd >= 0)
+        rpc_forward(call, s->base.loop, fd, to_keeper_again, s);
+    else if (why == EAGAIN || !tool->without_keeper ||
+             !tool->without_keeper(call, r.method, params, owner, s->base.dirfd))
+        no_keeper(call, s->base.dirfd, owner, why);
 }
 
 rpc_handler server_find(void *ctx, const char *name, void **handler_ctx)

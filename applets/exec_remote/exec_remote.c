@@ -1,0 +1,335 @@
+/* The command line of jobs, for people and scripts. Each command but `run` is one call. */
+#include "exec_remote.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "exec/route.h"
+#include "io.h"
+#include "json.h"
+#include "mem.h"
+
+static const char NAME[] = "exec_remote";
+
+static const char usage[] =
+    "Usage: toolbox exec_remote run [START OPTIONS] [--] PROGRAM [ARGUMENT]...\n"
+    "       toolbox exec_remote start [START OPTIONS] [--input TEXT] [--stdin] [--] PROGRAM [ARGUMENT]...\n"
+    "       toolbox exec_remote poll|kill|close PID [--ack SEQ]\n"
+    "       toolbox exec_remote wait PID [--ack SEQ] [--timeout SECONDS]\n"
+    "       toolbox exec_remote write PID TEXT [--ack SEQ]\n"
+    "       toolbox exec_remote signal PID SIGNAL\n"
+    "       toolbox exec_remote list\n"
+    "\n"
+    "Programs that run in the background (jobs), with their output kept until it is acknowledged.\n"
+    "\n"
+    "  run     runs a program as if it were called directly: stdin, stdout, stderr, signals and exit status "
+    "are\n"
+    "          its own (128+N: signal N, 125: it could not be started)\n"
+    "  start   starts a job and prints its pid\n"
+    "  poll    what it has printed since what was acknowledged, and its state\n"
+    "  wait    as poll, but not before there is something to say\n"
+    "  kill    TERM, after 5 seconds KILL, to everything that belongs to it\n"
+    "  write   to its stdin (start --stdin)\n"
+    "  close   its stdin\n"
+    "  signal  its process group\n"
+    "  list    one line a job\n"
+    "\n"
+    "  -c               what follows is one command for /bin/sh\n"
+    "  --user USER, --cwd DIR, --env NAME=VALUE\n"
+    "  --timeout SECONDS  the job is killed then (wait: only the wait ends)\n"
+    "  --ack SEQ        the last answer that was received (0)\n"
+    "  --help           this text\n"
+    "\n"
+    "poll, wait, kill, write and close print their result as JSON.\n";
+
+enum { OPT_USER = 256, OPT_CWD, OPT_ENV, OPT_TIMEOUT, OPT_ACK, OPT_INPUT, OPT_STDIN };
+
+static const struct option options[] = {
+    {"user", 1, NULL, OPT_USER},   {"cwd", 1, NULL, OPT_CWD},
+    {"env", 1, NULL, OPT_ENV},     {"timeout", 1, NULL, OPT_TIMEOUT},
+    {"ack", 1, NULL, OPT_ACK},     {"input", 1, NULL, OPT_INPUT},
+    {"stdin", 0, NULL, OPT_STDIN}, {0},
+};
+
+/* What the command line says, as the params it will become. */
+struct command_line {
+    struct buf params, env;
+    const char *ack;
+    bool by_shell;
+    char **words;
+    int n_words;
+};
+
+/* ---- options ---- */
+
+static int put_number(struct command_line *c, const char *key, const char *value)
+{
+    struct span text = {value, strlen(value)};
+    if (json_check(text, NULL) < 0 || json_kind(text) != JSON_NUMBER)
+        return usage_error(NAME, "'%s' is no number", value);
+    json_key(&c->params, key);
+    buf_adds(&c->params, value);
+    return EXIT_OK;
+}
+
+static int put_env(struct command_line *c, const char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    if (!equals || equals == entry)
+        return usage_error(NAME, "--env takes NAME=VALUE, not '%s'", entry);
+    char *name MEM_AUTO = mem_dup(entry, (size_t)(equals - entry));
+    json_member_string(&c->env, name, equals + 1);
+    return EXIT_OK;
+}
+
+static int take_option(struct command_line *c, int option, const char *word)
+{
+    switch (option) {
+    case OPT_USER:
+        json_member_string(&c->params, "user", optarg);
+        return EXIT_OK;
+    case OPT_CWD:
+        json_member_string(&c->params, "cwd", optarg);
+        return EXIT_OK;
+    case OPT_ENV:
+        return put_env(c, optarg);
+    case OPT_TIMEOUT:
+        return put_number(c, "timeout", optarg);
+    case OPT_ACK:
+        c->ack = optarg;
+        return EXIT_OK;
+    case OPT_INPUT:
+        json_member_string(&c->params, "input", optarg);
+        return EXIT_OK;
+    case OPT_STDIN:
+        json_member_bool(&c->params, "stdin_open", true);
+        return EXIT_OK;
+    case 'c':
+        c->by_shell = true;
+        return EXIT_OK;
+    case ':':
+        return usage_error(NAME, "option '%s' takes a value", word);
+    default:
+        return usage_unknown(NAME, "option", word, NULL);
+    }
+}
+
+/* `in_order`: options end at the first word, which begins a program's own. */
+static int parse(struct command_line *c, int argc, char **argv, bool in_order)
+{
+    opterr = 0;
+    for (;;) {
+        int at = optind;
+        int option = getopt_long(argc, argv, in_order ? "+:c" : ":c", options, NULL);
+        if (option < 0)
+            break;
+        int result = take_option(c, option, argv[at]);
+        if (result != EXIT_OK)
+            return result;
+    }
+    c->words = argv + optind;
+    c->n_words = argc - optind;
+    return EXIT_OK;
+}
+
+/* ---- calls ---- */
+
+static int print_line(struct buf *text)
+{
+    buf_addc(text, '\n');
+    if (io_write_all(STDOUT_FILENO, text->data, text->len) == 0)
+        return EXIT_OK;
+    return applet_failed(NAME, "cannot write: %s", err_text(errno));
+}
+
+static int call(const char *method, const struct buf *params, struct buf *result)
+{
+    struct err err;
+    if (call_method(method, span_of(params), result, &err) == 0)
+        return EXIT_OK;
+    return applet_failed(NAME, "%s", err.msg);
+}
+
+/* A call whose result is printed as it is; what is null is nothing to print. */
+static int simple(struct command_line *c, const char *method)
+{
+    struct buf result BUF_AUTO = BUF_INIT;
+    buf_addc(&c->params, '}');
+    int status = call(method, &c->params, &result);
+    return status != EXIT_OK || span_is(span_of(&result), "null") ? status : print_line(&result);
+}
+
+/* ---- commands ---- */
+
+static int put_program(struct command_line *c)
+{
+    if (c->n_words == 0)
+        return usage_error(NAME, "a program is missing");
+    if (c->by_shell && c->n_words > 1)
+        return usage_error(NAME, "-c takes one command, not %d words", c->n_words);
+    if (c->by_shell) {
+        json_member_string(&c->params, "command", c->words[0]);
+    } else {
+        json_key(&c->params, "argv");
+        for (int i = 0; i < c->n_words; i++) {
+            buf_addc(&c->params, i == 0 ? '[' : ',');
+            json_puts(&c->params, c->words[i]);
+        }
+        buf_addc(&c->params, ']');
+    }
+    if (c->env.len > 0) {
+        json_key(&c->params, "env");
+        buf_addf(&c->params, "{%s}", c->env.data);
+    }
+    return EXIT_OK;
+}
+
+static int do_run(struct command_line *c)
+{
+    int result = put_program(c);
+    return result == EXIT_OK ? exec_remote_run(&c->params) : result;
+}
+
+static int do_start(struct command_line *c)
+{
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf line BUF_AUTO = BUF_INIT;
+    struct span pid;
+    int status = put_program(c);
+    buf_addc(&c->params, '}');
+    if (status == EXIT_OK)
+        status = call("exec_remote_start", &c->params, &result);
+    if (status != EXIT_OK || !json_member(span_of(&result), "pid", &pid, NULL))
+        return status;
+    buf_add(&line, pid.s, pid.n);
+    return print_line(&line);
+}
+
+static int of_job(struct command_line *c, const char *method, int n_more)
+{
+    if (c->n_words != 1 + n_more)
+        return usage_error(NAME, "takes %d argument%s, not %d", 1 + n_more, n_more ? "s" : "", c->n_words);
+    int result = put_number(c, "pid", c->words[0]);
+    if (result == EXIT_OK && strcmp(method, "exec_remote_signal") != 0)
+        result = put_number(c, "ack_seq", c->ack ? c->ack : "0");
+    return result == EXIT_OK ? simple(c, method) : result;
+}
+
+static int do_poll(struct command_line *c)
+{
+    return of_job(c, "exec_remote_poll", 0);
+}
+
+static int do_wait(struct command_line *c)
+{
+    return of_job(c, "exec_remote_wait", 0);
+}
+
+static int do_kill(struct command_line *c)
+{
+    return of_job(c, "exec_remote_kill", 0);
+}
+
+static int do_close(struct command_line *c)
+{
+    return of_job(c, "exec_remote_close_stdin", 0);
+}
+
+static int do_write(struct command_line *c)
+{
+    if (c->n_words > 1)
+        json_member_string(&c->params, "data", c->words[1]);
+    return of_job(c, "exec_remote_write_stdin", 1);
+}
+
+static int do_signal(struct command_line *c)
+{
+    if (c->n_words > 1)
+        json_member_string(&c->params, "signal", c->words[1]);
+    return of_job(c, "exec_remote_signal", 1);
+}
+
+/* ---- list ---- */
+
+static void put_line(struct span job, struct buf *out)
+{
+    static const char *const keys[] = {"pid", "state", "exit_code", "age_s", "user", "command"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct span value;
+        struct buf cell BUF_AUTO = BUF_INIT;
+        if (json_member(job, keys[i], &value, NULL) && !json_string_text(value, &cell) &&
+            json_kind(value) == JSON_NUMBER)
+            buf_add(&cell, value.s, value.n);
+        for (size_t at = 0; at < cell.len; at++)
+            if ((unsigned char)cell.data[at] < ' ')
+                cell.data[at] = ' '; /* a command may have many lines */
+        buf_addf(out, i + 1 < sizeof keys / sizeof *keys ? "%-10s " : "%s\n", cell.len > 0 ? cell.data : "-");
+    }
+}
+
+static int do_list(struct command_line *c)
+{
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct span job;
+    buf_addc(&c->params, '}');
+    int status = call("exec_remote_list", &c->params, &result);
+    if (status != EXIT_OK)
+        return status;
+    buf_addf(&text, "%-10s %-10s %-10s %-10s %-10s %s\n", "pid", "state", "exit_code", "age_s", "user",
+             "command");
+    for (size_t at = 0; json_element(span_of(&result), &at, &job);)
+        put_line(job, &text);
+    buf_truncate(&text, text.len - 1);
+    return print_line(&text);
+}
+
+/* ---- dispatch ---- */
+
+static const struct {
+    const char *name;
+    bool program; /* its words are a program and its arguments */
+    int (*run)(struct command_line *c);
+} commands[] = {
+    {"run", true, do_run},      {"start", true, do_start},    {"poll", false, do_poll},
+    {"wait", false, do_wait},   {"kill", false, do_kill},     {"write", false, do_write},
+    {"close", false, do_close}, {"signal", false, do_signal}, {"list", false, do_list},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static int run_command(size_t i, int argc, char **argv)
+{
+    struct command_line c = {.params = BUF_INIT, .env = BUF_INIT};
+    buf_addc(&c.params, '{');
+    int result = parse(&c, argc, argv, commands[i].program);
+    if (result == EXIT_OK)
+        result = commands[i].run(&c);
+    buf_release(&c.params);
+    buf_release(&c.env);
+    return result;
+}
+
+static int exec_remote_main(int argc, char **argv)
+{
+    const char *names[N_COMMANDS + 1] = {0};
+    if (argc < 2)
+        return usage_error(NAME, "a command is missing");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run_command(i, argc - 1, argv + 1);
+    }
+    return usage_unknown(NAME, "command", argv[1], names);
+}
+
+const struct applet exec_remote_applet = {
+    .name = NAME,
+    .summary = "run programs in the background and fetch what they print",
+    .usage = usage,
+    .run = exec_remote_main,
+};

@@ -1,0 +1,15 @@
+/* Jobs: programs that run in the background, with their output fetched bit by bit. */
+#ifndef APPLETS_EXEC_REMOTE_EXEC_REMOTE_H
+#define APPLETS_EXEC_REMOTE_EXEC_REMOTE_H
+
+#include "applet.h"
+#include "tool.h"
+
+extern const struct tool exec_remote_tool;
+extern const struct applet exec_remote_applet;
+
+/* `toolbox exec_remote run`: behaves as the program does. `params` is the start call's, without the closing
+ * brace. (exec_remote_run.c) */
+int exec_remote_run(struct buf *params);
+
+#endif

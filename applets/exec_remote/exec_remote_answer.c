@@ -1,0 +1,90 @@
+#include "exec_remote_answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec_remote_params.h"
+
+const char *job_state(const struct record *r)
+{
+    return !r->end.ended ? "running" : r->end.killed ? "killed" : "completed";
+}
+
+void job_put_end(struct buf *out, const struct record *r)
+{
+    json_key(out, "exit_code");
+    if (r->end.ended)
+        json_put_int(out, r->end.exit_code);
+    else
+        buf_adds(out, "null");
+    if (r->end.ended && r->end.timed_out)
+        json_member_bool(out, "timed_out", true);
+    if (r->end.ended && r->end.oom_killed)
+        json_member_bool(out, "oom_killed", true);
+}
+
+void job_answer(struct rpc_call *call, struct record *r, bool with_state)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    record_count(r);
+    buf_reserve(&text, r->text[0].len + r->text[1].len + 256);
+    buf_addc(&text, '{');
+    if (with_state) {
+        json_member_string(&text, "state", job_state(r));
+        job_put_end(&text, r);
+    }
+    json_member_int(&text, "seq", r->seq);
+    json_member_text(&text, "stdout", buf_str(&r->text[0]), r->text[0].len);
+    json_member_text(&text, "stderr", buf_str(&r->text[1]), r->text[1].len);
+    buf_addc(&text, '}');
+    rpc_result(call, span_of(&text));
+}
+
+/* ---- of a job that has ended ---- */
+
+static const struct {
+    const char *method;
+    const struct params_table *params;
+    bool with_state;
+} answers[] = {
+    {"exec_remote_poll", &job_ack_params, true},
+    {"exec_remote_wait", &job_wait_params, true},
+    {"exec_remote_kill", &job_ack_params, false},
+    {"exec_remote_write_stdin", &job_write_params, false},
+    {"exec_remote_close_stdin", &job_ack_params, false},
+};
+
+static void no_signal(struct rpc_call *call, struct span params)
+{
+    struct job_params p = JOB_DEFAULTS;
+    struct err err;
+    if (params_unpack(&job_signal_params, params, &p, &err) == 0)
+        err_set(&err, ERR_TOOL, "job %lld has ended", p.pid);
+    rpc_fail(call, &err);
+    params_release(&job_signal_params, &p);
+}
+
+bool job_answer_from_file(struct rpc_call *call, const char *method, struct span params, const char *owner,
+                          int dirfd)
+{
+    struct record r = RECORD_INIT;
+    struct job_params p = JOB_DEFAULTS;
+    struct err err;
+    size_t i = 0;
+    if (!record_load(&r, dirfd, (pid_t)strtol(owner + sizeof JOB_PREFIX, NULL, 10)))
+        return false;
+    while (i < sizeof answers / sizeof *answers && strcmp(answers[i].method, method) != 0)
+        i++;
+    if (i == sizeof answers / sizeof *answers) {
+        no_signal(call, params);
+    } else if (params_unpack(answers[i].params, params, &p, &err) < 0) {
+        rpc_fail(call, &err);
+    } else {
+        params_release(answers[i].params, &p);
+        record_acknowledge(&r, p.ack_seq);
+        job_answer(call, &r, answers[i].with_state);
+        record_update(&r, dirfd);
+    }
+    record_release(&r);
+    return true;
+}

@@ -1,0 +1,19 @@
+/* What a job's record says, as the result of a method: in the keeper and, of ended ones, in the server. */
+#ifndef APPLETS_EXEC_REMOTE_EXEC_REMOTE_ANSWER_H
+#define APPLETS_EXEC_REMOTE_EXEC_REMOTE_ANSWER_H
+
+#include "job_record.h"
+#include "rpc.h"
+
+/* Counts an answer and gives it: with the job's state (poll, wait) or without. */
+void job_answer(struct rpc_call *call, struct record *r, bool with_state);
+
+const char *job_state(const struct record *r);
+/* Members exit_code, timed_out, oom_killed: the first as null while it runs, the others only when true. */
+void job_put_end(struct buf *out, const struct record *r);
+
+/* tool.h: answers for a job that has ended. */
+bool job_answer_from_file(struct rpc_call *call, const char *method, struct span params, const char *owner,
+                          int dirfd);
+
+#endif

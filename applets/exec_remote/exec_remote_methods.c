@@ -1,0 +1,342 @@
+/* The methods of one job, in its keeper: params in, job calls, results out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exec_remote.h"
+#include "exec_remote_answer.h"
+#include "exec_remote_params.h"
+#include "exec_remote_starting.h"
+#include "io.h"
+#include "job.h"
+#include "mem.h"
+#include "server/server.h"
+#include "title.h"
+
+#define COMMAND_SHOWN 200 /* bytes of a command in the list */
+#define PID_TRIES 1000    /* pids that other jobs still have, before there is an error */
+#define PID_GOOD_TRIES 50 /* until then one whose end was told lately is passed over as well */
+
+struct hosted {
+    struct job job;
+    struct keeper *keeper;
+    struct keeper_service *service;
+    char *command, *user;
+    bool stored;
+};
+
+/* ---- answers ---- */
+
+static void take_and_answer(struct hosted *h, struct rpc_call *call, bool with_state)
+{
+    job_take(&h->job);
+    job_answer(call, &h->job.record, with_state);
+    if (h->stored)
+        record_update(&h->job.record, h->keeper->base.dirfd);
+}
+
+/* Nothing more will happen: what is left becomes the last answer, in a file. Where that can't be written the
+ * keeper stays. */
+static void on_gone(void *arg)
+{
+    struct hosted *h = arg;
+    struct record *r = &h->job.record;
+    if (h->stored || !job_fits(&h->job))
+        return;
+    job_take(&h->job);
+    record_mark(r, r->seq + 1);
+    h->stored = record_store(r, h->keeper->base.dirfd, NULL) == 0;
+    if (h->stored)
+        keeper_leave(h->service);
+}
+
+/* A call on its way: it waits for news, or for the end of a kill. */
+struct pending {
+    struct rpc_call *call; /* NULL: the client has gone */
+    struct hosted *hosted;
+    struct job_waiter waiter;
+    struct loop_source *timer;
+    bool with_state;
+};
+
+static void pending_free(struct pending *p)
+{
+    job_forget(&p->hosted->job, &p->waiter);
+    loop_remove(p->timer);
+    free(p);
+}
+
+static void pending_ready(void *arg)
+{
+    struct pending *p = arg;
+    if (p->call)
+        take_and_answer(p->hosted, p->call, p->with_state);
+    pending_free(p);
+}
+
+/* From the loop, where nobody else looks whether this was the last one. */
+static void pending_timeout(void *arg)
+{
+    struct hosted *h = ((struct pending *)arg)->hosted;
+    pending_ready(arg);
+    job_stir(&h->job);
+}
+
+static struct pending *pending_new(struct hosted *h, struct rpc_call *call, bool with_state)
+{
+    struct pending *p = mem_zalloc(sizeof *p);
+    *p = (struct pending){.call = call, .hosted = h, .with_state = with_state};
+    p->waiter = (struct job_waiter){.ready = pending_ready, .arg = p};
+    return p;
+}
+
+static void wait_abandoned(void *arg)
+{
+    pending_free(arg);
+}
+
+static void kill_abandoned(void *arg)
+{
+    ((struct pending *)arg)->call = NULL; /* what it began runs on */
+}
+
+/* ---- methods ---- */
+
+/* Unpacks, or answers with what is wrong. */
+static bool unpack(struct rpc_call *call, const struct params_table *table, struct span params,
+                   struct job_params *p)
+{
+    struct err err;
+    *p = (struct job_params)JOB_DEFAULTS;
+    if (params_unpack(table, params, p, &err) == 0)
+        return true;
+    rpc_fail(call, &err);
+    return false;
+}
+
+static void poll_job(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    if (!unpack(call, &job_ack_params, params, &p))
+        return;
+    record_acknowledge(&h->job.record, p.ack_seq);
+    take_and_answer(h, call, true);
+    job_stir(&h->job);
+}
+
+static void wait_job(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    if (!unpack(call, &job_wait_params, params, &p))
+        return;
+    record_acknowledge(&h->job.record, p.ack_seq);
+    struct pending *pending = pending_new(h, call, true);
+    rpc_on_abandon(call, wait_abandoned, pending);
+    job_wait(&h->job, &pending->waiter);
+    if (p.timeout_s >= 0)
+        pending->timer = loop_timer(h->job.loop, (int64_t)(p.timeout_s * 1000), pending_timeout, pending);
+    job_stir(&h->job);
+}
+
+static void kill_job(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    if (!unpack(call, &job_ack_params, params, &p))
+        return;
+    record_acknowledge(&h->job.record, p.ack_seq);
+    struct pending *pending = pending_new(h, call, false);
+    rpc_on_abandon(call, kill_abandoned, pending);
+    job_kill(&h->job, &pending->waiter);
+}
+
+static void write_stdin(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    struct err err;
+    if (!unpack(call, &job_write_params, params, &p))
+        return;
+    if (job_write(&h->job, p.data.s, p.data.n, &err) < 0) {
+        rpc_fail(call, &err);
+    } else {
+        record_acknowledge(&h->job.record, p.ack_seq);
+        take_and_answer(h, call, false);
+    }
+    params_release(&job_write_params, &p);
+    job_stir(&h->job);
+}
+
+static void close_stdin(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    if (!unpack(call, &job_ack_params, params, &p))
+        return;
+    job_close_stdin(&h->job);
+    record_acknowledge(&h->job.record, p.ack_seq);
+    take_and_answer(h, call, false);
+    job_stir(&h->job);
+}
+
+static void signal_job(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    struct err err;
+    if (!unpack(call, &job_signal_params, params, &p))
+        return;
+    if (job_signal(&h->job, p.signal.s, &err) < 0)
+        rpc_fail(call, &err);
+    else
+        rpc_null(call);
+    params_release(&job_signal_params, &p);
+}
+
+static void status(struct rpc_call *call, struct span params, void *ctx)
+{
+    const struct hosted *h = ctx;
+    const struct job *j = &h->job;
+    struct buf text BUF_AUTO = BUF_INIT;
+    (void)params;
+    buf_addc(&text, '{');
+    json_member_int(&text, "pid", j->pid);
+    json_member_string(&text, "state",
+                       !j->reaped             ? "running"
+                       : j->record.end.killed ? "killed"
+                                              : "completed");
+    json_key(&text, "exit_code");
+    if (j->reaped)
+        json_put_int(&text, j->record.end.exit_code);
+    else
+        buf_adds(&text, "null");
+    json_member_string(&text, "command", h->command);
+    json_member_string(&text, "user", h->user);
+    json_key(&text, "age_s");
+    buf_addf(&text, "%.3f", (double)(now_ms() - j->started_ms) / 1000);
+    json_member_int(&text, "unread_stdout", (long long)(j->out[0].raw.len + j->record.text[0].len));
+    json_member_int(&text, "unread_stderr", (long long)(j->out[1].raw.len + j->record.text[1].len));
+    buf_addc(&text, '}');
+    rpc_result(call, span_of(&text));
+}
+
+static pid_t hang_up(void *ctx)
+{
+    struct hosted *h = ctx;
+    h->job.gone = NULL; /* nobody will ask how it ended */
+    return job_hang_up(&h->job);
+}
+
+/* ---- start ---- */
+
+/* What a child's pid has to be: that of no job that still has something to tell. From then on it is ours: the
+ * socket listens before the program runs, so no other keeper can take the name. */
+struct claim {
+    struct keeper *keeper;
+    int tries;
+};
+
+static bool is_taken(int dirfd, const char *name)
+{
+    int fd FD_AUTO = ipc_exists(dirfd, name) ? ipc_connect(dirfd, name, 0) : -1;
+    return fd >= 0 || (ipc_exists(dirfd, name) && errno != ECONNREFUSED && errno != ENOENT);
+}
+
+static int claim_pid(void *arg, pid_t pid, struct err *err)
+{
+    struct claim *c = arg;
+    struct keeper *k = c->keeper;
+    char name[IPC_NAME_MAX];
+    snprintf(name, sizeof name, JOB_PREFIX "_%ld", (long)pid);
+    if (c->tries++ > PID_TRIES)
+        return err_set(err, ERR_TOOL,
+                       "all process ids are those of jobs that have not been polled to their end");
+    errno = 0;
+    if (is_taken(k->base.dirfd, name) || !record_gives_way(k->base.dirfd, pid, c->tries > PID_GOOD_TRIES))
+        return 0;
+    k->listen_fd = ipc_listen(k->base.dirfd, name, err);
+    if (k->listen_fd < 0)
+        return -1;
+    snprintf(k->name, sizeof k->name, "%s", name);
+    return 1;
+}
+
+/* The first bytes of a command, or of argv's words. */
+static char *shown(const struct start_params *p)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    size_t n;
+    if (p->command.s)
+        buf_add(&text, p->command.s, p->command.n < COMMAND_SHOWN ? p->command.n : COMMAND_SHOWN);
+    for (size_t i = 0; i < p->argv.n && text.len < COMMAND_SHOWN; i++)
+        buf_addf(&text, "%s%.*s", i > 0 ? " " : "", COMMAND_SHOWN, p->argv.list[i]);
+    buf_addc(&text, '\0');
+    return buf_take(&text, &n);
+}
+
+static char *name_of(uid_t uid)
+{
+    struct user u USER_AUTO;
+    user_of_uid(&u, uid);
+    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
+}
+
+static int start_job(struct hosted *h, const struct starting *s, struct err *err)
+{
+    struct keeper *k = h->keeper;
+    const struct start_params *p = &s->params;
+    char *by_shell[] = {(char *)"/bin/sh", (char *)"-c", p->command.s, NULL};
+    struct claim claim = {.keeper = k};
+    char **env = spawn_env(k->base.env, p->env.list, s->as_user ? &s->user : NULL);
+    struct job_options options = {
+        .argv = p->command.s ? by_shell : p->argv.list,
+        .env = env,
+        .cwd = p->cwd.s,
+        .start_dir = k->base.start_dir,
+        .user = s->as_user ? &s->user : NULL,
+        .input = p->input.s,
+        .input_len = p->input.n,
+        .stdin_open = p->stdin_open,
+        .latin1 = job_start_is_latin1(p),
+        .timeout_ms = p->timeout_s < 0 ? -1 : (int64_t)(p->timeout_s * 1000),
+        .accept = claim_pid,
+        .accept_arg = &claim,
+    };
+    int result = job_start(&h->job, k->base.loop, &options, err);
+    spawn_env_free(env);
+    return result;
+}
+
+int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
+{
+    struct starting *s = arg;
+    struct hosted *h = mem_zalloc(sizeof *h);
+    h->keeper = k;
+    if (start_job(h, s, err) < 0)
+        return -1;
+    h->job.gone = on_gone;
+    h->job.gone_arg = h;
+    h->command = shown(&s->params);
+    h->user = name_of(s->as_user ? s->user.uid : geteuid());
+    params_release(&job_start_params, &s->params); /* the input may be long */
+    record_remove(k->base.dirfd, h->job.pid);
+    char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
+    title_set(title);
+    h->service = keeper_serve(k, &exec_remote_tool, h, status, hang_up);
+    snprintf(k->word, sizeof k->word, "%ld", (long)h->job.pid);
+    return 0;
+}
+
+const struct rpc_method job_keeper_methods[] = {
+    {"exec_remote_poll", poll_job},
+    {"exec_remote_wait", wait_job},
+    {"exec_remote_kill", kill_job},
+    {"exec_remote_write_stdin", write_stdin},
+    {"exec_remote_close_stdin", close_stdin},
+    {"exec_remote_signal", signal_job},
+    {0},
+};

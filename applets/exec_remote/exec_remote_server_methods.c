@@ -1,0 +1,161 @@
+/* What the server answers of jobs: starting and listing them, and what those that have ended left. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "exec_remote.h"
+#include "exec_remote_answer.h"
+#include "exec_remote_params.h"
+#include "exec_remote_starting.h"
+#include "io.h"
+#include "job_record.h"
+#include "mem.h"
+#include "server/server.h"
+
+#define SWEEP_MS 60000
+#define LIST_MS 5000
+
+/* ---- start ---- */
+
+static void starting_free(struct starting *s)
+{
+    params_release(&job_start_params, &s->params);
+    if (s->as_user)
+        user_release(&s->user);
+    free(s);
+}
+
+static void keeper_is_up(void *arg, pid_t pid, const char *word, const struct err *err)
+{
+    struct starting *s = arg;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (s->call && pid < 0) {
+        rpc_fail(s->call, err);
+    } else if (s->call) {
+        buf_addf(&text, "{\"pid\":%s}", word);
+        rpc_result(s->call, span_of(&text));
+    }
+    starting_free(s);
+}
+
+static void start_abandoned(void *arg)
+{
+    ((struct starting *)arg)->call = NULL;
+}
+
+/* Now and then, so that what nobody asks for doesn't pile up. */
+static void sweep(int dirfd)
+{
+    static long long next;
+    if (now_ms() < next)
+        return;
+    next = now_ms() + SWEEP_MS;
+    record_sweep(dirfd);
+}
+
+static void start(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct starting *s = mem_zalloc(sizeof *s);
+    struct err err;
+    *s = (struct starting){.call = call, .params = START_DEFAULTS};
+    if (params_unpack(&job_start_params, params, &s->params, &err) < 0) {
+        rpc_fail(call, &err);
+        free(s);
+        return;
+    }
+    if (job_start_check(&s->params, &err) < 0 ||
+        user_wanted(&s->user, s->params.user.s, &s->as_user, &err) < 0) {
+        rpc_fail(call, &err);
+        starting_free(s);
+        return;
+    }
+    sweep(server_base(ctx)->dirfd);
+    rpc_on_abandon(call, start_abandoned, s);
+    server_fork_keeper(ctx, "", job_start_in_keeper, s, keeper_is_up, s);
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct rpc_call *call; /* NULL: the client has gone */
+    int dirfd;
+};
+
+static void list_ended(void *arg, const struct record *r)
+{
+    struct buf *text = arg;
+    buf_adds(text, text->len > 1 ? ",{" : "{");
+    json_member_int(text, "pid", r->pid);
+    json_member_string(text, "state", job_state(r));
+    job_put_end(text, r);
+    buf_addc(text, '}');
+}
+
+static void list_replies(void *arg, struct reply *replies, size_t n)
+{
+    struct listing *l = arg;
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_addc(&text, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (replies[i].result.len == 0)
+            continue;
+        if (text.len > 1)
+            buf_addc(&text, ',');
+        buf_add(&text, replies[i].result.data, replies[i].result.len);
+    }
+    record_each(l->dirfd, list_ended, &text);
+    buf_addc(&text, ']');
+    if (l->call)
+        rpc_result(l->call, span_of(&text));
+    free(l);
+}
+
+static void listing_abandoned(void *arg)
+{
+    ((struct listing *)arg)->call = NULL;
+}
+
+static void list(struct rpc_call *call, struct span params, void *ctx)
+{
+    static const struct params_table none = {0};
+    struct err err;
+    if (params_unpack(&none, params, NULL, &err) < 0) {
+        rpc_fail(call, &err);
+        return;
+    }
+    struct listing *l = mem_zalloc(sizeof *l);
+    *l = (struct listing){.call = call, .dirfd = server_base(ctx)->dirfd};
+    rpc_on_abandon(call, listing_abandoned, l);
+    server_ask(ctx, JOB_PREFIX, KEEPER_STATUS, LIST_MS, list_replies, l);
+}
+
+/* ---- registration ---- */
+
+static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *err)
+{
+    struct job_params p = JOB_DEFAULTS;
+    if (params_unpack(&job_pid_params, params, &p, err) < 0)
+        return -1;
+    if (p.pid <= 0 || p.pid > INT_MAX)
+        return err_set(err, ERR_TOOL, "there is no job %lld; start one first", p.pid);
+    snprintf(owner, IPC_NAME_MAX, JOB_PREFIX "_%lld", p.pid);
+    return 0;
+}
+
+static const struct rpc_method server_methods[] = {
+    {"exec_remote_start", start},
+    {"exec_remote_list", list},
+    {0},
+};
+
+static const char *const queries[] = {"exec_remote_list", NULL};
+
+const struct tool exec_remote_tool = {
+    .server = server_methods,
+    .keeper = job_keeper_methods,
+    .keeper_of = keeper_of,
+    .without_keeper = job_answer_from_file,
+    .queries = queries,
+};

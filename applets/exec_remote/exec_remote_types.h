@@ -1,0 +1,36 @@
+/* Params of the job methods, as plain structs. Strings are owned by params_release. */
+#ifndef APPLETS_EXEC_REMOTE_EXEC_REMOTE_TYPES_H
+#define APPLETS_EXEC_REMOTE_EXEC_REMOTE_TYPES_H
+
+#include <stdbool.h>
+
+#include "params.h"
+
+#define JOB_PREFIX "Job" /* a job's keeper listens as Job_PID */
+
+struct start_params {
+    struct text command; /* for /bin/sh -c; or */
+    struct texts argv;
+    struct text input, cwd, user, encoding;
+    struct texts env;
+    bool stdin_open;
+    double timeout_s; /* < 0: none */
+};
+#define START_DEFAULTS                                                                                       \
+    {                                                                                                        \
+        .timeout_s = -1                                                                                      \
+    }
+
+/* Of every method of a job; each takes those that its table names. */
+struct job_params {
+    long long pid;
+    long long ack_seq;
+    struct text data, signal;
+    double timeout_s; /* < 0: none */
+};
+#define JOB_DEFAULTS                                                                                         \
+    {                                                                                                        \
+        .timeout_s = -1                                                                                      \
+    }
+
+#endif

@@ -1,0 +1,217 @@
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "io.h"
+#include "job_internal.h"
+#include "signals.h"
+
+#define GRACE_MS 5000
+#define LIMIT_MS 6500 /* a kill is answered within 7 s */
+#define TOLD_BY_SHELL 128
+
+/* ---- who waits ---- */
+
+static void add(struct job_waiter **list, struct job_waiter *w)
+{
+    w->next = *list;
+    *list = w;
+}
+
+static void wake(struct job_waiter **list)
+{
+    while (*list) {
+        struct job_waiter *w = *list;
+        *list = w->next;
+        w->ready(w->arg);
+    }
+}
+
+static void unlink_from(struct job_waiter **list, const struct job_waiter *w)
+{
+    while (*list && *list != w)
+        list = &(*list)->next;
+    if (*list)
+        *list = w->next;
+}
+
+void job_forget(struct job *j, struct job_waiter *w)
+{
+    unlink_from(&j->waiters, w);
+    unlink_from(&j->killers, w);
+}
+
+void job_wait(struct job *j, struct job_waiter *w)
+{
+    add(&j->waiters, w);
+}
+
+bool job_is_gone(const struct job *j)
+{
+    siginfo_t info;
+    return j->reaped && !j->ending && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+}
+
+void job_stir(struct job *j)
+{
+    if (j->waiters && job_has_news(j))
+        wake(&j->waiters);
+    if (j->gone && job_is_gone(j))
+        j->gone(j->gone_arg);
+}
+
+/* ---- the end ---- */
+
+/* Killed by the kernel for want of memory, or its shell tells that of what it waited for. */
+static bool is_oom(const struct job *j, int status)
+{
+    bool by_kill =
+        WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == TOLD_BY_SHELL + SIGKILL;
+    return by_kill && !j->kill_began && cgroup_oom_kills() > j->oom_kills;
+}
+
+static void main_ended(void *arg, pid_t pid, int status)
+{
+    struct job *j = arg;
+    struct record_end *end = &j->record.end;
+    (void)pid;
+    j->reaped = true;
+    loop_drop(&j->timeout);
+    job_finish_streams(j);
+    job_stdin_drop(j);
+    end->exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    end->killed = j->kill_began;
+    end->oom_killed = is_oom(j, status);
+    job_stir(j);
+}
+
+static void other_ended(void *arg, pid_t pid, int status)
+{
+    (void)pid;
+    (void)status;
+    job_stir(arg);
+}
+
+static void tree_ended(void *arg, size_t left)
+{
+    struct job *j = arg;
+    (void)left; /* what can't be killed (it sleeps in the kernel) ends later */
+    j->ending = NULL;
+    wake(&j->killers);
+    job_stir(j);
+}
+
+static void begin_kill(struct job *j)
+{
+    j->kill_began = !j->reaped;
+    if (!j->ending)
+        j->ending = tree_end(j->loop, j->pid, tree_end_term, GRACE_MS, LIMIT_MS, NULL, tree_ended, j);
+}
+
+void job_kill(struct job *j, struct job_waiter *w)
+{
+    add(&j->killers, w);
+    begin_kill(j);
+}
+
+static void on_timeout(void *arg)
+{
+    struct job *j = arg;
+    j->record.end.timed_out = true;
+    begin_kill(j);
+}
+
+int job_signal(struct job *j, const char *name, struct err *err)
+{
+    int signal = signal_number(name);
+    if (signal < 0)
+        return err_set(err, ERR_TOOL, "'%s' is no signal; name one as INT, SIGTERM or 15", name);
+    if (!proc_group_is_ours(j->pid))
+        return err_set(err, ERR_TOOL, "job %ld has ended", (long)j->pid);
+    return kill(-j->pid, signal) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "cannot signal the job");
+}
+
+pid_t job_hang_up(struct job *j)
+{
+    job_stdin_drop(j);
+    loop_drop(&j->timeout);
+    j->kill_began = !j->reaped;
+    return j->pid;
+}
+
+/* ---- the beginning ---- */
+
+static int open_pipes(int pipes[3][2], bool with_stdin, struct err *err)
+{
+    for (int i = with_stdin ? 0 : 1; i < 3; i++)
+        if (pipe2(pipes[i], O_CLOEXEC) < 0)
+            return err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
+    return 0;
+}
+
+static pid_t run(struct job *j, const struct job_options *o, int pipes[3][2], struct err *err)
+{
+    const char *programs[] = {o->argv[0], NULL};
+    struct spawn s = {
+        .programs = programs,
+        .argv = o->argv,
+        .env = o->env,
+        .cwd = o->cwd,
+        .start_dir = o->start_dir,
+        .user = o->user,
+        .fds = {pipes[0][0], pipes[1][1], pipes[2][1]},
+        .victim = true,
+        .accept = o->accept,
+        .accept_arg = o->accept_arg,
+    };
+    j->oom_kills = cgroup_oom_kills();
+    return spawn(&s, j->loop, NULL, err);
+}
+
+static void watch(struct job *j, const struct job_options *o, int pipes[3][2])
+{
+    for (int i = 0; i < 2; i++) {
+        job_open_stream(j, i, pipes[1 + i][0]);
+        pipes[1 + i][0] = -1;
+    }
+    if (pipes[0][1] >= 0) {
+        io_set_nonblock(pipes[0][1], true);
+        j->in.fd = pipes[0][1];
+        pipes[0][1] = -1;
+    }
+    j->in.closing = !o->stdin_open;
+    job_stdin_flush(j);
+    loop_child(j->loop, j->pid, main_ended, j);
+    loop_child(j->loop, 0, other_ended, j);
+    if (o->timeout_ms >= 0)
+        j->timeout = loop_timer(j->loop, o->timeout_ms, on_timeout, j);
+}
+
+int job_start(struct job *j, struct loop *loop, const struct job_options *o, struct err *err)
+{
+    int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
+    *j = (struct job){
+        .loop = loop,
+        .record = RECORD_INIT,
+        .latin1 = o->latin1,
+        .out = {{.fd = -1}, {.fd = -1}},
+        .in = {.fd = -1, .ever_open = o->stdin_open},
+        .started_ms = now_ms(),
+    };
+    int result = -1;
+    if (job_stdin_add(j, o->input, o->input_len) < 0)
+        err_set(err, ERR_TOOL, "the input has characters that are not in latin-1");
+    else if (open_pipes(pipes, o->input_len > 0 || o->stdin_open, err) == 0)
+        result = j->pid = j->record.pid = run(j, o, pipes, err);
+    if (result > 0)
+        watch(j, o, pipes);
+    for (int i = 0; i < 6; i++)
+        io_close(&pipes[i / 2][i % 2]);
+    return result > 0 ? 0 : -1;
+}

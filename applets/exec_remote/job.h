@@ -1,0 +1,113 @@
+/* One job, in its keeper: the program, its pipes, its end. No JSON, no socket.
+ *
+ * Output is read into memory up to a limit, then the writer blocks. It becomes text only when an answer takes
+ * it. The job is over when its main process has been reaped and what was readable then has been read; what
+ * descendants still write is read and thrown away until there are none. All callbacks run from the loop. */
+#ifndef APPLETS_EXEC_REMOTE_JOB_H
+#define APPLETS_EXEC_REMOTE_JOB_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "err.h"
+#include "fifo.h"
+#include "job_record.h"
+#include "json.h"
+#include "loop.h"
+#include "proc.h"
+#include "spawn.h"
+
+#define JOB_ANSWER_MAX (1u << 20)  /* new bytes of a stream in one answer */
+#define JOB_UNACKED_MAX (4u << 20) /* text of a stream with which nothing new is added */
+#define JOB_HELD_MAX (100u << 20)  /* bytes of a stream that are held */
+#define JOB_STDIN_MAX (64u << 20)  /* bytes for stdin that the program has not taken */
+
+struct job_options {
+    char *const *argv;
+    char *const *env;
+    const char *cwd, *user_name;
+    int start_dir;
+    const struct user *user; /* NULL: our own */
+    const char *input;
+    size_t input_len;
+    bool stdin_open;
+    bool latin1;        /* each byte is a character of its own, in both directions */
+    int64_t timeout_ms; /* < 0: none */
+    int (*accept)(void *arg, pid_t pid, struct err *err); /* of struct spawn */
+    void *accept_arg;
+};
+
+struct job_stream {
+    int fd;                     /* -1: at its end */
+    struct loop_source *source; /* NULL: not read for the moment */
+    struct fifo raw;
+    bool discard; /* the job is over: what comes now is thrown away */
+};
+
+struct job_stdin {
+    int fd;
+    struct loop_source *source;
+    struct fifo pending;
+    bool ever_open; /* writes are expected */
+    bool closing;   /* once all is written */
+};
+
+/* A call that waits. */
+struct job_waiter {
+    struct job_waiter *next;
+    void (*ready)(void *arg);
+    void *arg;
+};
+
+struct job {
+    struct loop *loop;
+    struct record record;
+    pid_t pid;
+    bool latin1, reaped;
+    struct job_stream out[2];
+    struct job_stdin in;
+    struct loop_source *timeout;
+    unsigned long long oom_kills; /* before it started */
+    bool kill_began;              /* before it ended */
+    struct tree_end *ending;
+    struct job_waiter *waiters; /* for news */
+    struct job_waiter *killers; /* for the end of the tree */
+    long long started_ms;
+    void (*gone)(
+        void *arg); /* called when it is gone, maybe more than once; set by the owner, NULL: nothing */
+    void *gone_arg;
+};
+
+/* Starts it; -1 with ERR_TOOL that names what can't be used. */
+int job_start(struct job *j, struct loop *loop, const struct job_options *options, struct err *err);
+
+/* Something to tell beyond what has been acknowledged: output, or the end. */
+bool job_has_news(const struct job *j);
+/* Adds what is new to the record, as much as one answer may bring. */
+void job_take(struct job *j);
+/* What is left fits into one answer: job_take makes it the last one. */
+bool job_fits(const struct job *j);
+/* Over, and without descendants. */
+bool job_is_gone(const struct job *j);
+
+/* Looks whether somebody who waits is to be told something, or whether it is gone. */
+void job_stir(struct job *j);
+
+/* Calls w->ready, once, when there is news, or when all descendants have been ended. w is the caller's; taken
+ * out of the list first. */
+void job_wait(struct job *j, struct job_waiter *w);
+void job_kill(struct job *j, struct job_waiter *w);
+void job_forget(struct job *j, struct job_waiter *w);
+
+/* Data is text (UTF-8). ERR_TOOL, and nothing taken, when stdin isn't open or too much is waiting. That
+ * nobody reads it is no error. */
+int job_write(struct job *j, const char *data, size_t n, struct err *err);
+void job_close_stdin(struct job *j);
+
+/* To the job's own process group. */
+int job_signal(struct job *j, const char *name, struct err *err);
+
+/* Closes everything; the group to end. */
+pid_t job_hang_up(struct job *j);
+
+#endif

@@ -1,0 +1,19 @@
+/* Shared by the files of a job alone. */
+#ifndef APPLETS_EXEC_REMOTE_JOB_INTERNAL_H
+#define APPLETS_EXEC_REMOTE_JOB_INTERNAL_H
+
+#include "job.h"
+
+/* ---- job_output.c ---- */
+void job_open_stream(struct job *j, int i, int fd);
+/* Reads what is in the pipes by now, and nothing after that. */
+void job_finish_streams(struct job *j);
+void job_close_streams(struct job *j);
+
+/* ---- job_stdin.c ---- */
+/* Takes the text as bytes; -1 when latin-1 is asked for and a character has no byte. */
+int job_stdin_add(struct job *j, const char *data, size_t n);
+void job_stdin_flush(struct job *j);
+void job_stdin_drop(struct job *j);
+
+#endif

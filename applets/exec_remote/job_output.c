@@ -1,0 +1,161 @@
+/* A job's stdout and stderr: from the pipe into memory, and from there into text. */
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "job_internal.h"
+#include "utf8.h"
+
+#define READ_STEP (256u << 10) /* bytes read in one go: others get their turn */
+
+static size_t room(const struct job *j, int i)
+{
+    size_t held = j->out[i].raw.len + j->record.text[i].len;
+    return held < JOB_HELD_MAX ? JOB_HELD_MAX - held : 0;
+}
+
+static void end_stream(struct job_stream *s)
+{
+    loop_drop(&s->source);
+    io_close(&s->fd);
+}
+
+/* Reads at most `max` bytes, into memory or nowhere. False: there is nothing for the moment, or it has ended.
+ */
+static bool read_some(struct job_stream *s, size_t max, size_t *got)
+{
+    static char nowhere[65536];
+    ssize_t n = s->discard ? read(s->fd, nowhere, sizeof nowhere) : fifo_read(&s->raw, s->fd, max);
+    *got = n > 0 ? (size_t)n : 0;
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        end_stream(s);
+    return n > 0;
+}
+
+static void on_output(struct job *j, int i)
+{
+    struct job_stream *s = &j->out[i];
+    size_t left = READ_STEP, got;
+    if (!s->discard && room(j, i) < left)
+        left = room(j, i);
+    while (left > 0 && s->fd >= 0 && read_some(s, left, &got))
+        left -= got < left ? got : left;
+    /* Not just quiet: a closed pipe would go on waking us. */
+    if (s->fd >= 0 && !s->discard && room(j, i) == 0)
+        loop_drop(&s->source);
+    job_stir(j);
+}
+
+static void on_stdout(void *arg, int events)
+{
+    (void)events;
+    on_output(arg, 0);
+}
+
+static void on_stderr(void *arg, int events)
+{
+    (void)events;
+    on_output(arg, 1);
+}
+
+static void resume(struct job *j, int i)
+{
+    struct job_stream *s = &j->out[i];
+    if (s->fd >= 0 && !s->source && (s->discard || room(j, i) > 0))
+        s->source = loop_fd(j->loop, s->fd, LOOP_READ, i == 0 ? on_stdout : on_stderr, j);
+}
+
+void job_open_stream(struct job *j, int i, int fd)
+{
+    j->out[i].fd = fd;
+    io_set_nonblock(fd, true);
+    resume(j, i);
+}
+
+void job_finish_streams(struct job *j)
+{
+    for (int i = 0; i < 2; i++) {
+        struct job_stream *s = &j->out[i];
+        int readable = 0;
+        size_t got;
+        if (s->fd >= 0)
+            ioctl(s->fd, FIONREAD, &readable);
+        for (; readable > 0 && s->fd >= 0 && read_some(s, (size_t)readable, &got); readable -= (int)got)
+            ;
+        s->discard = true;
+        resume(j, i);
+    }
+}
+
+void job_close_streams(struct job *j)
+{
+    end_stream(&j->out[0]);
+    end_stream(&j->out[1]);
+}
+
+/* Nothing can come behind what is there. */
+static bool is_final(const struct job_stream *s)
+{
+    return s->discard || s->fd < 0;
+}
+
+/* The beginning of a character alone says nothing yet. */
+static bool has_text(const struct job *j, int i)
+{
+    const struct job_stream *s = &j->out[i];
+    if (s->raw.len == 0 || s->raw.len > 3 || is_final(s) || j->latin1)
+        return s->raw.len > 0;
+    struct buf bytes BUF_AUTO = BUF_INIT;
+    fifo_peek(&s->raw, 3, &bytes);
+    return utf8_char(bytes.data, bytes.len) >= 0;
+}
+
+bool job_has_news(const struct job *j)
+{
+    return j->reaped || j->record.text[0].len > 0 || j->record.text[1].len > 0 || has_text(j, 0) ||
+           has_text(j, 1);
+}
+
+static void put_latin1(struct buf *text, const struct buf *bytes)
+{
+    buf_reserve(text, 2 * bytes->len);
+    for (size_t i = 0; i < bytes->len; i++)
+        utf8_put(text, (unsigned char)bytes->data[i]);
+}
+
+static void take_stream(struct job *j, int i)
+{
+    struct job_stream *s = &j->out[i];
+    struct buf bytes BUF_AUTO = BUF_INIT;
+    size_t n = s->raw.len < JOB_ANSWER_MAX ? s->raw.len : JOB_ANSWER_MAX;
+    if (n == 0)
+        return;
+    fifo_peek(&s->raw, n, &bytes);
+    if (j->latin1) {
+        put_latin1(&j->record.text[i], &bytes);
+    } else {
+        buf_reserve(&j->record.text[i], n);
+        n = utf8_clean(&j->record.text[i], bytes.data, n, is_final(s) && n == s->raw.len);
+    }
+    fifo_drop(&s->raw, n);
+}
+
+void job_take(struct job *j)
+{
+    for (int i = 0; i < 2; i++) {
+        if (j->record.text[i].len < JOB_UNACKED_MAX && j->record.n_marks < RECORD_MARKS_MAX)
+            take_stream(j, i);
+        resume(j, i);
+    }
+    j->record.end.ended = j->reaped && j->out[0].raw.len == 0 && j->out[1].raw.len == 0;
+}
+
+bool job_fits(const struct job *j)
+{
+    for (int i = 0; i < 2; i++)
+        if (j->out[i].raw.len > JOB_ANSWER_MAX ||
+            (j->out[i].raw.len > 0 && j->record.text[i].len >= JOB_UNACKED_MAX))
+            return false;
+    return j->reaped && j->record.n_marks < RECORD_MARKS_MAX;
+}

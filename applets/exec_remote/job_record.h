@@ -1,0 +1,76 @@
+/* What a job has to tell its clients: output as text until it is acknowledged, the numbers of the answers,
+ * and how it ended. It lives in the job's keeper; of a job that has ended it stands in a file beside the
+ * sockets, from which the server answers.
+ *
+ * `seq` counts answers. A mark says up to where the text had been handed out with an answer; an answer that
+ * brought nothing new has none. So an acknowledgement frees the text up to the last mark at or before it. */
+#ifndef APPLETS_EXEC_REMOTE_JOB_RECORD_H
+#define APPLETS_EXEC_REMOTE_JOB_RECORD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "buf.h"
+#include "err.h"
+
+#define RECORD_MARKS_MAX 65536
+
+struct record_mark {
+    long long seq;
+    unsigned long long end[2];
+};
+
+/* How it ended; stands in the file as it is. */
+struct record_end {
+    int exit_code; /* -N: signal N */
+    bool ended;    /* and there is no output but that in the record */
+    bool killed;
+    bool timed_out;
+    bool oom_killed;
+};
+
+struct record {
+    pid_t pid;
+    long long seq;
+    struct record_end end;
+    bool told; /* the end was in an answer */
+    struct buf text[2];
+    unsigned long long base[2]; /* where the text begins, counted from the first byte */
+    struct record_mark *marks;
+    size_t n_marks;
+};
+#define RECORD_INIT                                                                                          \
+    {                                                                                                        \
+        .text = { BUF_INIT, BUF_INIT }                                                                       \
+    }
+
+void record_release(struct record *r);
+
+/* Frees what that answer, and those before it, brought. Not what no answer has brought yet, whatever the
+ * number; nothing when it is 0 or less. */
+void record_acknowledge(struct record *r, long long seq);
+
+/* Marks all text as that of the answer `seq`, which is not yet given; called again for it does nothing. */
+void record_mark(struct record *r, long long seq);
+
+/* Counts an answer that hands out all the text. */
+void record_count(struct record *r);
+
+/* ---- the file ---- */
+
+/* Writes it, private, all or nothing. */
+int record_store(const struct record *r, int dirfd, struct err *err);
+/* Into *r (RECORD_INIT). False when there is none. */
+bool record_load(struct record *r, int dirfd, pid_t pid);
+/* What has changed of a stored one by an acknowledgement and an answer. */
+void record_update(const struct record *r, int dirfd);
+
+void record_remove(int dirfd, pid_t pid);
+/* True when a new job may have the pid: there is no file of it, or (`told_will_do`) its end was told. */
+bool record_gives_way(int dirfd, pid_t pid, bool told_will_do);
+/* Removes those that are older than an hour. */
+void record_sweep(int dirfd);
+/* Calls fn for every stored one, its texts left out. */
+void record_each(int dirfd, void (*fn)(void *arg, const struct record *r), void *arg);
+
+#endif
