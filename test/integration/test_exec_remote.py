@@ -1,0 +1,418 @@
+"""The cases of exec_remote, each named after its number."""
+import time
+
+import pytest
+
+from harness import processes
+from harness.client import PARAMERR, TOOLERR, RpcError
+from harness.jobs import Job, alive, keepers, no_keepers, run
+from harness.server import status
+
+FAR = 60  # seconds that nothing here waits for: what doesn't hang is much faster, also on a busy machine
+
+
+@pytest.fixture
+def client(client):
+    client.env["INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES"] = str(100 << 20)
+    return client
+
+
+# ---- C-071: a background child holds the pipe ----
+
+
+def test_c071_a_background_child_does_not_hold_the_job(client):
+    began = time.monotonic()
+    job = Job(client, "sleep 61 & echo started; exit 4")
+    assert job.finish() == (4, "started\n", "")
+    assert time.monotonic() - began < 30
+    assert alive("sleep", "61"), "the background child was ended"
+    job.kill()
+    assert not alive("sleep", "61")
+
+
+def test_c071_late_output_blocks_nobody(client):
+    job = Job(client, "(for i in 1 2 3; do sleep 0.3; echo late$i; done; sleep 62) & echo first")
+    assert job.finish()[:2] == (0, "first\n")
+    assert run(client, "echo next") == (0, "next\n", "")
+    time.sleep(1.5)  # what it writes now is thrown away, and must not end it
+    assert alive("sleep", "62"), "the background child died of its output"
+    job.kill()
+
+
+def test_c071_output_before_the_end_is_there_in_order(client):
+    code, out, _ = run(client, "(sleep 0.2; echo one) & sleep 1; echo two; sleep 63 & exit 0")
+    assert (code, out) == (0, "one\ntwo\n")
+    client.stop()
+    assert not alive("sleep", "63")
+
+
+# ---- C-073: kill ----
+
+
+@pytest.mark.parametrize(
+    "command, sleeps, state",
+    [
+        ("trap '' TERM; sleep 64 & wait; sleep 65", ("64", "65"), "killed"),
+        ("sleep 66 & exit 0", ("66",), None),
+        ("setsid sleep 67 & sleep 68", ("67", "68"), "killed"),
+        ("sh -c 'sleep 69' | cat", ("69",), "killed"),
+        ("setsid sh -c 'trap \"\" TERM HUP; sleep 70; sleep 71' & sleep 72", ("70", "71", "72"), "killed"),
+    ],
+)
+def test_c073_kill_reaches_everything(client, command, sleeps, state):
+    job = Job(client, command)
+    processes.wait_until(lambda: alive("sleep", sleeps[0]), "the job to be at work")
+    began = time.monotonic()
+    answer = job.kill()
+    assert time.monotonic() - began < 15  # 7 s are promised
+    assert set(answer) == {"seq", "stdout", "stderr"}
+    assert not [sleep for sleep in sleeps if alive("sleep", sleep)]
+    job.finish()
+    assert state in (None, job.end["state"])
+    no_keepers()
+    assert set(job.kill()) == {"seq", "stdout", "stderr"}  # again, of one that is gone
+
+
+def test_c073_kill_lets_the_job_clean_up(client):
+    job = Job(client, "trap 'echo cleaned; exit 3' TERM; trap 'echo hup' HUP; echo ready; while :; do sleep 0.05; done")
+    while "ready" not in job.out:
+        job.wait()
+    job.kill()
+    code, out, _ = job.finish()
+    assert (code, out, job.end["state"]) == (3, "ready\ncleaned\n", "killed")
+
+
+# ---- C-074, C-075: answers that are lost ----
+
+
+def test_c074_the_last_answer_can_be_had_again(client):
+    job = Job(client, "echo out; exit 7")
+    before = 0
+    while not job.end:
+        before = job.seq
+        job.wait()
+    last = {"state": "completed", "exit_code": 7, "stdout": job.end["stdout"], "stderr": ""}
+    no_keepers()
+    for _ in range(3):
+        again = job.call("poll", ack=before)
+        assert {key: again[key] for key in last} == last
+    assert job.call("poll", ack=again["seq"])["stdout"] == ""
+    for ack in (0, before, again["seq"] + 5):
+        again = job.call("wait", ack=ack)
+        assert (again["state"], again["exit_code"], again["stdout"]) == ("completed", 7, "")
+
+
+def test_c074_also_after_the_server_was_replaced(client):
+    job = Job(client, "echo out; exit 7")
+    processes.wait_until(lambda: keepers() == [], "the job to end")
+    from harness.server import kill_servers
+
+    assert kill_servers()
+    assert (job.poll()["stdout"], job.end["exit_code"]) == ("out\n", 7)
+
+
+def test_c075_numbers_and_repeats(client):
+    job = Job(client, "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.2; done", stdin_open=True)
+    first = job.call("wait", ack=0, timeout=20)
+    assert first["seq"] == 1
+    time.sleep(0.5)
+    again = job.call("poll", ack=0)
+    assert again["seq"] == 2 and again["stdout"].startswith(first["stdout"]) and len(again["stdout"]) > len(first["stdout"])
+    assert job.call("poll", ack=-1)["stdout"].startswith(again["stdout"])
+    rest = job.call("poll", ack=1)  # what the second brought beyond the first is not acknowledged
+    assert (first["stdout"] + rest["stdout"]).startswith(again["stdout"])
+    job.seq, job.out = rest["seq"], first["stdout"] + rest["stdout"]
+    job.write("x")
+    time.sleep(0.3)
+    job.write("y")
+    job.close()
+    assert job.finish()[:2] == (0, "".join(f"{i}\n" for i in range(1, 10)))
+
+
+def test_c075_a_too_large_number_clears_what_was_given(client):
+    job = Job(client, "echo a; read x; echo b", stdin_open=True)
+    assert job.call("wait", ack=0)["stdout"] == "a\n"
+    assert job.call("poll", ack=10**9)["stdout"] == ""
+    job.seq = 2
+    job.write("\n")
+    assert job.finish()[:2] == (0, "b\n")
+
+
+def test_c075_every_other_answer_is_lost(client):
+    job = Job(client, "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done")
+    while not job.end:
+        job.call("poll")  # lost
+        job.poll()
+    assert job.out == "".join(f"line {i}\n" for i in range(3000))
+
+
+# ---- C-076, C-077: much output ----
+
+
+def test_c076_megabytes(client):
+    job = Job(client, "head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero | tr '\\0' e >&2")
+    while not job.end:
+        answer = job.wait()
+        assert len(answer["stdout"]) <= 1 << 20 and len(answer["stderr"]) <= 1 << 20
+    assert (job.end["state"], job.end["exit_code"]) == ("completed", 0)
+    assert (job.out, job.err) == ("x" * 3000000, "e" * 3000000)
+
+
+def test_c076_nothing_new_over_four_unacknowledged_megabytes(client):
+    job = Job(client, "head -c 9000000 /dev/zero | tr '\\0' x")
+    processes.wait_until(lambda: len(job.call("poll", ack=0)["stdout"]) >= 4 << 20, "four megabytes")
+    assert len(job.call("poll", ack=0)["stdout"]) < 6 << 20
+    assert job.call("poll", ack=0)["state"] == "running"
+    job.seq = 0
+    code, out, _ = job.finish()
+    assert (code, len(out)) == (0, 9000000)
+
+
+def resident(pids):
+    return max(int(status(pid)["VmHWM"].split()[0]) for pid in pids) / 1024
+
+
+def test_c077_a_flood_that_nobody_reads(client):
+    job = Job(client, "exec yes flood")
+    keeper = keepers()[0].pid
+    processes.wait_until(lambda: int(status(keeper)["VmRSS"].split()[0]) > 100 << 10, "100 MiB to be held", 60)
+    time.sleep(1)
+    assert resident([keeper]) < 230
+    began = time.monotonic()
+    job.kill()
+    assert time.monotonic() - began < 20
+    assert not alive("yes", "flood")
+    job.finish()
+    assert (job.end["state"], job.end["exit_code"]) == ("killed", -15)
+    no_keepers()
+
+
+def test_c077_more_than_is_held_comes_whole(client):
+    job = Job(client, "head -c 120000000 /dev/zero | tr '\\0' x; echo; echo end >&2")
+    keeper = keepers()[0].pid
+    time.sleep(1)
+    total, errors = 0, ""
+    while not job.end:
+        answer = job.call("wait", timeout=20)
+        job.seq = answer["seq"]
+        job.end = answer if answer["state"] != "running" else None
+        assert answer["stdout"].strip("x") in ("", "\n")
+        total += len(answer["stdout"])
+        errors += answer["stderr"]
+        try:
+            peak = resident([keeper])
+        except FileNotFoundError:
+            pass  # it has gone: the rest stands in its file
+    assert (total, errors, job.end["exit_code"]) == (120000001, "end\n", 0)
+    assert peak < 230
+
+
+# ---- C-078: characters ----
+
+
+def test_c078_split_characters_and_nuls(client):
+    job = Job(client, "printf 'a\\303'; sleep 1; printf '\\251b\\000c\\377\\342\\202'")
+    while not job.end:
+        job.wait(timeout=0.3)
+    assert job.out == "aéb\0c\ufffd\ufffd"
+
+
+def test_c078_half_a_character_is_no_news(client):
+    job = Job(client, "printf '\\342\\202'; sleep 1; printf '\\254'; sleep 1")
+    assert job.call("wait", timeout=20)["stdout"] == "€"
+    assert job.finish()[0] == 0
+
+
+def test_c078_half_a_character_at_the_end_of_a_stream(client):
+    assert run(client, "printf '\\342\\202'; exec >&-; sleep 0.3") == (0, "\ufffd", "")
+
+
+def test_c078_bytes_as_characters(client):
+    job = Job(client, "printf '\\000\\177\\200\\377'; cat", encoding="latin-1", input="\0é\xff")
+    assert job.finish()[:2] == (0, "\0\x7f\x80\xff\0é\xff")
+
+
+# ---- C-079: input ----
+
+
+@pytest.mark.parametrize(
+    "command, n, out",
+    [("sleep 1; echo done", 300000, "done\n"), ("head -c 1", 1000000, "z"), ("wc -c", 5000000, "5000000\n"), ("wc -c", 0, "0\n")],
+)
+def test_c079_input(client, command, n, out):
+    began = time.monotonic()
+    job = Job(client, command, input="z" * n)
+    assert time.monotonic() - began < 30
+    assert job.finish()[:2] == (0, out)
+
+
+def test_c079_input_and_open(client):
+    job = Job(client, "cat", input="abc", stdin_open=True)
+    while job.out != "abc":
+        job.wait()
+    job.write("d" * 200000)
+    job.write("\0é")
+    job.close()
+    job.close()
+    assert job.finish()[:2] == (0, "abc" + "d" * 200000 + "\0é")
+
+
+def test_c079_no_stdin(client):
+    assert run(client, "cat; readlink /proc/self/fd/0")[:2] == (0, "/dev/null\n")
+
+
+def test_c079_what_nobody_reads_is_bounded(client):
+    job = Job(client, "sleep 73", stdin_open=True)
+    data = "y" * (30 << 20)
+    job.write(data)
+    job.write(data)
+    with pytest.raises(RpcError) as refused:
+        job.write(data)
+    assert refused.value.code == TOOLERR and "stdin" in refused.value.message
+    job.kill()
+
+
+def test_c079_writes_that_cannot_be_read(client):
+    job = Job(client, "exec <&-; echo closed; sleep 1", stdin_open=True)
+    while not job.out:
+        job.wait()
+    for _ in range(3):
+        job.write("nobody reads this" * 10000)
+    assert job.finish()[0] == 0
+    job.write("nor this")
+    closed = Job(client, "sleep 74")
+    with pytest.raises(RpcError) as refused:
+        closed.write("x")
+    assert refused.value.code == TOOLERR and "stdin_open" in refused.value.message
+    closed.kill()
+
+
+# ---- C-082: exit codes ----
+
+
+@pytest.mark.parametrize(
+    "command, code",
+    [("no-such-cmd", 127), ("/etc/passwd", 126), ("exit 0", 0), ("exit 300", 44), ("kill -9 $$", -9), ("exec sleep 0", 0)],
+)
+def test_c082_exit_codes(client, command, code):
+    job = Job(client, command)
+    got, _, err = job.finish()
+    assert (got, job.end["state"]) == (code, "completed")
+    if code in (126, 127):
+        assert command in err
+
+
+def test_c082_failures_in_a_row(client):
+    jobs = [Job(client, "false") for _ in range(100)]
+    assert [job.finish()[0] for job in jobs] == [1] * 100
+    no_keepers()
+
+
+# ---- start failures ----
+
+
+@pytest.mark.parametrize(
+    "params, named",
+    [
+        ({"argv": ["/no/such/program"]}, "/no/such/program"),
+        ({"argv": ["no-such-program"]}, "no-such-program"),
+        ({"argv": ["/etc/passwd"]}, "/etc/passwd"),
+        ({"argv": ["/"]}, "/"),
+        ({"argv": [""]}, "not found"),
+        ({"command": "true", "cwd": "/no/such/directory"}, "/no/such/directory"),
+        ({"command": "true", "cwd": ""}, "directory ''"),
+        ({"command": "true", "user": "nobody-of-that-name"}, "nobody-of-that-name"),
+    ],
+)
+def test_a_job_that_cannot_start_leaves_nothing(client, params, named):
+    with pytest.raises(RpcError) as refused:
+        client.rpc("exec_remote_start", params)
+    assert refused.value.code == TOOLERR and named in refused.value.message
+    no_keepers()
+    assert client.rpc("exec_remote_list") == []
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"argv": []},
+        {"argv": "true"},
+        {"argv": ["true"], "command": "true"},
+        {"command": ["true"]},
+        {"command": "tr\0ue"},
+        {"command": "true", "input": 1},
+        {"command": "true", "stdin_open": 1},
+        {"command": "true", "env": {"": "x"}},
+        {"command": "true", "env": {"A=B": "x"}},
+        {"command": "true", "env": {"A": 1}},
+        {"command": "true", "timeout": "1"},
+        {"command": "true", "timeout": -1},
+        {"command": "true", "encoding": "utf-16"},
+        {"command": "true", "more": 1},
+    ],
+)
+def test_params_are_checked(client, params):
+    with pytest.raises(RpcError) as refused:
+        client.rpc("exec_remote_start", params)
+    assert refused.value.code == PARAMERR
+
+
+def test_params_of_a_job_are_checked(client):
+    job = Job(client, "sleep 75", stdin_open=True)
+    for ended in (False, True):
+        for method, params in [
+            ("poll", {"pid": job.pid}),
+            ("poll", {"pid": str(job.pid), "ack_seq": 0}),
+            ("poll", {"pid": job.pid, "ack_seq": 0.5}),
+            ("poll", {"pid": job.pid, "ack_seq": 0, "timeout": 1}),
+            ("wait", {"pid": job.pid, "ack_seq": 0, "timeout": True}),
+            ("write_stdin", {"pid": job.pid, "ack_seq": 0}),
+            ("signal", {"pid": job.pid, "ack_seq": 0}),
+        ]:
+            with pytest.raises(RpcError) as refused:
+                client.rpc(f"exec_remote_{method}", params)
+            assert refused.value.code == PARAMERR, (method, params)
+        job.kill()
+        no_keepers()
+    for pid in (0, -1, 1, 2**31, 2**52):
+        with pytest.raises(RpcError) as refused:
+            client.rpc("exec_remote_poll", {"pid": pid, "ack_seq": 0})
+        assert refused.value.code == TOOLERR
+
+
+# ---- C-086: another user ----
+
+
+def test_c086_another_user(client, user):
+    code, out, err = run(client, "id -u; id -G; echo $HOME; cat /etc/shadow; cat /proc/self/oom_score_adj", user=user.name)
+    lines = out.splitlines()
+    assert lines[0] == str(user.uid) and "0" not in lines[1].split()
+    assert str(user.home) == lines[2] and "ermission" in err
+    assert lines[3] == "1000"
+    assert run(client, "id -u", user=str(user.uid))[1] == f"{user.uid}\n"
+
+
+def test_c086_unknown_or_empty(client):
+    for name in ("", "u:g2", "no-such-user", "-1", "4294967295"):
+        with pytest.raises(RpcError) as refused:
+            client.rpc("exec_remote_start", {"command": "true", "user": name})
+        assert refused.value.code == TOOLERR
+
+
+def test_c086_own_user_of_a_server_that_is_not_root(new_client, user):
+    client = new_client(user=user.uid)
+    assert run(client, "id -u", user=user.name) == (0, f"{user.uid}\n", "")
+    with pytest.raises(RpcError) as refused:
+        client.rpc("exec_remote_start", {"command": "true", "user": "root"})
+    assert refused.value.code == TOOLERR and "root" in refused.value.message
+    job = Job(client, "sleep 76", user=user.name)
+    job.kill()
+    assert not alive("sleep", "76")
+
+
+def test_c086_a_job_of_another_user_is_killed(client, user):
+    job = Job(client, "setsid sleep 77 & exec sleep 78", user=user.name)
+    processes.wait_until(lambda: alive("sleep", "77"), "the job to be at work")
+    job.kill()
+    assert not alive("sleep", "77") and not alive("sleep", "78")

@@ -1,0 +1,314 @@
+"""Jobs beyond the listed cases: many at once, races, the end of the server, limits, the command line."""
+import os
+import signal
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness import processes
+from harness.client import TOOLERR, RpcError
+from harness.jobs import Job, alive, keepers, no_keepers, run
+from harness.server import kill_servers, titled
+
+
+def files(client):
+    return [path.name for path in client.dir.iterdir() if path.name != ".lock"]
+
+
+# ---- waiting ----
+
+
+def test_wait_answers_when_there_is_something(client):
+    job = Job(client, "read x; echo $x; read y; exit 5", stdin_open=True)
+    began = time.monotonic()
+    assert job.wait(timeout=0.3)["state"] == "running" and job.out == ""
+    assert time.monotonic() - began >= 0.3
+    typist = threading.Timer(0.5, lambda: client.rpc("exec_remote_write_stdin", {"pid": job.pid, "ack_seq": -1, "data": "hi\n"}))
+    typist.start()
+    assert job.wait(timeout=60)["stdout"] == "hi\n"
+    typist.join()
+    threading.Timer(0.5, job.call, ("signal",), {}).cancel()
+    job.write("\n")
+    assert job.finish() == (5, "hi\n", "")
+
+
+def test_wait_of_a_client_that_goes(client):
+    job = Job(client, "sleep 2; echo late")
+    gone = [client.popen("exec", stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(5)]
+    for process in gone:
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"exec_remote_wait","params":{"pid":%d,"ack_seq":0}}' % job.pid)
+        process.stdin.close()
+    time.sleep(0.3)
+    for process in gone:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert job.finish() == (0, "late\n", "")
+
+
+def test_many_wait_for_one(client):
+    job = Job(client, "sleep 1; echo x")
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: job.call("wait", ack=0, timeout=60), range(8)))
+    assert all(answer["stdout"] == "x\n" for answer in answers)
+    assert len({answer["seq"] for answer in answers}) == 8
+
+
+# ---- time and memory ----
+
+
+def test_timeout(client):
+    job = Job(client, "echo begun; setsid sleep 81 & sleep 82", timeout=0.5)
+    code, out, _ = job.finish()
+    assert (code, out, job.end["state"], job.end["timed_out"]) == (-15, "begun\n", "killed", True)
+    no_keepers()
+    assert job.poll()["timed_out"] is True
+    assert not alive("sleep", "81") and not alive("sleep", "82")
+
+
+def test_timeout_of_one_that_ignores_it(client):
+    job = Job(client, "trap '' TERM; sleep 83; sleep 84", timeout=0.2)
+    code, _, _ = job.finish()
+    assert (code, job.end["state"]) == (-9, "killed")
+
+
+def test_timeout_that_does_not_come(client):
+    job = Job(client, "exit 3", timeout=100)
+    assert job.finish()[0] == 3 and "timed_out" not in job.end and job.end["state"] == "completed"
+
+
+def cgroup(kind, tmp):
+    """A memory control group to put a server into: (its directory, how to limit it)."""
+    for root, limit in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")):
+        group = root / f"toolbox-test-{os.getpid()}"
+        try:
+            group.mkdir()
+            (group / limit).write_text(str(64 << 20))
+            return group
+        except OSError:
+            if group.is_dir():
+                group.rmdir()
+    pytest.skip("no memory control group can be made here")
+
+
+def test_out_of_memory_is_told(client):
+    group = cgroup("memory", None)
+    try:
+        client.cli("start-server")
+        (group / "cgroup.procs").write_text(str(titled("toolbox server")[0].pid))
+        hog = "import sys; x = bytearray(200 << 20); print(len(x))"
+        job = Job(client, argv=["/usr/bin/python3", "-c", hog])
+        bystander = Job(client, "sleep 85")
+        code, _, _ = job.finish()
+        assert (code, job.end["oom_killed"], job.end["state"]) == (-9, True, "completed")
+        assert titled("toolbox server") and keepers()
+        killed = Job(client, "kill -9 $$")
+        assert killed.finish()[0] == -9 and "oom_killed" not in killed.end
+        bystander.kill()
+    finally:
+        client.stop()
+        processes.wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
+        group.rmdir()
+
+
+# ---- the end ----
+
+
+def test_ended_jobs_keep_no_process_and_stop_leaves_no_file(client):
+    jobs = [Job(client, f"echo {i}; exit {i}") for i in range(20)]
+    no_keepers()
+    listed = {entry["pid"]: entry for entry in client.rpc("exec_remote_list")}
+    for i, job in enumerate(jobs):
+        assert (listed[job.pid]["state"], listed[job.pid]["exit_code"]) == ("completed", i)
+        assert job.finish() == (i, f"{i}\n", "")
+    client.stop()
+    assert files(client) == []
+
+
+def test_stop_server_ends_jobs(client):
+    Job(client, "setsid sleep 86 & sleep 87")
+    Job(client, "trap '' TERM; sleep 88; sleep 89")
+    client.stop()
+    assert not [n for n in ("86", "87", "88", "89") if alive("sleep", n)]
+    assert files(client) == []
+
+
+def test_killed_server_loses_no_job(client):
+    jobs = [Job(client, f"echo begin {i}; sleep 2; echo end {i}; exit {i}") for i in range(50)]
+    assert kill_servers()
+    assert [job.finish() for job in jobs] == [(i, f"begin {i}\nend {i}\n", "") for i in range(50)]
+    client.stop()
+
+
+def test_killed_keeper_is_told(client):
+    job = Job(client, "sleep 90")
+    os.kill(keepers()[0].pid, signal.SIGKILL)
+    with pytest.raises(RpcError) as gone:
+        job.poll()
+    assert gone.value.code == TOOLERR
+    processes.wait_until(lambda: not alive("sleep", "90"), "its job to be ended")
+
+
+def test_answer_is_had_however_the_end_falls(client):
+    """Calls that meet a keeper in the moment of its end."""
+
+    def one(i):
+        job = Job(client, f"exit {i % 7}")
+        calls = ["poll", "wait", "kill", "close_stdin"]
+        job.call(calls[i % 4])
+        return job.finish()[0]
+
+    with ThreadPoolExecutor(6) as pool:
+        codes = list(pool.map(one, range(240)))
+    assert [code for i, code in enumerate(codes) if i % 4 != 2] == [i % 7 for i in range(240) if i % 4 != 2]
+    assert all(code in (i % 7, -15) for i, code in enumerate(codes))
+    no_keepers()
+
+
+def test_kill_races(client):
+    job = Job(client, "sleep 91 & sleep 92 & wait")
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: job.call("kill", ack=0), range(6)))
+    assert len({answer["seq"] for answer in answers}) == 6
+    assert job.finish()[0] == -15
+
+
+def test_many_jobs_at_once(client):
+    with ThreadPoolExecutor(4) as pool:
+        jobs = list(pool.map(lambda _: Job(client, argv=["sleep", "93"]), range(150)))
+    assert len({job.pid for job in jobs}) == 150 and len(client.rpc("exec_remote_list")) == 150
+    assert jobs[77].poll()["state"] == "running"
+    client.stop()
+    assert not alive("sleep", "93")
+
+
+def test_signal_and_list(client):
+    job = Job(client, "trap 'echo usr1' USR1; echo ready; while :; do sleep 0.05; done", env={"A": "b"})
+    while "ready" not in job.out:
+        job.wait()
+    job.signal("USR1")
+    while "usr1" not in job.out:
+        job.wait()
+    (listed,) = client.rpc("exec_remote_list")
+    assert listed["pid"] == job.pid and listed["state"] == "running" and listed["command"].startswith("trap")
+    for bad in ("NOSUCH", "0", "999"):
+        with pytest.raises(RpcError) as refused:
+            job.signal(bad)
+        assert refused.value.code == TOOLERR
+    job.signal("SIGKILL")
+    job.finish()
+    assert (job.end["exit_code"], job.end["state"]) == (-9, "completed")
+    with pytest.raises(RpcError) as refused:
+        job.signal("TERM")
+    assert refused.value.code == TOOLERR
+
+
+def test_surroundings(client, workdir):
+    code, out, _ = run(client, "pwd; echo $A; env | grep -c TOOLBOX; ls /proc/self/fd | wc -l; ps -o pid=,pgid=,sid= $$",
+                       cwd=str(workdir), env={"A": "é\nb"})
+    lines = out.splitlines()
+    assert lines[:5] == [str(workdir), "é", "b", "0", "4"], lines
+    pid, group, session = lines[5].split()
+    assert pid == group == session
+
+
+# ---- C-085: pids that repeat ----
+
+
+def repeating(client, commands):
+    """Runs a script in a pid namespace where numbers are few; its lines of output."""
+    script = ["mount -t proc proc /proc", "echo 330 > /proc/sys/kernel/pid_max || exit 99", *commands]
+    done = subprocess.run(
+        ["unshare", "-pf", "--mount-proc", "sh", "-c", "\n".join(script)],
+        env={"PATH": os.environ["PATH"], "TOOLBOX_DIR": str(client.dir), "T": client.binary},
+        capture_output=True, timeout=180,
+    )
+    if done.returncode == 99 or b"unshare" in done.stderr:
+        pytest.skip(f"no pid namespace with a small pid_max: {done.stderr!r}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().splitlines()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a pid namespace")
+def test_c085_pids_that_repeat(client):
+    lines = repeating(client, [
+        "keep=$($T exec_remote start -c 'sleep 100 & exit 42')",
+        "unread=$($T exec_remote start -c 'echo first; exit 43')",
+        "for i in $(seq 400); do p=$($T exec_remote start -- true) || exit 1; $T exec_remote wait $p >/dev/null || exit 2",
+        "[ $p != $keep ] && [ $p != $unread ] || exit 3; done",
+        "$T exec_remote wait $keep; $T exec_remote wait $unread",
+        "$T exec_remote kill $keep",
+        "$T stop-server",
+    ])
+    assert '"exit_code":42' in lines[0]
+    assert '"exit_code":43' in lines[1] and "first" in lines[1]
+
+
+# ---- the command line ----
+
+
+def cli(client, *args, stdin=b""):
+    done = client.cli("exec_remote", *args, stdin=stdin)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_run_behaves_as_the_program(client):
+    assert cli(client, "run", "sh", "-c", "echo out; echo err >&2; exit 7") == (7, b"out\n", b"err\n")
+    assert cli(client, "run", "-c", "kill -9 $$")[0] == 137
+    assert cli(client, "run", "--", "cat", "-", stdin=b"a\0b\xff\xfe\xc3")[:2] == (0, b"a\0b\xff\xfe\xc3")
+    assert cli(client, "run", "--env", "A=b", "--cwd", "/", "sh", "-c", "echo $A; pwd")[:2] == (0, b"b\n/\n")
+    code, _, err = cli(client, "run", "no-such-program")
+    assert code == 125 and b"no-such-program" in err
+    data = os.urandom(1 << 20)
+    assert cli(client, "run", "cat", stdin=data)[:2] == (0, data)
+
+
+def test_run_forwards_stdin_as_it_comes(client):
+    process = client.popen("exec_remote", "run", "cat", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for word in (b"one\n", b"two\n"):
+        process.stdin.write(word)
+        process.stdin.flush()
+        assert process.stdout.readline() == word
+    process.stdin.close()
+    assert process.wait(30) == 0
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_run_forwards_signals(client, number, status):
+    process = client.popen("exec_remote", "run", "-c", "echo ready; exec sleep 94", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(number)
+    assert process.wait(30) == status
+    assert not alive("sleep", "94")
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_run_ends_when_its_reader_goes(client):
+    process = client.popen("exec_remote", "run", "yes", "gone", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"gone\n"
+    process.stdout.close()
+    assert process.wait(30) == 141
+    assert not alive("yes", "gone")
+    process.stdin.close()
+
+
+def test_commands(client):
+    pid = cli(client, "start", "--stdin", "cat")[1].decode().strip()
+    assert cli(client, "write", pid, "hello")[0] == 0
+    assert b'"stdout":"hello"' in cli(client, "wait", pid, "--ack", "0")[1] + cli(client, "wait", pid, "--ack", "0")[1]
+    assert pid.encode() in cli(client, "list")[1]
+    assert cli(client, "close", pid)[0] == 0
+    assert cli(client, "poll", "x")[0] == 2 and cli(client, "wait")[0] == 2 and cli(client, "strat")[0] == 2
+    assert cli(client, "poll", "999999999")[0] == 1
+    no_keepers()
+    assert b'"exit_code":0' in cli(client, "poll", pid)[1]
+    assert cli(client, "signal", pid, "TERM")[0] == 1
+    other = cli(client, "start", "sleep", "95")[1].decode().strip()
+    assert cli(client, "kill", other)[0] == 0
+    assert b'"state":"killed"' in cli(client, "poll", other)[1]
