@@ -305,6 +305,10 @@ bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern,
 	@/usr/bin/python3 test/bench/bench.py $(if $(JSON),--json) --rows '$(ROWS)' $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench
 
+stress: toolbox ## 10,000 jobs through the socket: no byte, no exit code lost, nothing left
+	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox
+.PHONY: stress
+
 # ---- the rest ----------------------------------------------------------------------------------------------
 
 clean: ## remove what was built (what was fetched stays)

@@ -38,7 +38,8 @@ struct client *client_start(struct loop *loop, int fd, struct span request, int 
 void client_end(struct client *client, bool delivered);
 
 /* Passes a call on to another process (fd: connected to it, taken) and its answer, delivery and abandonment
- * back. Where that process ended without having read it, `untaken` gets the call as it was. */
+ * back. Where that process ended without having read it, `untaken` (may be NULL) gets the
+ * call as it was. */
 void rpc_forward(struct rpc_call *call, struct loop *loop, int fd,
                  void (*untaken)(struct rpc_call *call, void *arg), void *arg);
 

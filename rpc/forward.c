@@ -31,7 +31,7 @@ static void on_delivered(void *arg, bool delivered)
 static void on_answer(void *arg, struct span answer, const struct err *err)
 {
     struct forward *f = arg;
-    if (err && errno == ECONNRESET) {
+    if (err && errno == ECONNRESET && f->untaken) {
         struct forward again = *f;
         rpc_on_abandon(f->call, NULL, NULL);
         end(f, false);

@@ -149,6 +149,11 @@ static void kill_job(struct rpc_call *call, struct span params, void *ctx)
     if (!unpack(call, &job_ack_params, params, &p))
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
+    if (job_is_gone(&h->job)) { /* the keeper may be on its way out: nothing is put off any more */
+        take_and_answer(h, call, false);
+        job_stir(&h->job);
+        return;
+    }
     struct pending *pending = pending_new(h, call, false);
     rpc_on_abandon(call, kill_abandoned, pending);
     job_kill(&h->job, &pending->waiter);

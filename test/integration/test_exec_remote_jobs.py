@@ -31,7 +31,6 @@ def test_wait_answers_when_there_is_something(client):
     typist.start()
     assert job.wait(timeout=60)["stdout"] == "hi\n"
     typist.join()
-    threading.Timer(0.5, job.call, ("signal",), {}).cancel()
     job.write("\n")
     assert job.finish() == (5, "hi\n", "")
 
@@ -208,7 +207,7 @@ def test_signal_and_list(client):
 
 
 def test_surroundings(client, workdir):
-    code, out, _ = run(client, "pwd; echo $A; env | grep -c TOOLBOX; ls /proc/self/fd | wc -l; ps -o pid=,pgid=,sid= $$",
+    code, out, _ = run(client, "pwd; echo \"$A\"; env | grep -c TOOLBOX; ls /proc/self/fd | wc -l; ps -o pid=,pgid=,sid= $$",
                        cwd=str(workdir), env={"A": "é\nb"})
     lines = out.splitlines()
     assert lines[:5] == [str(workdir), "é", "b", "0", "4"], lines

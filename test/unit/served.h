@@ -123,7 +123,7 @@ static void host_quit(struct rpc_call *call, struct span params, void *ctx)
 {
     (void)params, (void)ctx;
     rpc_null(call);
-    http_server_drain(host.http, host_end, NULL);
+    http_server_drain(host.http, HTTP_DRAIN_MS, host_end, NULL);
 }
 
 static void host_free(struct rpc_call *call, struct span params, void *ctx)
@@ -154,7 +154,7 @@ static void host_forward(struct rpc_call *call, struct span params, void *ctx)
         (json_member(params, "wait", &wait, NULL) ? host_wait : host_late)(call, params, ctx);
         return;
     }
-    rpc_forward(call, host.loop, connect_to(host.forward_to));
+    rpc_forward(call, host.loop, connect_to(host.forward_to), NULL, NULL);
 }
 
 static rpc_handler host_find(void *ctx, const char *method, void **handler_ctx)
