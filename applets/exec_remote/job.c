@@ -73,7 +73,7 @@ static bool is_oom(const struct job *j, int status)
 {
     bool by_kill =
         WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == TOLD_BY_SHELL + SIGKILL;
-    return by_kill && !j->kill_began && cgroup_oom_kills() > j->oom_kills;
+    return by_kill && !j->kill_began && !j->oom_counter && cgroup_oom_kills() > j->oom_kills;
 }
 
 static void main_ended(void *arg, pid_t pid, int status)
@@ -170,8 +170,15 @@ static pid_t run(struct job *j, const struct job_options *o, int pipes[3][2], st
         .accept = o->accept,
         .accept_arg = o->accept_arg,
     };
-    j->oom_kills = cgroup_oom_kills();
     return spawn(&s, j->loop, NULL, err);
+}
+
+/* Not before the start is answered: it takes many files. Nothing can use up the memory in that time. */
+static void count_oom_kills(void *arg)
+{
+    struct job *j = arg;
+    loop_drop(&j->oom_counter);
+    j->oom_kills = cgroup_oom_kills();
 }
 
 static void watch(struct job *j, const struct job_options *o, int pipes[3][2])
@@ -189,6 +196,7 @@ static void watch(struct job *j, const struct job_options *o, int pipes[3][2])
     job_stdin_flush(j);
     loop_child(j->loop, j->pid, main_ended, j);
     loop_child(j->loop, 0, other_ended, j);
+    j->oom_counter = loop_timer(j->loop, 1, count_oom_kills, j);
     if (o->timeout_ms >= 0)
         j->timeout = loop_timer(j->loop, o->timeout_ms, on_timeout, j);
 }

@@ -67,8 +67,9 @@ struct job {
     struct job_stream out[2];
     struct job_stdin in;
     struct loop_source *timeout;
-    unsigned long long oom_kills; /* before it started */
-    bool kill_began;              /* before it ended */
+    struct loop_source *oom_counter; /* NULL: oom_kills is known */
+    unsigned long long oom_kills;    /* when it started */
+    bool kill_began;                 /* before it ended */
     struct tree_end *ending;
     struct job_waiter *waiters; /* for news */
     struct job_waiter *killers; /* for the end of the tree */

@@ -23,12 +23,13 @@ def connect(place):
 
 def finish(server, pid):
     """Reads a job to its end: (exit code, stdout)."""
-    out, seq = "", 0
+    out, seq = [], 0
     while True:
         answer = server.rpc("exec_remote_wait", pid=pid, ack_seq=seq, timeout=HANG)
-        out, seq = out + answer["stdout"], answer["seq"]
+        out.append(answer["stdout"])
+        seq = answer["seq"]
         if answer["state"] != "running":
-            return answer["exit_code"], out
+            return answer["exit_code"], "".join(out)
 
 
 def timed(function, *args):
