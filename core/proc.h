@@ -33,11 +33,12 @@ int proc_signal(const struct proc *p, int signal);
  * is that group's and no other's. Needs no /proc. */
 bool proc_group_is_ours(pid_t group);
 
-/* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop. `signals`
- * (0 at the end) to `group` (0: none) and to all that is not in it, after `grace_ms` KILL to the children, and
- * again to what then becomes a child, until none is left or `limit_ms` has passed. `spare` (may be NULL) says
- * which children stay, with all that is theirs. Then done is called, from the loop, with how many are left.
- * Without /proc only the group can be signalled, and where something is left it counts as one. */
+/* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop.
+ * `signals` (0 at the end) to `group` (0: none) and to all that is not in it, after `grace_ms` KILL to the
+ * children, and again to what then becomes a child, until none is left or `limit_ms` has passed. `spare` (may
+ * be NULL) says which children stay, with all that is theirs. Then done is called, from the loop, with how
+ * many are left. Without /proc only the group can be signalled, and where something is left it counts as one.
+ */
 extern const int tree_end_hangup[]; /* HUP (an interactive shell ignores TERM), CONT, TERM */
 extern const int tree_end_term[];   /* TERM, CONT */
 struct tree_end;
