@@ -202,6 +202,11 @@ static void signal_job(struct rpc_call *call, struct span params, void *ctx)
     params_release(&job_signal_params, &p);
 }
 
+static size_t unread(const struct job *j, int i)
+{
+    return j->out[i].raw.len + j->record.text[i].len;
+}
+
 static void status(struct rpc_call *call, struct span params, void *ctx)
 {
     const struct hosted *h = ctx;
@@ -223,8 +228,8 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     json_member_string(&text, "user", h->user);
     json_key(&text, "age_s");
     buf_addf(&text, "%.3f", (double)(now_ms() - j->started_ms) / 1000);
-    json_member_int(&text, "unread_stdout", (long long)(j->out[0].raw.len + j->record.text[0].len));
-    json_member_int(&text, "unread_stderr", (long long)(j->out[1].raw.len + j->record.text[1].len));
+    json_member_int(&text, "unread_stdout", (long long)unread(j, 0));
+    json_member_int(&text, "unread_stderr", (long long)unread(j, 1));
     buf_addc(&text, '}');
     rpc_result(call, span_of(&text));
 }
