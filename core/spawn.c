@@ -134,21 +134,19 @@ static int run_first(const struct spawn *s, int report_fd, struct err *err)
     return err_set(err, ERR_TOOL, "%s", tried);
 }
 
-/* Until the parent has accepted this child's pid. The parent's end of the pipe is closed here first. */
-static void wait_accepted(const int gate[2])
+/* Until the parent has accepted this child's pid, or has gone. */
+static void wait_accepted(int gate_fd)
 {
     char byte;
-    close(gate[1]);
-    if (read(gate[0], &byte, 1) != 1)
+    if (read(gate_fd, &byte, 1) != 1)
         _exit(127);
-    close(gate[0]);
 }
 
 static _Noreturn void child(const struct spawn *s, struct loop *loop, int report_fd, const int gate[2])
 {
     struct err err = {0};
     if (s->accept)
-        wait_accepted(gate);
+        close(gate[1]); /* the parent's end */
     if (loop)
         loop_after_fork(loop);
     setsid();
@@ -158,6 +156,8 @@ static _Noreturn void child(const struct spawn *s, struct loop *loop, int report
         offer_as_victim();
     if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
         enter_directory(s, &err) == 0) {
+        if (s->accept)
+            wait_accepted(gate[0]); /* as late as can be: the parent takes its time meanwhile */
         io_close_others(&report_fd, 1);
         run_first(s, report_fd, &err);
     }

@@ -26,7 +26,7 @@ struct spawn {
     bool terminal;           /* fds[0] is a terminal that becomes the controlling one */
     bool victim;             /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
 
-    /* May be NULL. Asked in the parent before the child does anything: whether its pid will do. 1: yes; 0:
+    /* May be NULL. Asked in the parent before the child runs anything: whether its pid will do. 1: yes; 0:
      * no, the child is ended and another one forked; -1 with err: none will. */
     int (*accept)(void *arg, pid_t pid, struct err *err);
     void *accept_arg;

@@ -23,7 +23,8 @@ struct hosted {
     struct job job;
     struct keeper *keeper;
     struct keeper_service *service;
-    char *command, *user;
+    char *command;
+    uid_t uid;
     bool stored;
 };
 
@@ -202,6 +203,13 @@ static void signal_job(struct rpc_call *call, struct span params, void *ctx)
     params_release(&job_signal_params, &p);
 }
 
+static char *name_of(uid_t uid)
+{
+    struct user u USER_AUTO;
+    user_of_uid(&u, uid);
+    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
+}
+
 static size_t unread(const struct job *j, int i)
 {
     return j->out[i].raw.len + j->record.text[i].len;
@@ -225,7 +233,8 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     else
         buf_adds(&text, "null");
     json_member_string(&text, "command", h->command);
-    json_member_string(&text, "user", h->user);
+    char *user MEM_AUTO = name_of(h->uid);
+    json_member_string(&text, "user", user);
     json_key(&text, "age_s");
     buf_addf(&text, "%.3f", (double)(now_ms() - j->started_ms) / 1000);
     json_member_int(&text, "unread_stdout", (long long)unread(j, 0));
@@ -288,13 +297,6 @@ static char *shown(const struct start_params *p)
     return buf_take(&text, &n);
 }
 
-static char *name_of(uid_t uid)
-{
-    struct user u USER_AUTO;
-    user_of_uid(&u, uid);
-    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
-}
-
 static int start_job(struct hosted *h, const struct starting *s, struct err *err)
 {
     struct keeper *k = h->keeper;
@@ -331,7 +333,7 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->job.gone = on_gone;
     h->job.gone_arg = h;
     h->command = shown(&s->params);
-    h->user = name_of(s->as_user ? s->user.uid : geteuid());
+    h->uid = s->as_user ? s->user.uid : geteuid();
     params_release(&job_start_params, &s->params); /* the input may be long */
     record_remove(k->base.dirfd, h->job.pid);
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);

@@ -25,7 +25,7 @@
 struct job_options {
     char *const *argv;
     char *const *env;
-    const char *cwd, *user_name;
+    const char *cwd;
     int start_dir;
     const struct user *user; /* NULL: our own */
     const char *input;

@@ -12,7 +12,7 @@ from harness.processes import wait_until
 from harness.server import SERVER, kill_servers, only_server, quiet, request, titled
 from harness.users import NOBODY_KNOWS, needs_root
 
-APPLETS = ["exec", "probe", "bash_session", "text_editor", "server", "start-server", "stop-server", "healthcheck"]
+APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "server", "start-server", "stop-server", "healthcheck"]
 VERSION = request("version")
 NAMES = ["inspect-sandbox-tools", "inspect-tool-support"]
 
