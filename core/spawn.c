@@ -186,11 +186,15 @@ static pid_t wait_started(pid_t pid, int report_fd, int *program, struct err *er
 static int let_go(const struct spawn *s, pid_t pid, int gate_fd, struct err *err)
 {
     int accepted = s->accept(s->accept_arg, pid, err);
-    if (accepted == 1 && write(gate_fd, "", 1) == 1)
+    if (accepted == 1) {
+        if (write(gate_fd, "", 1) < 0) {
+            /* it has failed before it came here, and reports why */
+        }
         return 1;
+    }
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    return accepted == 1 ? err_set(err, ERR_TOOL, "cannot start a program: it was killed") : accepted;
+    return accepted;
 }
 
 /* -1, or 0 when its pid was not accepted. */
