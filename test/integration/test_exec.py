@@ -959,7 +959,7 @@ def test_request_is_in_no_command_line(client):
     one.communicate(timeout=HANG)
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.skipif(shutil.which("strace") is None or "TOOLBOX_SANITIZED" in os.environ, reason="needs strace, and no sanitizers")
 def test_in_process_call_touches_nothing(client):
     """No directory made, no socket looked for."""
     trace = client.dir.parent / "trace"

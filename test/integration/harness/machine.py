@@ -8,6 +8,9 @@ HANG = 60.0
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+# Where the sanitizers of a daemon write what they find (scripts/run-sanitized).
+_SANITIZERS = {name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ}
+
 
 class Machine:
     """Runs commands with a clean environment (PATH, HOME and what is given), as a given uid or as its default user."""
@@ -42,7 +45,8 @@ class Host(Machine):
     """This machine. HOME is the suite's own folder: shells and what runs in them write their histories there."""
 
     def command(self, argv, env, user, cwd):
-        how = {"env": {"PATH": PATH, "HOME": tempfile.gettempdir(), "LANG": "C.UTF-8", **env}, "cwd": cwd or "/"}
+        how = {"env": {"PATH": PATH, "HOME": tempfile.gettempdir(), "LANG": "C.UTF-8", **_SANITIZERS, **env},
+               "cwd": cwd or "/"}
         if user is not None and user != os.geteuid():
             how |= {"user": user, "group": user, "extra_groups": []}
         return argv, how
