@@ -533,14 +533,13 @@ def end(*_):
     pathlib.Path(sys.argv[1]).touch()
     sys.exit()
 signal.signal(signal.SIGTERM, end)
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
 print("re" + "ady", flush=True)
 signal.pause()
 """
 
 
 def polite(client):
-    """A new session with a program that does something when it is told to end: the file that it makes then."""
+    """A new session with a program that does something when it is told to end by TERM: the file that it makes then."""
     client.new()
     (client.dir.parent / "polite.py").write_text(POLITE)
     mark = client.dir.parent / f"{client.session}.ended"
@@ -561,6 +560,7 @@ def hard_to_end(client):
 
 def test_c098_ends_everything(client):
     alive = hard_to_end(client)
+    mark = polite(client)
     client.new()
     waiting = client.popen("exec")
     waiting.stdin.write(request("bash_session", {"session_name": client.session, "wait_for_output": 300, "idle_timeout": 300,
@@ -573,6 +573,7 @@ def test_c098_ends_everything(client):
     waiting.communicate(timeout=HANG)
     left = {process for process in alive if process in processes.descendants()}
     assert not left, sorted(map(str, left))
+    assert mark.exists(), "TERM comes first, and is let work"
     wait_until(lambda: not os.path.exists(f"/proc/{server}"), "the server to end")
     assert os.listdir(client.dir) in ([], [".lock"])
     for _ in range(2):
