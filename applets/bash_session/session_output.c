@@ -63,10 +63,11 @@ void output_forget_mark(struct output *o)
 void output_drop_prompt(struct output *o, const char *prompt, size_t n)
 {
     size_t after = o->after_mark;
-    bool possible = o->marked && o->in_flight == 0 && after > 0 && after <= o->text.len;
-    o->marked = false;
-    if (!possible)
+    if (!o->marked || o->in_flight > 0)
         return;
+    o->marked = false;
+    if (after == 0 || after > o->text.len)
+        return; /* read already */
     const char *at = o->text.data + o->text.len - after;
     if (n == 0 && !memchr(at, '\n', after))
         n = after;
