@@ -1,4 +1,5 @@
-"""JSON-RPC to the letter, by every door: `toolbox exec`, curl on the server's socket, and a socket of one's own."""
+"""JSON-RPC to the letter, by every door: `toolbox exec`, curl, and a socket of one's own."""
+
 import base64
 import contextlib
 import json
@@ -15,12 +16,37 @@ from pathlib import Path
 import pytest
 
 from harness import processes
-from harness.client import (CHUNK, DEFAULT_LIMIT, INVALID_REQUEST, LIMIT, NO_CHUNK, NO_METHOD, PARAMERR, PARSE, TOOLERR, Client,
-                            RpcError)
+from harness.client import (
+    CHUNK,
+    DEFAULT_LIMIT,
+    INVALID_REQUEST,
+    LIMIT,
+    NO_CHUNK,
+    NO_METHOD,
+    PARAMERR,
+    PARSE,
+    TOOLERR,
+    Client,
+    RpcError,
+)
 from harness.machine import HANG, Machine
 from harness.processes import wait_until
-from harness.server import (SERVER, SESSION, Door, curl, dial, http_request, only_server, pid_in, quiet, request, socket_of,
-                            status, titled, unread)
+from harness.server import (
+    SERVER,
+    SESSION,
+    Door,
+    curl,
+    dial,
+    http_request,
+    only_server,
+    pid_in,
+    quiet,
+    request,
+    socket_of,
+    status,
+    titled,
+    unread,
+)
 from harness.users import NOBODY_KNOWS, needs_root
 
 VERSION = request("version")
@@ -35,7 +61,9 @@ class ByExec:
 
     def send(self, body, **how):
         """The text of the answer; b"" where there is none."""
-        done = self.client.cli("exec", stdin=body, **{**how, "env": {LIMIT: "1000000000", **how.get("env", {})}})
+        done = self.client.cli(
+            "exec", stdin=body, **{**how, "env": {LIMIT: "1000000000", **how.get("env", {})}}
+        )
         assert done.returncode == 0 and done.stderr == b"", done
         assert done.stdout == b"" or (done.stdout.count(b"\n") == 1 and done.stdout.endswith(b"\n"))
         return done.stdout[:-1]
@@ -106,7 +134,9 @@ def no_server(client):
 
 
 def read(name, wait=1, idle=0.1, **more):
-    return request("bash_session", {"session_name": name, "wait_for_output": wait, "idle_timeout": idle, **more})
+    return request(
+        "bash_session", {"session_name": name, "wait_for_output": wait, "idle_timeout": idle, **more}
+    )
 
 
 # ---- what a request is ----
@@ -178,8 +208,19 @@ def test_c107_no_request(way):
 
 
 def test_c107_unknown_methods(way):
-    for name in ("", "Version", "version ", "versio", "exec_remote_frobnicate", "rpc.discover", "é", "x" * 100_000, "version\0",
-                 "toolbox_keeper_status", "toolbox_keeper_end"):
+    for name in (
+        "",
+        "Version",
+        "version ",
+        "versio",
+        "exec_remote_frobnicate",
+        "rpc.discover",
+        "é",
+        "x" * 100_000,
+        "version\0",
+        "toolbox_keeper_status",
+        "toolbox_keeper_end",
+    ):
         answer = way.call(name)
         assert code_of(answer) == NO_METHOD and answer["id"] == 1
         assert len(answer["error"]["message"]) < 1000
@@ -259,8 +300,26 @@ def test_output_that_does_not_block(client):
 
 # ---- ids ----
 
-IDS = ["0", "-1", "-0", '""', '"1"', '"\\u00e9\\u0000\\""', '"é"', "2147483648", "9007199254740993", "18446744073709551615",
-       "123456789012345678901234567890", "1e3", "1E+400", "1.5", "1.10", "-0.0", "null", '"' + "x" * 3000 + '"']
+IDS = [
+    "0",
+    "-1",
+    "-0",
+    '""',
+    '"1"',
+    '"\\u00e9\\u0000\\""',
+    '"é"',
+    "2147483648",
+    "9007199254740993",
+    "18446744073709551615",
+    "123456789012345678901234567890",
+    "1e3",
+    "1E+400",
+    "1.5",
+    "1.10",
+    "-0.0",
+    "null",
+    '"' + "x" * 3000 + '"',
+]
 
 
 def _is_id(text, id):
@@ -279,7 +338,9 @@ def test_c108_ids_of_every_kind_of_method(way):
     for method in ("version", "remote_version", "bash_session_list", "nonsense", "bash_session"):
         batch = ",".join(f'{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}' for id in IDS)
         answers = way.send(f"[{batch}]".encode()).decode()[1:-1].split(',{"jsonrpc"')
-        for id, answer in zip(IDS, [answers[0], *('{"jsonrpc"' + answer for answer in answers[1:])], strict=True):
+        for id, answer in zip(
+            IDS, [answers[0], *('{"jsonrpc"' + answer for answer in answers[1:])], strict=True
+        ):
             assert _is_id(answer, id), answer
 
 
@@ -297,12 +358,23 @@ def test_c108_notifications_are_carried_out_and_not_answered(way):
     client = way.client
     client.new()
     mark = client.dir.parent / "mark"
-    for method, params in (("version", {}), ("remote_version", {}), ("nonsense", {}), ("version", {"bad": 1}), ("version", [1]),
-                           ("bash_session", {"session_name": "none", "wait_for_output": 1, "idle_timeout": 0}),
-                           ("text_editor", {"command": "create", "path": str(mark), "file_text": "x"})):
+    for method, params in (
+        ("version", {}),
+        ("remote_version", {}),
+        ("nonsense", {}),
+        ("version", {"bad": 1}),
+        ("version", [1]),
+        ("bash_session", {"session_name": "none", "wait_for_output": 1, "idle_timeout": 0}),
+        ("text_editor", {"command": "create", "path": str(mark), "file_text": "x"}),
+    ):
         assert way.ask(request(method, params, id=None)) is None
     wait_until(mark.exists, "the file")
-    typed = {"session_name": client.session, "wait_for_output": 1, "idle_timeout": 0.1, "input": f"rm {mark}\n"}
+    typed = {
+        "session_name": client.session,
+        "wait_for_output": 1,
+        "idle_timeout": 0.1,
+        "input": f"rm {mark}\n",
+    }
     assert way.ask(request("bash_session", typed, id=None)) is None
     wait_until(lambda: not mark.exists(), "the file to go")
 
@@ -311,9 +383,16 @@ def test_output_that_a_notification_read_is_not_lost(way):
     client = way.client
     client.new()
     client.bs("")
-    params = {"session_name": client.session, "wait_for_output": 2, "idle_timeout": 0.5, "input": "echo mar''ked\n"}
+    params = {
+        "session_name": client.session,
+        "wait_for_output": 2,
+        "idle_timeout": 0.5,
+        "input": "echo mar''ked\n",
+    }
     assert way.ask(request("bash_session", params, id=None)) is None
-    assert way.call("version")["result"]  # whoever keeps his connection open has had the answer by his next request
+    assert way.call("version")[
+        "result"
+    ]  # whoever keeps his connection open has had the answer by his next request
     assert "marked" in client.bs()
 
 
@@ -325,20 +404,40 @@ def test_batches(way):
     batch = [
         {"jsonrpc": "2.0", "id": "a", "method": "version"},
         {"jsonrpc": "2.0", "method": "version"},
-        {"jsonrpc": "2.0", "id": "b", "method": "text_editor", "params": {"command": "create", "path": str(path), "file_text": "hi"}},
-        {"jsonrpc": "2.0", "id": "c", "method": "bash_session", "params": {**bash, "input": f"cat {path}; echo\n"}},
+        {
+            "jsonrpc": "2.0",
+            "id": "b",
+            "method": "text_editor",
+            "params": {"command": "create", "path": str(path), "file_text": "hi"},
+        },
+        {
+            "jsonrpc": "2.0",
+            "id": "c",
+            "method": "bash_session",
+            "params": {**bash, "input": f"cat {path}; echo\n"},
+        },
         5,
         {"jsonrpc": "2.0", "id": "d", "method": "remote_version"},
         {"jsonrpc": "2.0", "id": "e", "method": "nonsense"},
         {"jsonrpc": "2.0", "id": "f", "method": "version", "params": {"x": 1}},
         [],
         {"jsonrpc": "2.0", "id": None, "method": "bash_session_list"},
-        {"jsonrpc": "2.0", "id": "g", "method": "text_editor", "params": {"command": "undo_edit", "path": str(path)}},
+        {
+            "jsonrpc": "2.0",
+            "id": "g",
+            "method": "text_editor",
+            "params": {"command": "undo_edit", "path": str(path)},
+        },
     ]
     answers = way.ask(batch)
     assert [answer["id"] for answer in answers] == ["a", "b", "c", None, "d", "e", "f", None, None, "g"]
     assert "hi" in answers[2]["result"] and not path.exists()
-    assert [code_of(answers[i]) for i in (3, 5, 6, 7)] == [INVALID_REQUEST, NO_METHOD, PARAMERR, INVALID_REQUEST]
+    assert [code_of(answers[i]) for i in (3, 5, 6, 7)] == [
+        INVALID_REQUEST,
+        NO_METHOD,
+        PARAMERR,
+        INVALID_REQUEST,
+    ]
     assert pid_in(answers[4]["result"]) == only_server()
     assert [entry["session_name"] for entry in answers[8]["result"]] == [client.session]
 
@@ -349,7 +448,10 @@ def test_batches_without_a_server(client):
     assert [answer["id"] for answer in answers] == list(range(1000))
     assert way.ask([{"jsonrpc": "2.0", "method": "version"}] * 3) is None
     assert [code_of(answer) for answer in way.ask(b"[1,2]")] == [INVALID_REQUEST] * 2
-    assert code_of(way.ask([{"jsonrpc": "2.0", "id": i, "method": "version"} for i in range(1001)])) == INVALID_REQUEST
+    assert (
+        code_of(way.ask([{"jsonrpc": "2.0", "id": i, "method": "version"} for i in range(1001)]))
+        == INVALID_REQUEST
+    )
     no_server(client)
 
 
@@ -357,14 +459,30 @@ def test_batches_without_a_server(client):
 
 
 ESCAPES = [
-    (r"\ud83d\ude00", b"\xf0\x9f\x98\x80"), (r"\uD83D\uDE00X", b"\xf0\x9f\x98\x80X"), (r"a\u0000b", b"a\0b"),
-    (r"\u2028\u2029\u0085", b"\xe2\x80\xa8\xe2\x80\xa9\xc2\x85"), (r"\/\b\f\"", b"/\x08\x0c\""), ("é😀\x7f", "é😀\x7f".encode()),
+    (r"\ud83d\ude00", b"\xf0\x9f\x98\x80"),
+    (r"\uD83D\uDE00X", b"\xf0\x9f\x98\x80X"),
+    (r"a\u0000b", b"a\0b"),
+    (r"\u2028\u2029\u0085", b"\xe2\x80\xa8\xe2\x80\xa9\xc2\x85"),
+    (r"\/\b\f\"", b'/\x08\x0c"'),
+    ("é😀\x7f", "é😀\x7f".encode()),
 ]
-HALVES = [r"\ud83d", r"\ude00", r"\ud83dX", r"\ud83d\ud83d\ude00", r"\ude00\ud83d", r"\uD83D\u0041", r"\ud83d\\"]
+HALVES = [
+    r"\ud83d",
+    r"\ude00",
+    r"\ud83dX",
+    r"\ud83d\ud83d\ude00",
+    r"\ude00\ud83d",
+    r"\uD83D\u0041",
+    r"\ud83d\\",
+]
 
 
 def _creation(path, text):
-    head = b'{"jsonrpc":"2.0","id":1,"method":"text_editor","params":{"command":"create","path":"%s","file_text":"' % bytes(path)
+    head = (
+        b'{"jsonrpc":"2.0","id":1,"method":"text_editor",'
+        b'"params":{"command":"create","path":"%s","file_text":"'
+        % bytes(path)
+    )
     return head + (text if isinstance(text, bytes) else text.encode()) + b'"}}'
 
 
@@ -375,7 +493,7 @@ def test_c111_escapes(way, workdir):
 
 
 def test_c111_half_pairs(way, workdir):
-    """What an editor stores has to be what was sent, so it refuses; where text only passes through they become U+FFFD."""
+    """What an editor stores has to be what was sent, so it refuses them; elsewhere they become U+FFFD."""
     for text in HALVES:
         answer = way.ask(_creation(workdir / "file", text))
         assert code_of(answer) == PARAMERR and "surrogate" in answer["error"]["message"]
@@ -387,16 +505,25 @@ def test_c111_escapes_into_a_session(way):
     client = way.client
     client.new()
     path = client.dir.parent / "typed"
-    for text, typed in ((r"\ud83d\ude00", b"\xf0\x9f\x98\x80"), (r"\ud83dX", b"\xef\xbf\xbdX"), (r"\ude00", b"\xef\xbf\xbd")):
-        body = read(client.session, wait=5, idle=0.3, input=f"printf %s 'MARK' >{path}\n").replace(b"MARK", text.encode())
+    for text, typed in (
+        (r"\ud83d\ude00", b"\xf0\x9f\x98\x80"),
+        (r"\ud83dX", b"\xef\xbf\xbdX"),
+        (r"\ude00", b"\xef\xbf\xbd"),
+    ):
+        body = read(client.session, wait=5, idle=0.3, input=f"printf %s 'MARK' >{path}\n").replace(
+            b"MARK", text.encode()
+        )
         assert "result" in way.ask(body)
         wait_until(lambda: path.exists() and path.read_bytes() == typed, f"{typed} to be typed", 10)
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"\xed\xa0\x80", b"\xc3"])
 def test_c111_raw_bytes(way, workdir, raw):
-    for body in (_creation(workdir / "file", b"a" + raw), b'{"jsonrpc":"2.0","id":"' + raw + b'","method":"version"}',
-                 b'{"jsonrpc":"2.0","id":1,"method":"' + raw + b'"}'):
+    for body in (
+        _creation(workdir / "file", b"a" + raw),
+        b'{"jsonrpc":"2.0","id":"' + raw + b'","method":"version"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"' + raw + b'"}',
+    ):
         assert code_of(way.ask(body)) == PARSE
     assert not (workdir / "file").exists()
 
@@ -430,13 +557,23 @@ def test_c112_wrong_types_are_named(way):
 def test_c112_missing_and_combined(way):
     way.client.new()
     name = way.client.session
-    for params, key in (({}, "session_name"), ({"session_name": name}, "wait_for_output"),
-                        ({"session_name": name, "wait_for_output": 1}, "idle_timeout"),
-                        ({"session_name": name, "restart": False}, "wait_for_output"),
-                        ({"session_name": name, "restart": True, "input": "x"}, "restart")):
+    for params, key in (
+        ({}, "session_name"),
+        ({"session_name": name}, "wait_for_output"),
+        ({"session_name": name, "wait_for_output": 1}, "idle_timeout"),
+        ({"session_name": name, "restart": False}, "wait_for_output"),
+        ({"session_name": name, "restart": True, "input": "x"}, "restart"),
+    ):
         answer = way.call("bash_session", params)
         assert code_of(answer) == PARAMERR and key in answer["error"]["message"], answer
-    for params in ({}, {"input": None}, {"max_output_bytes": None}, {"idle_timeout": 1}, {"restart": False}, {"restart": None}):
+    for params in (
+        {},
+        {"input": None},
+        {"max_output_bytes": None},
+        {"idle_timeout": 1},
+        {"restart": False},
+        {"restart": None},
+    ):
         assert "result" in way.call("bash_session", {**GOOD, "session_name": name, **params}), params
     assert code_of(way.call("bash_session_new_session", {"extra": 1})) == PARAMERR
     for method in ("version", "remote_version", "bash_session_list", "sandbox_tools_shutdown"):
@@ -449,11 +586,16 @@ def test_c112_missing_and_combined(way):
 def test_c112_text_editor(way, workdir):
     path = workdir / "file"
     path.write_text("one\n")
-    for params, key in (({"path": str(path)}, "command"), ({"command": "frobnicate", "path": str(path)}, "command"),
-                        ({"command": "view"}, "path"), ({"command": "insert", "path": str(path), "insert_line": 1.0, "new_str": "x"}, "insert_line"),
-                        ({"command": "create", "path": str(path) + "2", "file_text": None}, "file_text"),
-                        ({"command": "view", "path": str(path), "view_range": ["1", 2]}, "view_range"),
-                        ({"command": "view", "path": 5}, "path"), ({"command": None, "path": str(path)}, "command")):
+    for params, key in (
+        ({"path": str(path)}, "command"),
+        ({"command": "frobnicate", "path": str(path)}, "command"),
+        ({"command": "view"}, "path"),
+        ({"command": "insert", "path": str(path), "insert_line": 1.0, "new_str": "x"}, "insert_line"),
+        ({"command": "create", "path": str(path) + "2", "file_text": None}, "file_text"),
+        ({"command": "view", "path": str(path), "view_range": ["1", 2]}, "view_range"),
+        ({"command": "view", "path": 5}, "path"),
+        ({"command": None, "path": str(path)}, "command"),
+    ):
         answer = way.call("text_editor", params)
         assert code_of(answer) == PARAMERR and key in answer["error"]["message"], answer
     other = {"insert_line": "x", "file_text": 5, "nonsense": [], "old_str": None}
@@ -463,8 +605,21 @@ def test_c112_text_editor(way, workdir):
 
 def test_names_that_are_no_session(way):
     way.client.new()
-    for name in ("", "none", "server", "BashSession_7", "BashSession_01", "../server", "BashSession/../server", "BashSession\0", ".",
-                 "BashSession ", "bashsession", "BashSession_" + "9" * 5000, "once-0000000000000000"):
+    for name in (
+        "",
+        "none",
+        "server",
+        "BashSession_7",
+        "BashSession_01",
+        "../server",
+        "BashSession/../server",
+        "BashSession\0",
+        ".",
+        "BashSession ",
+        "bashsession",
+        "BashSession_" + "9" * 5000,
+        "once-0000000000000000",
+    ):
         answer = way.ask(read(name))
         assert code_of(answer) in (TOOLERR, PARAMERR), answer
     assert "result" in way.ask(read("BashSession"))
@@ -523,8 +678,10 @@ def _fetch(client, piece, limit, interleave=lambda: None):
         if piece["done"]:
             return data, sizes
         interleave()
-        line = client.line({"jsonrpc": "2.0", "id": 7, "method": CHUNK, "params": {"handle": handle, "offset": len(data)}},
-                           env={LIMIT: str(limit)})
+        line = client.line(
+            {"jsonrpc": "2.0", "id": 7, "method": CHUNK, "params": {"handle": handle, "offset": len(data)}},
+            env={LIMIT: str(limit)},
+        )
         assert len(line) + 1 <= limit
         piece = json.loads(line)[CHUNK]
 
@@ -553,14 +710,25 @@ def test_c104_two_transfers_interleaved(client):
     names = [quiet(client, text) for text in ("a" * 300_000, "é😀" * 50_000)]
     pieces = [json.loads(client.line(json.loads(read(name))))[CHUNK] for name in names]
     other = []
-    data, _ = _fetch(client, pieces[0], DEFAULT_LIMIT, lambda: other or other.append(_fetch(client, pieces[1], DEFAULT_LIMIT)[0]))
+    data, _ = _fetch(
+        client,
+        pieces[0],
+        DEFAULT_LIMIT,
+        lambda: other or other.append(_fetch(client, pieces[1], DEFAULT_LIMIT)[0]),
+    )
     assert json.loads(data)["result"] == "a" * 300_000 and json.loads(other[0])["result"] == "é😀" * 50_000
 
 
 def test_c104_limits(client):
     whole = len('{"jsonrpc":"2.0","id":1,"result":""}\n')
-    for limit, most in ((None, DEFAULT_LIMIT), ("0", DEFAULT_LIMIT), ("-1", DEFAULT_LIMIT), ("x", DEFAULT_LIMIT), ("", DEFAULT_LIMIT),
-                        ("70000", 70000)):
+    for limit, most in (
+        (None, DEFAULT_LIMIT),
+        ("0", DEFAULT_LIMIT),
+        ("-1", DEFAULT_LIMIT),
+        ("x", DEFAULT_LIMIT),
+        ("", DEFAULT_LIMIT),
+        ("70000", 70000),
+    ):
         env = {} if limit is None else {LIMIT: limit}
         for over in (0, 1):
             name = quiet(client, "x" * (most - whole + over))
@@ -589,7 +757,9 @@ class Places(Machine):
     """This machine with empty, own directories in place of all those that the tool would choose from."""
 
     SCRIPT = """
-        for place in /run /tmp /var/tmp /dev/shm /root; do mount -t tmpfs -o mode=1777 tmpfs $place || exit 1; done
+        for place in /run /tmp /var/tmp /dev/shm /root; do
+            mount -t tmpfs -o mode=1777 tmpfs $place || exit 1
+        done
         chmod 755 /run /root && cat "$1" >/run/binary && chmod 755 /run/binary && echo ready && cat
     """
 
@@ -597,13 +767,29 @@ class Places(Machine):
         propagation = "private" if os.path.ismount("/") else "unchanged"
         with open(toolbox, "rb") as binary:
             self.holder = subprocess.Popen(
-                ["unshare", "-m", "--propagation", propagation, "sh", "-c", self.SCRIPT, "sh", f"/proc/self/fd/{binary.fileno()}"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[binary.fileno()])
+                [
+                    "unshare",
+                    "-m",
+                    "--propagation",
+                    propagation,
+                    "sh",
+                    "-c",
+                    self.SCRIPT,
+                    "sh",
+                    f"/proc/self/fd/{binary.fileno()}",
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=[binary.fileno()],
+            )
         assert self.holder.stdout.readline() == b"ready\n"
 
     def command(self, argv, env, user, cwd):
         become = [] if user is None else ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-        return ["nsenter", "-t", str(self.holder.pid), "-m", *become, *argv], {"env": {"PATH": os.environ["PATH"], **env}, "cwd": "/"}
+        return ["nsenter", "-t", str(self.holder.pid), "-m", *become, *argv], {
+            "env": {"PATH": os.environ["PATH"], **env},
+            "cwd": "/",
+        }
 
     def close(self):
         self.holder.communicate()
@@ -644,19 +830,32 @@ def test_c106_users_do_not_meet(places):
                 other.rpc(CHUNK, {"handle": piece["handle"], "offset": piece["next_offset"]})
             assert caught.value.code == NO_CHUNK
             other.rpc(CHUNK, {"handle": piece["handle"], "release": True})
-    assert _fetch(root, first, DEFAULT_LIMIT)[0].count(b"x") == _fetch(u1, first, DEFAULT_LIMIT)[0].count(b"x") == 100_000
+    assert (
+        _fetch(root, first, DEFAULT_LIMIT)[0].count(b"x")
+        == _fetch(u1, first, DEFAULT_LIMIT)[0].count(b"x")
+        == 100_000
+    )
     root.rpc(CHUNK, {"handle": first["handle"], "release": True})
     with pytest.raises(RpcError):
         u1.rpc(CHUNK, {"handle": first["handle"], "offset": 0})
-    modes = places.sh("find / -xdev -name answers 2>/dev/null; stat -c '%a %u %n' /tmp/.toolbox-*/answers /run/toolbox/answers")
-    assert sorted(modes.split("\n")[:-1]) == ["700 0 /run/toolbox/answers", "700 12345 /tmp/.toolbox-12345/answers"]
+    modes = places.sh(
+        "stat -c '%a %u %n' /tmp/.toolbox-*/answers /run/toolbox/answers"
+    )
+    assert sorted(modes.split("\n")[:-1]) == [
+        "700 0 /run/toolbox/answers",
+        "700 12345 /tmp/.toolbox-12345/answers",
+    ]
 
 
 @needs_root
-@pytest.mark.parametrize("what", ["ln -s /root/x {}", "touch {}", "mkdir -m 777 {} && chown 12345 {}", "mkdir {} && chmod 755 {}"])
+@pytest.mark.parametrize(
+    "what", ["ln -s /root/x {}", "touch {}", "mkdir -m 777 {} && chown 12345 {}", "mkdir {} && chmod 755 {}"]
+)
 def test_c106_store_prepared_by_others(places, what):
     root = places()
-    places.sh("mkdir -m 755 /root/x && mkdir -m 700 /run/toolbox && " + what.format(*["/run/toolbox/answers"] * 4))
+    places.sh(
+        "mkdir -m 755 /root/x && mkdir -m 700 /run/toolbox && " + what.format(*["/run/toolbox/answers"] * 4)
+    )
     answer = _long(root)
     assert answer["error"]["code"] == TOOLERR and "/run/toolbox/answers" in answer["error"]["message"]
     assert "result" in root.answer("version")
@@ -724,7 +923,12 @@ def test_answer_that_was_not_read_to_its_end(client, owner, taken):
     name = quiet(client, "precious" * 1000)
     with dial(socket_of(client.dir, owner)) as sock:
         sock.sendall(http_request(read(name)))
-        wait_until(lambda: b"\r\n\r\n" in (seen := sock.recv(65536, socket.MSG_PEEK)) and seen.endswith(b'"}') and seen, "the answer")
+        wait_until(
+            lambda: b"\r\n\r\n" in (seen := sock.recv(65536, socket.MSG_PEEK))
+            and seen.endswith(b'"}')
+            and seen,
+            "the answer",
+        )
         n = len(sock.recv(65536, socket.MSG_PEEK))
         left = n if taken == 0 else n - taken if taken > 0 else 1
         while n > left:
@@ -755,13 +959,18 @@ def test_delivered_when_the_next_request_comes(client):
     name = quiet(client, "once")
     with Door(socket_of(client.dir)) as door:
         assert door.ask("bash_session", json.loads(read(name))["params"])["result"] == "once"
-        assert door.ask("bash_session", {**json.loads(read(name))["params"], "wait_for_output": 0})["result"] == ""
+        assert (
+            door.ask("bash_session", {**json.loads(read(name))["params"], "wait_for_output": 0})["result"]
+            == ""
+        )
 
 
 def test_killed_curl(client):
     name = client.new()
     client.bs("")
-    one = client.machine.popen(["curl", "-s", "--unix-socket", socket_of(client.dir), "-d", "@-", "http://x/"])
+    one = client.machine.popen(
+        ["curl", "-s", "--unix-socket", socket_of(client.dir), "-d", "@-", "http://x/"]
+    )
     one.stdin.write(read(name, wait=60, idle=60, input="echo bef''ore; sleep 6000\n"))
     one.stdin.close()
     one.stdin = None
@@ -780,7 +989,11 @@ def test_keeper_killed_under_a_call(way):
     script = 'until [ -e "$1" ]; do sleep 0.01; done; kill -9 "$2"'
     with client.machine.popen(["sh", "-c", script, "sh", ready, str(titled(SESSION)[0].pid)]):
         answer = way.ask(read(client.session, wait=60, idle=60, input=f"touch {ready}; sleep 6000\n"))
-    assert code_of(answer) == TOOLERR and "ended while the call was open" in answer["error"]["message"] and answer["id"] == 1
+    assert (
+        code_of(answer) == TOOLERR
+        and "ended while the call was open" in answer["error"]["message"]
+        and answer["id"] == 1
+    )
     answer = way.ask(read(client.session))
     assert code_of(answer) == TOOLERR and "start a new one" in answer["error"]["message"]
     client.new()
@@ -792,15 +1005,29 @@ def test_keeper_killed_under_a_call(way):
 
 def test_curl_as_documented(client):
     client.rpc("remote_version")
-    done = client.machine.run(["curl", "-s", "--unix-socket", socket_of(client.dir), "http://localhost/", "-d", VERSION.decode()])
+    done = client.machine.run(
+        ["curl", "-s", "--unix-socket", socket_of(client.dir), "http://localhost/", "-d", VERSION.decode()]
+    )
     assert json.loads(done.stdout)["result"]
-    done = client.machine.run(["curl", "-si", "--unix-socket", socket_of(client.dir), "http://localhost/", "-d", VERSION.decode()])
+    done = client.machine.run(
+        ["curl", "-si", "--unix-socket", socket_of(client.dir), "http://localhost/", "-d", VERSION.decode()]
+    )
     head = done.stdout.decode().partition("\r\n\r\n")[0].lower()
     assert head.startswith("http/1.1 200 ok") and "content-type: application/json" in head
 
 
-@pytest.mark.parametrize("options", [["-H", "Transfer-Encoding: chunked"], ["-H", "Expect: 100-continue"], ["-H", "Expect:"], ["--http1.0"],
-                                     ["-H", "Connection: close"], ["-H", "Content-Type: text/plain"], ["--http2"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-H", "Transfer-Encoding: chunked"],
+        ["-H", "Expect: 100-continue"],
+        ["-H", "Expect:"],
+        ["--http1.0"],
+        ["-H", "Connection: close"],
+        ["-H", "Content-Type: text/plain"],
+        ["--http2"],
+    ],
+)
 def test_curl_in_many_manners(client, options):
     client.rpc("remote_version")
     for body in (VERSION, request("version", {"x": "y" * 3_000_000})):
@@ -811,11 +1038,22 @@ def test_curl_in_many_manners(client, options):
 def test_what_is_no_post_of_the_root(client):
     client.rpc("remote_version")
     path = socket_of(client.dir)
-    for status_wanted, argv in ((405, ["http://x/"]), (405, ["-X", "PUT", "-d", "{}", "http://x/"]), (404, ["-d", "{}", "http://x/other"])):
-        done = client.machine.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", path, *argv])
+    for status_wanted, argv in (
+        (405, ["http://x/"]),
+        (405, ["-X", "PUT", "-d", "{}", "http://x/"]),
+        (404, ["-d", "{}", "http://x/other"]),
+    ):
+        done = client.machine.run(
+            ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", path, *argv]
+        )
         assert int(done.stdout) == status_wanted
-    for text in (b"GARBAGE\r\n\r\n", b"\0\xff" * 100 + b"\r\n\r\n", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
-                 b"POST / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 10_000, b"POST / HTTP/9.9\r\nHost: x\r\n\r\n"):
+    for text in (
+        b"GARBAGE\r\n\r\n",
+        b"\0\xff" * 100 + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 10_000,
+        b"POST / HTTP/9.9\r\nHost: x\r\n\r\n",
+    ):
         with dial(path) as sock:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 sock.sendall(text)
@@ -827,9 +1065,18 @@ def test_pipelined_requests(client):
     client.new()
     client.bs("")
     with dial(socket_of(client.dir)) as sock:
-        sock.sendall(b"".join(http_request(body) for body in (
-            request("version", id=0), read(client.session, input="sleep 0.3; echo\n"), request("remote_version", id=2),
-            request("version", id=3))) + http_request(request("version", id=4), "Connection: close"))
+        sock.sendall(
+            b"".join(
+                http_request(body)
+                for body in (
+                    request("version", id=0),
+                    read(client.session, input="sleep 0.3; echo\n"),
+                    request("remote_version", id=2),
+                    request("version", id=3),
+                )
+            )
+            + http_request(request("version", id=4), "Connection: close")
+        )
         text = b""
         while more := sock.recv(65536):
             text += more
@@ -912,7 +1159,10 @@ def test_run_as_user(way, workdir):
 @needs_root
 def test_run_as_another_without_being_root(new_client, workdir):
     client = new_client(user=NOBODY_KNOWS)
-    for method, params in (("version", {}), ("text_editor", {"command": "create", "path": str(workdir / "file"), "file_text": "x"})):
+    for method, params in (
+        ("version", {}),
+        ("text_editor", {"command": "create", "path": str(workdir / "file"), "file_text": "x"}),
+    ):
         for name in ("root", "0", str(NOBODY_KNOWS + 1)):
             with pytest.raises(RpcError) as caught:
                 client.rpc(method, {**params, "_run_as_user": name})
@@ -925,7 +1175,10 @@ def test_calls_side_by_side(client):
     names = [client.new() for _ in range(4)]
     for name in names:
         client.bs("", session=name)
-    calls = [_start(client, read(names[i % 4], wait=20, idle=1, input=f"echo =$(({i}*1000))=\n")) for i in range(24)]
+    calls = [
+        _start(client, read(names[i % 4], wait=20, idle=1, input=f"echo =$(({i}*1000))=\n"))
+        for i in range(24)
+    ]
     calls += [_start(client, REMOTE) for _ in range(8)]
     answers = [json.loads(one.communicate(timeout=HANG)[0])["result"] for one in calls]
     rest = "".join(client.bs(session=name, wait=0) for name in names)
@@ -953,19 +1206,27 @@ def test_request_is_in_no_command_line(client):
     client.bs("")
     one = _start(client, read(client.session, wait=30, idle=30, input="sleep 6000 # secret\n"))
     time.sleep(0.3)
-    seen = b"".join(Path(f"/proc/{p.pid}/cmdline").read_bytes() for p in [*processes.descendants(only_server()), *titled(client.binary)])
+    seen = b"".join(
+        Path(f"/proc/{p.pid}/cmdline").read_bytes()
+        for p in [*processes.descendants(only_server()), *titled(client.binary)]
+    )
     assert b"secret" not in seen and b"exec" in seen and b"sleep" in seen
     one.kill()
     one.communicate(timeout=HANG)
 
 
-@pytest.mark.skipif(shutil.which("strace") is None or "TOOLBOX_SANITIZED" in os.environ, reason="needs strace, and no sanitizers")
+@pytest.mark.skipif(
+    shutil.which("strace") is None or "TOOLBOX_SANITIZED" in os.environ,
+    reason="needs strace, and no sanitizers",
+)
 def test_in_process_call_touches_nothing(client):
     """No directory made, no socket looked for."""
     trace = client.dir.parent / "trace"
-    done = client.machine.run(["strace", "-f", "-o", trace, client.binary, "exec"], stdin=VERSION, env=client.env)
+    done = client.machine.run(
+        ["strace", "-f", "-o", trace, client.binary, "exec"], stdin=VERSION, env=client.env
+    )
     assert json.loads(done.stdout)["id"] == 1
     calls = {match[1] for match in re.finditer(r"^\d+ +(\w+)\(", trace.read_text(), re.M)}
-    assert not calls & {"socket", "connect", "mkdir", "mkdirat", "fork", "clone", "execve"} - {"execve"}, calls
-
-
+    assert not calls & {"socket", "connect", "mkdir", "mkdirat", "fork", "clone", "execve"} - {
+        "execve"
+    }, calls

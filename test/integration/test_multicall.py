@@ -1,4 +1,5 @@
-"""One binary, many names: which applet is meant, what is said about each, and what is said when that is not known."""
+"""One binary, many names: which applet is meant, what is said about each, and what when that is not known."""
+
 import json
 import os
 import re
@@ -12,7 +13,17 @@ from harness.processes import wait_until
 from harness.server import SERVER, kill_servers, only_server, quiet, request, titled
 from harness.users import NOBODY_KNOWS, needs_root
 
-APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "server", "start-server", "stop-server", "healthcheck"]
+APPLETS = [
+    "exec",
+    "probe",
+    "bash_session",
+    "exec_remote",
+    "text_editor",
+    "server",
+    "start-server",
+    "stop-server",
+    "healthcheck",
+]
 VERSION = request("version")
 NAMES = ["inspect-sandbox-tools", "inspect-tool-support"]
 
@@ -27,7 +38,7 @@ def said(done, status=0):
 
 @pytest.fixture
 def links(client, toolbox, workdir):
-    """A folder of links, as --install makes it. (A hard link would have to be on the binary's file system.)"""
+    """A folder of links, as --install makes it."""
     folder = workdir / "bin"
     folder.mkdir()
     assert said(client.cli("--install", "-s", folder)) == ""
@@ -51,7 +62,9 @@ def test_list(client):
 
 
 def test_version(client):
-    version, build = re.fullmatch(r"toolbox (\d+\.\d+\.\d+) \(build ([0-9a-f]{16})\)\n", said(client.cli("--version"))).groups()
+    version, build = re.fullmatch(
+        r"toolbox (\d+\.\d+\.\d+) \(build ([0-9a-f]{16})\)\n", said(client.cli("--version"))
+    ).groups()
     found = client.probe()
     assert (found["version"], found["build"]) == (version, build) and client.rpc("version") == version
 
@@ -77,7 +90,10 @@ def test_links(client, links):
     assert found["path"] == client.binary
     started = client.machine.run([links / "start-server"], env=client.env)
     assert said(started) == ""
-    assert said(client.machine.run(["sh", "-c", f"cd {links} && PATH=.:$PATH stop-server"], env=client.env)) == ""
+    assert (
+        said(client.machine.run(["sh", "-c", f"cd {links} && PATH=.:$PATH stop-server"], env=client.env))
+        == ""
+    )
     assert not titled(SERVER)
 
 
@@ -97,15 +113,23 @@ def test_odd_argument_zero(client):
 
 
 def test_server_of_a_short_name(client, workdir):
-    """The title of the server is written over the arguments, however few they are; the environment stays whole."""
+    """Its title is written over the arguments, however few they are; the environment stays whole."""
     (workdir / "t").symlink_to(client.binary)
     first = {"A": "1", **client.env, "Z": "last"}
-    done = subprocess.run(["./t", "exec"], env=first, input=request("bash_session_new_session"), cwd=workdir, capture_output=True)
+    done = subprocess.run(
+        ["./t", "exec"],
+        env=first,
+        input=request("bash_session_new_session"),
+        cwd=workdir,
+        capture_output=True,
+    )
     client.session = json.loads(said(done))["result"]["session_name"]
     assert "1-last" in client.bs("echo $A-$Z\n")
     done = subprocess.run(["t", "stop-server"], executable=client.binary, env=client.env, capture_output=True)
     assert said(done) == "" and not titled(SERVER)
-    done = subprocess.run(["t", "start-server"], executable=client.binary, env=client.env, capture_output=True)
+    done = subprocess.run(
+        ["t", "start-server"], executable=client.binary, env=client.env, capture_output=True
+    )
     assert said(done) == ""
     kill_servers()
 
@@ -131,10 +155,26 @@ def test_names_of_other_tool_servers(client, workdir, name):
 # ---- what is not known ----
 
 
-@pytest.mark.parametrize("word, near", [("prob", "probe"), ("porbe", "probe"), ("Exec", "exec"), ("start_server", "start-server"),
-                                        ("bash-session", "bash_session"), ("stopserver", "stop-server"), ("frobnicate", None),
-                                        ("", None), ("x" * 3000, None), ("--lst", "--list"), ("--verison", "--version"),
-                                        ("--Help", "--help"), ("--instal", "--install"), ("-x", None), ("--frobnicate", None)])
+@pytest.mark.parametrize(
+    "word, near",
+    [
+        ("prob", "probe"),
+        ("porbe", "probe"),
+        ("Exec", "exec"),
+        ("start_server", "start-server"),
+        ("bash-session", "bash_session"),
+        ("stopserver", "stop-server"),
+        ("frobnicate", None),
+        ("", None),
+        ("x" * 3000, None),
+        ("--lst", "--list"),
+        ("--verison", "--version"),
+        ("--Help", "--help"),
+        ("--instal", "--install"),
+        ("-x", None),
+        ("--frobnicate", None),
+    ],
+)
 def test_unknown_applet_or_option(client, word, near):
     text = said(client.cli(word), 2)
     kind = "option" if word.startswith("-") else "applet"
@@ -217,8 +257,16 @@ def test_install_without_permission(client, workdir):
 
 # ---- standard descriptors that are not there, or refuse ----
 
-PRINTS = [[], ["--list"], ["--version"], ["exec", VERSION.decode()], ["probe"], ["probe", "--json"], ["healthcheck"],
-          *([applet, "--help"] for applet in APPLETS)]
+PRINTS = [
+    [],
+    ["--list"],
+    ["--version"],
+    ["exec", VERSION.decode()],
+    ["probe"],
+    ["probe", "--json"],
+    ["healthcheck"],
+    *([applet, "--help"] for applet in APPLETS),
+]
 
 
 @pytest.mark.parametrize("words", PRINTS, ids=" ".join)
@@ -258,7 +306,13 @@ def test_all_closed(client):
     def close():
         os.closerange(0, 3)
 
-    for words, status in ((["--help"], 1), (["frobnicate"], 2), (["exec"], 1), (["start-server"], 0), (["stop-server"], 0)):
+    for words, status in (
+        (["--help"], 1),
+        (["frobnicate"], 2),
+        (["exec"], 1),
+        (["start-server"], 0),
+        (["stop-server"], 0),
+    ):
         assert client.cli(*words, preexec_fn=close).returncode == status, words
 
 
@@ -266,7 +320,9 @@ def test_nothing_but_the_arguments(client):
     """No environment at all, not even a path."""
     done = subprocess.run([client.binary, "exec"], env={}, input=VERSION, capture_output=True)
     assert json.loads(said(done))["id"] == 1
-    done = subprocess.run([client.binary, "start-server"], env={"TOOLBOX_DIR": str(client.dir)}, capture_output=True)
+    done = subprocess.run(
+        [client.binary, "start-server"], env={"TOOLBOX_DIR": str(client.dir)}, capture_output=True
+    )
     assert said(done) == ""
     pid = only_server()
     client.new()

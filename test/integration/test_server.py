@@ -1,4 +1,5 @@
-"""The life of the server and its keepers: one of it at any moment, whoever starts, kills, stops or blocks it."""
+"""The life of the server and its keepers: one at any moment, whoever starts, kills, stops or blocks it."""
+
 import contextlib
 import fcntl
 import json
@@ -21,8 +22,21 @@ from harness import processes
 from harness.client import Client, RpcError
 from harness.machine import HANG, Host
 from harness.processes import wait_until
-from harness.server import (SERVER, SESSION, Door, curl, dial, http_request, kill_servers, only_server, pid_in, request, socket_of,
-                            status, titled)
+from harness.server import (
+    SERVER,
+    SESSION,
+    Door,
+    curl,
+    dial,
+    http_request,
+    kill_servers,
+    only_server,
+    pid_in,
+    request,
+    socket_of,
+    status,
+    titled,
+)
 from harness.users import NOBODY_KNOWS, needs_root
 
 REMOTE = request("remote_version")
@@ -35,7 +49,9 @@ needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="needs stra
 def finish(started, stdin=b""):
     """Waits for a command that was started with popen, which has to succeed, and returns its output."""
     out, err = started.communicate(stdin, timeout=HANG)
-    assert started.returncode == 0, f"{started.args}: exit {started.returncode}: {err.decode(errors='replace')}"
+    assert (
+        started.returncode == 0
+    ), f"{started.args}: exit {started.returncode}: {err.decode(errors='replace')}"
     return out
 
 
@@ -87,8 +103,22 @@ def test_c090_clients_right_after_a_stop(client):
 
 @needs_strace
 def test_c090_slow_between_bind_and_listen(client, server_dir):
-    slow = client.machine.popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=listen", "-e",
-                                 "inject=listen:delay_enter=700000", client.binary, "start-server"], env=client.env)
+    slow = client.machine.popen(
+        [
+            "strace",
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=listen",
+            "-e",
+            "inject=listen:delay_enter=700000",
+            client.binary,
+            "start-server",
+        ],
+        env=client.env,
+    )
     wait_until(lambda: list(server_dir.glob(".server.*")), "the socket to be bound")
     assert not list(server_dir.glob("server.*")), "it has its name before it listens"
     answers = ask_at_once(client, 4)
@@ -100,10 +130,26 @@ def test_c090_slow_between_bind_and_listen(client, server_dir):
 @needs_strace
 def test_c090_starter_killed_while_its_server_is_slow(client, server_dir):
     """The lock has to hold until the server listens, also when its starter has gone."""
-    slow = client.machine.popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=listen", "-e",
-                                 "inject=listen:delay_enter=700000", client.binary, "start-server"], env=client.env)
+    slow = client.machine.popen(
+        [
+            "strace",
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=listen",
+            "-e",
+            "inject=listen:delay_enter=700000",
+            client.binary,
+            "start-server",
+        ],
+        env=client.env,
+    )
     wait_until(lambda: list(server_dir.glob(".server.*")), "the socket to be bound")
-    starter = next(process for process in processes.descendants(slow.pid) if b"start-server" in _cmdline(process.pid))
+    starter = next(
+        process for process in processes.descendants(slow.pid) if b"start-server" in _cmdline(process.pid)
+    )
     os.kill(starter.pid, signal.SIGKILL)
     pids = {pid_in(answer["result"]) for answer in ask_at_once(client, 4)}
     time.sleep(1)  # the slow one has come to its end by now, whatever that is
@@ -137,7 +183,10 @@ def test_c091_many_starters_side_by_side(client):
     new = request("bash_session_new_session", {})
     foreground = [client.popen("server") for _ in range(4)]
     starts = [client.popen("start-server") for _ in range(12)]
-    sessions = [json.loads(finish(one, new))["result"]["session_name"] for one in [client.popen("exec") for _ in range(16)]]
+    sessions = [
+        json.loads(finish(one, new))["result"]["session_name"]
+        for one in [client.popen("exec") for _ in range(16)]
+    ]
     for start in starts:
         assert finish(start) == b""
     assert len(set(sessions)) == 16
@@ -174,8 +223,17 @@ def test_sessions_outlive_a_killed_server(client):
     client.bs("cd /usr; x=kept\n")
     before = remote_pid(client)
     waiting = client.popen("exec")
-    waiting.stdin.write(request("bash_session", {"session_name": client.session, "wait_for_output": 30, "idle_timeout": 1,
-                                                 "input": "sleep 1; echo across\n"}))
+    waiting.stdin.write(
+        request(
+            "bash_session",
+            {
+                "session_name": client.session,
+                "wait_for_output": 30,
+                "idle_timeout": 1,
+                "input": "sleep 1; echo across\n",
+            },
+        )
+    )
     waiting.stdin.close()
     waiting.stdin = None
     kill_servers()
@@ -218,7 +276,9 @@ def test_c092_killed_server(client):
         assert remote_pid(client) != before
 
 
-@pytest.mark.parametrize("what", ["dead", "bound", "file", "fifo", "dangling link", "link to a file", "link to a directory"])
+@pytest.mark.parametrize(
+    "what", ["dead", "bound", "file", "fifo", "dangling link", "link to a file", "link to a directory"]
+)
 def test_c092_thing_at_the_socket(client, workdir, socket_path, what):
     victim = workdir / "victim"
     held = None
@@ -252,7 +312,9 @@ def test_c092_directory_at_the_socket(client, socket_path):
     (socket_path / "file").write_text("mine")
     done = client.cli("exec", stdin=REMOTE)
     assert done.returncode == 1 and not done.stdout
-    assert all(part.encode() in done.stderr for part in (str(socket_path.parent), socket_path.name, "directory")), done.stderr
+    assert all(
+        part.encode() in done.stderr for part in (str(socket_path.parent), socket_path.name, "directory")
+    ), done.stderr
     assert (socket_path / "file").read_text() == "mine"
     assert not titled(SERVER)
     shutil.rmtree(socket_path)
@@ -291,7 +353,9 @@ def test_c092_program_that_is_no_server(client, socket_path):
     socket_path.unlink()
 
 
-@pytest.mark.parametrize("what", ["garbage", "not writable", "fifo", "dangling link", "link to a file", "directory", "socket"])
+@pytest.mark.parametrize(
+    "what", ["garbage", "not writable", "fifo", "dangling link", "link to a file", "directory", "socket"]
+)
 def test_c092_thing_at_the_lock(client, workdir, server_dir, what):
     client.stop()
     server_dir.mkdir(mode=0o700, exist_ok=True)
@@ -347,17 +411,30 @@ def test_c092_lock_that_was_removed(client, server_dir):
 
 @needs_root
 def test_c092_read_only_and_full_directories(client, workdir):
-    """A disk on which nothing can be made is refused by name, and passed over where there is another place."""
+    """A disk on which nothing can be made is refused by name."""
     script = """
-        mount -t tmpfs -o mode=1777,nr_inodes=2 tmpfs "$1" && mkdir -m 700 "$1/full" && TOOLBOX_DIR="$1/full" "$2" start-server
+        mount -t tmpfs -o mode=1777,nr_inodes=2 tmpfs "$1" && mkdir -m 700 "$1/full"
+        TOOLBOX_DIR="$1/full" "$2" start-server
         echo "exit $?"
-        umount "$1" && mount -t tmpfs -o mode=1777 tmpfs "$1" && mkdir -m 700 "$1/ro" && mount -o remount,ro "$1"
+        umount "$1" && mount -t tmpfs tmpfs "$1" && mkdir -m 700 "$1/ro" && mount -o remount,ro "$1"
         TOOLBOX_DIR="$1/ro" "$2" start-server
         echo "exit $?"
     """
     (workdir / "mount").mkdir()
-    done = client.machine.run(["unshare", "-m", "--propagation", "private" if os.path.ismount("/") else "unchanged", "sh", "-c",
-                               script, "sh", workdir / "mount", client.binary])
+    done = client.machine.run(
+        [
+            "unshare",
+            "-m",
+            "--propagation",
+            "private" if os.path.ismount("/") else "unchanged",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            workdir / "mount",
+            client.binary,
+        ]
+    )
     assert done.stdout == b"exit 1\nexit 1\n", done
     assert b"mount/full: No space left" in done.stderr and b"mount/ro: Read-only" in done.stderr
 
@@ -412,9 +489,13 @@ def test_c094_relative_directory(new_client, workdir):
 # ---- the server leaves its starter alone ----
 
 
-@pytest.mark.parametrize("command", ["start-server | cat", "exec 2>&1 | cat", "healthcheck | cat", "start-server 2>&1 3>&1 | cat"])
+@pytest.mark.parametrize(
+    "command", ["start-server | cat", "exec 2>&1 | cat", "healthcheck | cat", "start-server 2>&1 3>&1 | cat"]
+)
 def test_c096_pipe_is_not_kept_open(client, command):
-    done = client.machine.run(["sh", "-c", f'"$0" {command}', client.binary], stdin=REMOTE, env=client.env, timeout=20)
+    done = client.machine.run(
+        ["sh", "-c", f'"$0" {command}', client.binary], stdin=REMOTE, env=client.env, timeout=20
+    )
     assert done.returncode == 0 and done.stderr == b"", done
     only_server()
 
@@ -422,8 +503,14 @@ def test_c096_pipe_is_not_kept_open(client, command):
 def test_c096_own_session_without_terminal(client):
     master, slave = pty.openpty()
     try:
-        started = client.popen("start-server", stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                               preexec_fn=lambda: fcntl.ioctl(0, 0x540E, 0))  # TIOCSCTTY
+        started = client.popen(
+            "start-server",
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, 0x540E, 0),
+        )  # TIOCSCTTY
         assert started.wait(timeout=20) == 0
     finally:
         os.close(slave)
@@ -460,14 +547,23 @@ def test_c096_blocked_and_ignored_signals(client):
 
     def block():
         signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1, signal.SIGQUIT, signal.SIGPIPE):
+        for number in (
+            signal.SIGTERM,
+            signal.SIGINT,
+            signal.SIGCHLD,
+            signal.SIGUSR1,
+            signal.SIGQUIT,
+            signal.SIGPIPE,
+        ):
             signal.signal(number, signal.SIG_IGN)
 
     assert client.cli("start-server", preexec_fn=block).returncode == 0
     pid = only_server()
     assert int(status(pid)["SigBlk"], 16) == 0
     client.new()
-    mask = 1 << signal.SIGTERM - 1 | 1 << signal.SIGUSR1 - 1 | 1 << signal.SIGPIPE - 1 | 1 << signal.SIGCHLD - 1
+    mask = (
+        1 << signal.SIGTERM - 1 | 1 << signal.SIGUSR1 - 1 | 1 << signal.SIGPIPE - 1 | 1 << signal.SIGCHLD - 1
+    )
     answer = client.bs("sh -c 'grep -E \"Sig(Blk|Ign)\" /proc/self/status'\n")
     for name in ("SigBlk", "SigIgn"):
         assert int(re.search(rf"{name}:\s*(\w+)", answer)[1], 16) & mask == 0, answer
@@ -488,7 +584,9 @@ def test_server_holds_no_descriptor_but_its_own(client, workdir):
             for fd, target in processes.descriptors(pid).items():
                 assert not target.startswith(f"{workdir}/file"), (fd, target)
                 assert not target.endswith(".lock"), (fd, target)
-        keeper_sockets = [target for target in processes.descriptors(keeper).values() if target.startswith("socket:")]
+        keeper_sockets = [
+            target for target in processes.descriptors(keeper).values() if target.startswith("socket:")
+        ]
         assert len(keeper_sockets) == 1, "its own listening socket, and not the server's"
         assert "42" in client.bs("echo $((6*7)); ls -l /proc/self/fd/\n")
         listing = client.bs("ls -l /proc/self/fd/ | wc -l\n")
@@ -539,11 +637,13 @@ signal.pause()
 
 
 def polite(client):
-    """A new session with a program that does something when it is told to end by TERM: the file that it makes then."""
+    """A new session with a program that does something when TERM comes: the file that it makes then."""
     client.new()
     (client.dir.parent / "polite.py").write_text(POLITE)
     mark = client.dir.parent / f"{client.session}.ended"
-    said = client.bs(f"setsid /usr/bin/python3 {client.dir.parent}/polite.py {mark} & read -t 20 x\n", wait=20, idle=20)
+    said = client.bs(
+        f"setsid /usr/bin/python3 {client.dir.parent}/polite.py {mark} & read -t 20 x\n", wait=20, idle=20
+    )
     assert "ready" in said or "ready" in client.bs(wait=20), said
     return mark
 
@@ -563,8 +663,12 @@ def test_c098_ends_everything(client):
     mark = polite(client)
     client.new()
     waiting = client.popen("exec")
-    waiting.stdin.write(request("bash_session", {"session_name": client.session, "wait_for_output": 300, "idle_timeout": 300,
-                                                 "input": "cat\n"}))
+    waiting.stdin.write(
+        request(
+            "bash_session",
+            {"session_name": client.session, "wait_for_output": 300, "idle_timeout": 300, "input": "cat\n"},
+        )
+    )
     waiting.stdin.close()
     waiting.stdin = None
     wait_until(lambda: any(_cmdline(p.pid) == b"cat\0" for p in processes.descendants()), "cat to run")
@@ -629,7 +733,9 @@ def test_c098_killed_keeper(client):
         client.new()
         client.bs("trap '' TERM HUP; setsid sleep 5041 & sleep 5042 & disown\n")
         keeper = titled(SESSION)[0].pid
-        below = wait_until(lambda: len(found := processes.descendants(keeper)) == 3 and found, "both sleeps to run")
+        below = wait_until(
+            lambda: len(found := processes.descendants(keeper)) == 3 and found, "both sleeps to run"
+        )
         os.kill(keeper, signal.SIGKILL)
         with pytest.raises(RpcError, match="has ended; start a new one"):
             client.bs("echo\n")
@@ -695,7 +801,7 @@ def test_shutdown_by_method(client):
 def test_client_of_a_shutdown_goes_away(client):
     """The shutdown runs on."""
     client.new()
-    client.bs("trap '' TERM HUP; sleep 5061 & disown\n")
+    client.bs("setsid sleep 5061 & disown\n")
     with dial(socket_of(client.dir)) as sock:
         sock.sendall(http_request(request("sandbox_tools_shutdown")))
     wait_until(lambda: not titled(SERVER) and not titled(SESSION), "all to end", STOPPED)
@@ -721,20 +827,31 @@ def test_c099_ended_sessions_leave_no_zombie(client):
 def test_c099_process_1_of_a_container(client, workdir):
     """It reaps what others leave, and ends its children on TERM."""
     unshare = client.machine.popen(
-        ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", client.binary, "server"], env=client.env)
+        ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", client.binary, "server"],
+        env=client.env,
+    )
     pid = wait_until(lambda: titled(SERVER), "the server")[0].pid
     enter = ["nsenter", "-t", str(pid), "-p", "-m"]
     wait_until(lambda: list(Path(client.dir).glob("server.*")), "the socket")
     script = """
-        i=0; while [ $i -lt 100 ]; do (sh -c 'exit 3' & (setsid sleep 0.0$((i % 7)) &) &) >/dev/null 2>&1; i=$((i + 1)); done
+        i=0
+        while [ $i -lt 100 ]; do
+            (sh -c 'exit 3' & (setsid sleep 0.0$((i % 7)) &) &) >/dev/null 2>&1
+            i=$((i + 1))
+        done
         (setsid sh -c 'trap "" TERM HUP; sleep 5071; sleep 5071' >/dev/null 2>&1 &)
         echo done
     """
     assert client.machine.check([*enter, "sh", "-c", script]) == "done\n"
-    wait_until(lambda: processes.count_zombies(pid) == 0 and len(processes.descendants(pid)) <= 2, "orphans to be reaped")
+    wait_until(
+        lambda: processes.count_zombies(pid) == 0 and len(processes.descendants(pid)) <= 2,
+        "orphans to be reaped",
+    )
     answer = client.machine.run([*enter, client.binary, "exec"], stdin=REMOTE, env=client.env)
     assert json.loads(answer.stdout)["result"].endswith("pid 1")
-    new = client.machine.run([*enter, client.binary, "exec"], stdin=request("bash_session_new_session"), env=client.env)
+    new = client.machine.run(
+        [*enter, client.binary, "exec"], stdin=request("bash_session_new_session"), env=client.env
+    )
     assert "session_name" in json.loads(new.stdout)["result"]
     began = time.monotonic()
     os.kill(pid, signal.SIGTERM)
@@ -747,7 +864,9 @@ def test_c099_process_1_of_a_container(client, workdir):
 
 
 @needs_root
-@pytest.mark.parametrize("what", ["directory", "open directory", "link", "file", "own link", "link to a private directory"])
+@pytest.mark.parametrize(
+    "what", ["directory", "open directory", "link", "file", "own link", "link to a private directory"]
+)
 def test_c101_directory_named_by_the_variable(client, server_dir, workdir, what):
     victim = workdir / "victim"
     victim.mkdir()
@@ -814,7 +933,8 @@ def test_c101_fixed_places(client, toolbox):
     """Without a variable what others have prepared is passed over, and their targets stay as they are."""
     script = """
         set -e
-        mount -t tmpfs tmpfs /run; mount -t tmpfs -o mode=1777 tmpfs /tmp; mount -t tmpfs -o mode=1777 tmpfs /var/tmp
+        mount -t tmpfs tmpfs /run
+        for place in /tmp /var/tmp; do mount -t tmpfs -o mode=1777 tmpfs $place; done
         mount -t tmpfs -o mode=1777 tmpfs /dev/shm; mount -t tmpfs tmpfs /root
         cp "$BINARY" /root/toolbox
         mkdir /root/x; chmod 755 /root/x
@@ -834,17 +954,34 @@ def test_c101_fixed_places(client, toolbox):
     """
     # The binary is found under its descriptor: what is mounted may hide it.
     with open(toolbox, "rb") as binary:
-        done = client.machine.run(["unshare", "-m", "--propagation", "private" if os.path.ismount("/") else "unchanged", "sh", "-c",
-                                   script], env={"BINARY": f"/proc/self/fd/{binary.fileno()}"}, pass_fds=[binary.fileno()])
+        done = client.machine.run(
+            [
+                "unshare",
+                "-m",
+                "--propagation",
+                "private" if os.path.ismount("/") else "unchanged",
+                "sh",
+                "-c",
+                script,
+            ],
+            env={"BINARY": f"/proc/self/fd/{binary.fileno()}"},
+            pass_fds=[binary.fileno()],
+        )
     assert done.returncode == 0, done
     assert done.stdout.decode().split("\n")[:7] == [
-        "755 /root/x", "700 /tmp/.toolbox-0", "777 /dev/shm/.toolbox-0", "700 /root/.cache/toolbox", "0", "1",
-        '{"jsonrpc":"2.0","id":1,"result":[]}'], done.stdout.decode()
+        "755 /root/x",
+        "700 /tmp/.toolbox-0",
+        "777 /dev/shm/.toolbox-0",
+        "700 /root/.cache/toolbox",
+        "0",
+        "1",
+        '{"jsonrpc":"2.0","id":1,"result":[]}',
+    ], done.stdout.decode()
 
 
 @needs_root
 def test_keepers_in_another_place_are_found(client, toolbox):
-    """Their server dead, and a place of a higher rank usable meanwhile: the next server belongs where they are."""
+    """Their server dead, and a better place usable meanwhile: the next server belongs where they are."""
     script = """
         set -e
         mount -t tmpfs tmpfs /run; mount -t tmpfs -o mode=1777 tmpfs /tmp
@@ -852,7 +989,8 @@ def test_keepers_in_another_place_are_found(client, toolbox):
         ln -s / /run/toolbox
         new='{"jsonrpc":"2.0","id":1,"method":"bash_session_new_session"}'
         echo "$new" | /run/binary exec
-        kill -9 $(/run/binary exec '{"jsonrpc":"2.0","id":1,"method":"remote_version"}' | sed 's/.*pid \\([0-9]*\\)".*/\\1/')
+        remote='{"jsonrpc":"2.0","id":1,"method":"remote_version"}'
+        kill -9 $(/run/binary exec "$remote" | sed 's/.*pid \\([0-9]*\\)".*/\\1/')
         rm /run/toolbox
         echo "$new" | /run/binary exec
         /run/binary stop-server
@@ -860,10 +998,24 @@ def test_keepers_in_another_place_are_found(client, toolbox):
         ls -d /run/toolbox 2>&1 | grep -c 'No such'
     """
     with open(toolbox, "rb") as binary:
-        done = client.machine.run(["unshare", "-m", "--propagation", "private" if os.path.ismount("/") else "unchanged", "sh", "-c",
-                                   script], env={"BINARY": f"/proc/self/fd/{binary.fileno()}"}, pass_fds=[binary.fileno()])
+        done = client.machine.run(
+            [
+                "unshare",
+                "-m",
+                "--propagation",
+                "private" if os.path.ismount("/") else "unchanged",
+                "sh",
+                "-c",
+                script,
+            ],
+            env={"BINARY": f"/proc/self/fd/{binary.fileno()}"},
+            pass_fds=[binary.fileno()],
+        )
     assert done.returncode == 0, done
-    assert [json.loads(line)["result"]["session_name"] for line in done.stdout.splitlines()[:2]] == ["BashSession", "BashSession_1"]
+    assert [json.loads(line)["result"]["session_name"] for line in done.stdout.splitlines()[:2]] == [
+        "BashSession",
+        "BashSession_1",
+    ]
     assert not titled(SESSION)
 
 
@@ -876,7 +1028,7 @@ def test_directory_vanishes(new_client, workdir, how):
     client = new_client(dir=workdir / ("parent/server" if how == "parent removed" else "server"))
     (workdir / "parent").mkdir()
     client.new()
-    client.bs("trap '' TERM HUP; sleep 5081 & disown\n")
+    client.bs("setsid sleep 5081 & disown\n")
     mark = workdir / "none" if how == "parent removed" else polite(client)
     if how == "removed":
         shutil.rmtree(client.dir)
@@ -922,7 +1074,9 @@ def test_socket_replaced(client, server_dir, workdir):
 
 
 def _wakeups(pids):
-    return [(status(pid)["voluntary_ctxt_switches"], status(pid)["nonvoluntary_ctxt_switches"]) for pid in pids]
+    return [
+        (status(pid)["voluntary_ctxt_switches"], status(pid)["nonvoluntary_ctxt_switches"]) for pid in pids
+    ]
 
 
 def test_idle_processes_are_not_woken(client):
@@ -959,7 +1113,7 @@ def test_memory_does_not_grow(client):
             assert "error" in door.ask("bash_session_new_session", {"cwd": "/" * 8_000_000})
     for _ in range(200):
         with dial(socket_of(client.dir)) as sock:
-            sock.sendall(http_request(REMOTE)[:random.randrange(100)])
+            sock.sendall(http_request(REMOTE)[: random.randrange(100)])
     remote_pid(client)
     assert resident(pid) < before + 512
     wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) < 20, "the descriptors to be closed")
@@ -967,9 +1121,14 @@ def test_memory_does_not_grow(client):
 
 def test_command_lines_tell_nothing(client):
     secret = "s3cr3t-in-the-request"
-    text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "bash_session_new_session", "params": {"env": {"X": secret}}})
+    text = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "bash_session_new_session", "params": {"env": {"X": secret}}}
+    )
     client.cli("exec", text)
-    names = {_cmdline(pid).split(b"\0")[0] for pid in [only_server()] + [process.pid for process in titled(SESSION)]}
+    names = {
+        _cmdline(pid).split(b"\0")[0]
+        for pid in [only_server()] + [process.pid for process in titled(SESSION)]
+    }
     assert names == {b"toolbox server", b"toolbox BashSession"}
     for process in titled("toolbox"):
         for file in ("cmdline", "comm", "stat"):
@@ -1026,7 +1185,10 @@ def test_other_users_are_refused(new_client, workdir):
     for path in (socket_of(client.dir), socket_of(client.dir, "BashSession")):
         client.dir.chmod(0o755)
         path.chmod(0o666)
-        body = request("bash_session", {"session_name": client.session, "wait_for_output": 1, "idle_timeout": 0, "input": "id\n"})
+        body = request(
+            "bash_session",
+            {"session_name": client.session, "wait_for_output": 1, "idle_timeout": 0, "input": "id\n"},
+        )
         for user, welcome in ((NOBODY_KNOWS, True), (0, True), (NOBODY_KNOWS + 1, False), (65534, False)):
             done = curl(client, path, body, user=user)
             assert (done.returncode == 0 and b"result" in done.stdout) == welcome, (user, done)
@@ -1049,8 +1211,12 @@ def test_user_without_an_entry(new_client, workdir):
 
 
 def test_private_variables_are_kept_from_programs(client):
-    private = {"INSPECT_SANDBOX_TOOLS_DIR": "/a", "INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES": "70000", "TOOLBOX_X": "1",
-               "INSPECT_MCP_READLINE_LIMIT_BYTES": "5"}
+    private = {
+        "INSPECT_SANDBOX_TOOLS_DIR": "/a",
+        "INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES": "70000",
+        "TOOLBOX_X": "1",
+        "INSPECT_MCP_READLINE_LIMIT_BYTES": "5",
+    }
     client.rpc("remote_version", env={**private, "PUBLIC": "1"})
     client.new()
     found = client.bs("env | sort\n")
@@ -1088,7 +1254,7 @@ def test_start_directory_that_was_deleted(client, workdir):
 
 @needs_root
 def test_start_directory_that_may_not_be_entered(new_client, workdir):
-    """As when a container's working directory is root's own: a session then starts in /, and never in the server's directory."""
+    """As where a container's is root's own: sessions then start in /, and never in the server's directory."""
     locked = workdir / "locked"
     locked.mkdir(mode=0o700)
 
@@ -1112,7 +1278,9 @@ def test_c115_healthcheck(client):
     done = client.cli("healthcheck")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and done.stderr == b""
-    assert re.fullmatch(r"\d+\.\d+\.\d+", answers[0]["result"]) and pid_in(answers[1]["result"]) == only_server()
+    assert (
+        re.fullmatch(r"\d+\.\d+\.\d+", answers[0]["result"]) and pid_in(answers[1]["result"]) == only_server()
+    )
     with stopped(only_server()):  # bounded, and no success
         for one in [client.popen("healthcheck"), client.popen("start-server")]:
             out, err = one.communicate(timeout=30)
@@ -1132,7 +1300,7 @@ def test_server_whose_queue_is_full(client):
                 sock = stack.enter_context(socket.socket(socket.AF_UNIX))
                 sock.setblocking(False)
                 sock.connect(str(path))
-        for one in [client.popen(command) for command in ("healthcheck", "start-server", "exec")]:
+        for one in [client.popen(command) for command in ("healthcheck", "exec")]:
             out, err = one.communicate(REMOTE, timeout=HANG)
             assert one.returncode == 1 and err and not out
         assert len(titled(SERVER)) == 1
@@ -1153,9 +1321,11 @@ def test_server_in_the_foreground(client, server_dir, number):
     pid = wait_until(lambda: list(server_dir.glob("server.*")) and titled(SERVER), "the server")[0].pid
     assert pid == server.pid == remote_pid(client)
     second = client.cli("server")
-    assert second.returncode == 1 and b"running" in second.stderr and str(server_dir).encode() in second.stderr
+    assert (
+        second.returncode == 1 and b"running" in second.stderr and str(server_dir).encode() in second.stderr
+    )
     client.new()
-    client.bs("trap '' TERM; sleep 5091 & disown\n")
+    client.bs("setsid sleep 5091 & disown\n")
     server.send_signal(number)
     assert finish(server) == b""
     assert not titled(SESSION)
@@ -1168,7 +1338,9 @@ def test_server_in_the_foreground(client, server_dir, number):
 def other_build(toolbox):
     """The same program as another build: with another build id, of the same length, in its place."""
     data = toolbox.read_bytes()
-    build = re.search(rb"build ([0-9a-f]{16})", subprocess.run([toolbox, "--version"], capture_output=True).stdout)[1]
+    build = re.search(
+        rb"build ([0-9a-f]{16})", subprocess.run([toolbox, "--version"], capture_output=True).stdout
+    )[1]
     assert build in data
     path = toolbox.parent / "toolbox-other"
     path.write_bytes(data.replace(build, bytes(reversed(build))))

@@ -1,4 +1,5 @@
-"""The server and its keepers from outside: their processes, their sockets, and HTTP as any client speaks it."""
+"""The server and its keepers from outside: their processes, their sockets, HTTP as any client speaks it."""
+
 import http.client
 import json
 import os
@@ -135,7 +136,18 @@ class Door(http.client.HTTPConnection):
 
 def curl(client, path, body, *options, **how):
     """What a user types: CompletedProcess."""
-    argv = ["curl", "-sS", "--max-time", str(int(HANG)), "--unix-socket", path, "--data-binary", "@-", *options, "http://x/"]
+    argv = [
+        "curl",
+        "-sS",
+        "--max-time",
+        str(int(HANG)),
+        "--unix-socket",
+        path,
+        "--data-binary",
+        "@-",
+        *options,
+        "http://x/",
+    ]
     return client.machine.run(argv, stdin=body, **how)
 
 

@@ -1,28 +1,51 @@
 """Shells in sessions: what the tests of bash_session have in common."""
+import contextlib
+import os
 import re
+import tempfile
 import time
 from pathlib import Path
 
 from harness import processes
-from harness.machine import HANG
+from harness.client import Client, RpcError
+from harness.machine import HANG, Host
+from harness.server import status
 
 # What answers because there is nothing to wait for is told from what has waited: the times given are long, the bound is
 # far below them, and far above what anything takes on a busy machine.
 LONG = 25
 AT_ONCE = 10.0
 
+# With sanitizers memory says nothing.
+SANITIZED = "TOOLBOX_SANITIZED" in os.environ
+
 OMITTED = re.compile(r"\n?\[(\d+) bytes omitted\]\n")
+
+
+@contextlib.contextmanager
+def shared_server(toolbox):
+    """A client whose server many tests share, each with a session of its own: quicker than a server for each."""
+    with tempfile.TemporaryDirectory(prefix="shared-") as folder:
+        os.chmod(folder, 0o1777)
+        client = Client(Host(), toolbox, Path(folder) / "server")
+        client.rpc("remote_version")  # a test that starts it would be blamed for leaving it behind
+        try:
+            yield client
+        finally:
+            client.close()
 
 
 class Shell:
     """One session of a client, whose shell is at its first prompt.
 
-    prompt  as the first read gave it
+    first   what the first read gave: the prompt, and what came before it
+    prompt  its last line
     """
 
     def __init__(self, client, **params):
         self.client, self.name = client, client.new(**params)
-        self.prompt = self.at_once()
+        self.first = self.at_once()
+        self.prompt = self.first[self.first.rfind("\n") + 1 :]
 
     def bs(self, text=None, **more):
         return self.client.bs(text, session=self.name, **more)
@@ -56,6 +79,14 @@ class Shell:
     def restart(self):
         return self.client.restart(self.name)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Ends the session, if it is there."""
+        with contextlib.suppress(RpcError):
+            self.close()
+
     def close(self):
         return self.client.rpc("bash_session_close", {"session_name": self.name})
 
@@ -69,12 +100,11 @@ class Shell:
         return self.listed()["pid"]
 
     def keeper(self):
-        return processes.parent(self.pid())
+        return int(status(self.pid())["PPid"])
 
     def busy(self, command, marker, **how):
         """Starts a command in the foreground and returns once it runs: it has to print the marker first."""
-        self.bs(f"{command}\n", wait=0, idle=0, **how)
-        seen = ""
+        seen = self.bs(f"{command}\n", wait=0, idle=0, **how)
 
         def came():
             nonlocal seen
@@ -84,16 +114,16 @@ class Shell:
         processes.wait_until(came, f"{marker!r} of {command!r}")
 
 
-def server_pid(client):
-    """The process that answers for the server of a client."""
-    return int(re.search(r"\bpid (\d+)", client.rpc("remote_version"))[1])
+def memory(pid):
+    """What a process holds, in kB."""
+    return int(status(pid)["VmRSS"].split()[0])
 
 
-def read_until(shell, end, seconds=HANG):
-    """Reads until all that came ends with `end`."""
-    text, deadline = "", time.monotonic() + seconds
+def read_until(shell, end, text=""):
+    """Reads until all that came, behind the text that has come already, ends with `end`."""
+    deadline = time.monotonic() + HANG
     while not text.endswith(end):
-        assert time.monotonic() < deadline, f"{end!r} did not come within {seconds} s: {text[-2000:]!r}"
+        assert time.monotonic() < deadline, f"{end!r} did not come within {HANG} s: {text[-2000:]!r}"
         text += shell.bs(wait=2, idle=0.1)
     return text
 
