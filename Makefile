@@ -64,9 +64,11 @@ STATIC_FLAGS = -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-secti
     -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection \
     -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
 GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)
-# Not packing relocations: 8 KB less, but 2 % more of start-up.
+# Packed relocations (the linker has them for amd64) are 12 KB less, for 2 % more of start-up; read-only data in the segment
+# of the code is 4 KB less and a page fault fewer, which more than makes up for it.
+PACKED_amd64 := -z,pack-relative-relocs,
 STATIC_LINK := -nostdlib -nostartfiles -static-pie \
-    -Wl,--no-dynamic-linker,-z,text,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none,-O1
+    -Wl,--no-dynamic-linker,$(PACKED_$(ARCH))-z,noseparate-code,-z,text,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none,-O1
 
 DEBUG_FLAGS := -O1 -g -fno-omit-frame-pointer
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
