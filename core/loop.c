@@ -183,7 +183,7 @@ void loop_timer_set(struct loop_source *s, int64_t ms)
     if (ms < 1)
         ms = 1; /* never at once: a callback that sets its own timer must not spin */
     s->due = now_ms() + (ms < FOREVER_MS ? ms : FOREVER_MS);
-    s->armed = s->link != NULL;
+    s->armed = true;
 }
 
 struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg)
@@ -204,7 +204,6 @@ void loop_remove(struct loop_source *s)
     if (s->next)
         s->next->link = s->link;
     s->link = NULL;
-    s->armed = false;
     s->next = s->loop->removed;
     s->loop->removed = s;
 }

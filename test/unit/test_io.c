@@ -49,7 +49,13 @@ static int written_by_child(size_t n, bool nonblocking)
         pattern(data, n);
         close(ends[0]);
         interrupt(true);
-        _exit(io_write_all(ends[1], data, n) == 0 ? 0 : 1);
+        int failed = io_write_all(ends[1], data, n / 2);
+        interrupt(false);
+        if (n == LARGE)
+            usleep(40000); /* the reader is interrupted as well */
+        interrupt(true);
+        failed |= io_write_all(ends[1], data + n / 2, n - n / 2);
+        _exit(failed ? 1 : 0);
     }
     close(ends[1]);
     return ends[0];
@@ -71,6 +77,7 @@ static void pipes_are_read_and_written_whole(void **state)
     for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
         struct buf b BUF_AUTO = BUF_INIT;
         int fd = written_by_child(LARGE, nonblocking);
+        usleep(20000); /* the pipe is full, and who waits for it is interrupted again and again */
         interrupt(true);
         int result = io_read_all(fd, &b);
         interrupt(false);

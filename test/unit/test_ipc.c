@@ -418,8 +418,11 @@ static void check_find(void *arg)
     CHECK(chmod("/tmp/.toolbox-0", 0755) == 0);
     int fd = ipc_find(&p, "server");
     CHECK(fd >= 0 && strcmp(p.path, "/var/tmp/.toolbox-0") == 0 && p.fd >= 0);
+    close(fd);
+    place_release(&p);
+    before = open_descriptors();
     setenv("TOOLBOX_DIR", "/run/toolbox", 1);
-    CHECK(ipc_find(&p, "server") == -1);
+    CHECK(ipc_find(&p, "server") == -1 && open_descriptors() == before);
 }
 
 static void a_live_owner_is_found_wherever_it_is(void **state)

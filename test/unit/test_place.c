@@ -108,6 +108,24 @@ static void the_umask_has_no_say(void **state)
     assert_int_equal(mode_of("p/q"), 0750);
 }
 
+static void check_closing_umask(void *arg)
+{
+    (void)arg;
+    struct place p;
+    if (geteuid() == 0) {
+        CHECK(chown(dir, STRANGER, STRANGER) == 0);
+        become_stranger();
+    }
+    umask(0777); /* root could open it all the same */
+    CHECK(place_enter(&p, "private", true, NULL) == 0 && place_subdir(&p, "sub", true, NULL) >= 0);
+}
+
+static void nor_has_one_that_shuts_the_owner_out(void **state)
+{
+    (void)state;
+    in_child(check_closing_umask, NULL);
+}
+
 static void check_setgid_parent(void *arg)
 {
     (void)arg;
@@ -395,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         place_test(a_directory_is_made_when_wanted),
         place_test(the_umask_has_no_say),
+        place_test(nor_has_one_that_shuts_the_owner_out),
         place_test(a_setgid_parent_has_no_say),
         place_test(other_modes_are_refused_and_kept),
         place_test(links_are_not_followed),

@@ -591,7 +591,6 @@ static void check_not_ours_to_end(void *arg)
     be_keeper();
     pid_t roots = start(DEAF);
     spared_child = spare ? start(CALM) : 0;
-    start_chain(3, CALM);
     CHECK(setresuid(STRANGER, STRANGER, 0) == 0); /* may come back, but must not signal root's */
     CHECK(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0);
     start(CALM);

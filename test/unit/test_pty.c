@@ -189,17 +189,31 @@ static void closing_hangs_up(void **state)
 
 /* ---- machines that lack something; in a child ---- */
 
+static void check_not_given(const struct user *u)
+{
+    struct err err = {0};
+    unsigned before = open_descriptors();
+    CHECK(pty_open(&pty, 24, 80, u, &err) < 0 && pty.master == -1 && pty.slave == -1);
+    CHECK(err.code == ERR_TOOL && strstr(err.msg, "cannot give the terminal to user 54321"));
+    CHECK(open_descriptors() == before);
+}
+
+static void check_refused_owner(void *arg)
+{
+    (void)arg;
+    struct user u = {.uid = STRANGER, .gid = STRANGER};
+    refuse_call(SYS_fchown, EPERM); /* as where root has no CAP_CHOWN */
+    check_not_given(&u);
+}
+
 static void check_owner(void *arg)
 {
     (void)arg;
     struct user u = {.uid = STRANGER, .gid = STRANGER};
     struct err err = {0};
     struct stat st;
-    unsigned before = open_descriptors();
     if (geteuid() != 0) {
-        CHECK(pty_open(&pty, 24, 80, &u, &err) < 0 && pty.master == -1 && pty.slave == -1);
-        CHECK(err.code == ERR_TOOL && strstr(err.msg, "cannot give the terminal to user 54321"));
-        CHECK(open_descriptors() == before);
+        check_not_given(&u);
         return;
     }
     CHECK(pty_open(&pty, 24, 80, &u, &err) == 0 && fstat(pty.slave, &st) == 0);
@@ -218,6 +232,7 @@ static void another_user_gets_the_terminal(void **state)
     (void)state;
     need_terminal();
     in_child(check_owner, NULL);
+    in_child(check_refused_owner, NULL);
 }
 
 static void check_no_dev(void *arg)

@@ -134,7 +134,7 @@ static void other_ends_of_lines_are_ends(void **state)
     (void)state;
     need_terminal();
     for (size_t line = 4090; line < 4098; line++) {
-        struct buf text BUF_AUTO = BUF_INIT, got BUF_AUTO = BUF_INIT;
+        struct buf text BUF_AUTO = BUF_INIT;
         put_lines(&text, 20000, line);
         for (size_t i = 0; i < text.len; i++)
             if (text.data[i] == '\n')
@@ -271,6 +271,28 @@ static void a_signal_key_throws_away_what_was_typed(void **state)
     assert_string_equal(got.data, "a\003b\n");
 }
 
+/* Also with as much of a line in the terminal as it takes. */
+static void a_signal_key_has_its_place(void **state)
+{
+    (void)state;
+    need_terminal();
+    for (size_t n = 4090; n < 4098; n++) {
+        struct buf text BUF_AUTO = BUF_INIT, got BUF_AUTO = BUF_INIT;
+        put_lines(&text, n, n);
+        buf_truncate(&text, n);
+        add(text.data, n);
+        input_pump(&in, &pty, true);
+        add("more", 4);
+        input_pump(&in, &pty, true);
+        add("\003kept\n", 6);
+        struct pollfd p = {.fd = pty.slave, .events = POLLIN};
+        for (long long until = now_ms() + PATIENCE_MS; poll(&p, 1, 0) > 0;)
+            assert_true(now_ms() < until);
+        pump_and_read(5, &got);
+        assert_string_equal(got.data, "kept\n");
+    }
+}
+
 static void check_interrupt(void *arg)
 {
     (void)arg;
@@ -358,6 +380,7 @@ int main(void)
         input_test(a_change_of_mode_loses_nothing),
         input_test(an_end_of_file_key_waits_for_its_reader),
         input_test(a_signal_key_throws_away_what_was_typed),
+        input_test(a_signal_key_has_its_place),
         input_test(a_signal_key_reaches_who_does_not_read),
         input_test(a_queue_has_an_end),
         input_test(a_terminal_that_is_gone_does_no_harm),

@@ -89,9 +89,10 @@ static void what_did_not_arrive_is_told_again(void **state)
     add("three ");
     output_delivered(&out, true);
     assert_answer(100, "three ", true);
+    add("four ");
     output_put_back(&out, "again ", 6); /* of a run */
-    add("four");
-    assert_answer(100, "again four", true);
+    add("five");
+    assert_answer(100, "again four five", true);
     output_put_back(&out, "", 0);
     assert_answer(100, "", true);
 }
@@ -188,9 +189,9 @@ static void what_nobody_reads_does_not_grow(void **state)
 {
     (void)state;
     struct buf chunk BUF_AUTO = BUF_INIT, text BUF_AUTO = BUF_INIT;
-    unsigned next = 0;
     const char *rest;
-    put_text(&chunk, 65537, &next);
+    for (unsigned i = 0; i < 20000; i++)
+        utf8_put(&chunk, 0x4E00 + i % 1000); /* of three bytes, and SESSION_OUTPUT_MAX is no multiple */
     for (int lost = 0; lost < 2; lost++) {
         unsigned long long added = 0, got;
         while (added < 3 * (unsigned long long)SESSION_OUTPUT_MAX) {

@@ -209,6 +209,10 @@ static void check_absent_descriptors(void *arg)
         hide_dev();
     struct spawn s = plain(programs, argv);
     spawn_and_wait(&s, NULL);
+    struct buf text BUF_AUTO = BUF_INIT;
+    programs[0] = self;
+    told(plain(programs, tell_argv), NULL, &text);
+    check_told(&text, "fds=0,1,2,;");
 }
 
 /* Where nothing is given, the null device; where there is none, nothing to read and nowhere to write. */
@@ -456,6 +460,31 @@ static void the_child_becomes_the_user(void **state)
     in_child(check_user, NULL);
 }
 
+static void check_victim(void *arg)
+{
+    int ends[2];
+    char text[8] = "";
+    const char *programs[] = {"/bin/sh", NULL};
+    char *argv[] = {(char *)"sh", (char *)"-c", (char *)"exec cat /proc/self/oom_score_adj", NULL};
+    struct spawn s = plain(programs, argv);
+    if (geteuid() == 0)
+        become_stranger();
+    CHECK(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0); /* what is not may not even write its own file */
+    CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    s.fds[1] = ends[1];
+    s.victim = arg != NULL;
+    spawn_and_wait(&s, NULL);
+    CHECK(read(ends[0], text, sizeof text - 1) > 1);
+    CHECK((strcmp(text, "1000\n") == 0) == s.victim);
+}
+
+static void the_child_is_the_first_victim_where_wanted(void **state)
+{
+    (void)state;
+    in_child(check_victim, NULL);
+    in_child(check_victim, dir);
+}
+
 /* ---- a terminal ---- */
 
 static void check_terminal(void *arg)
@@ -665,6 +694,7 @@ int main(int argc, char **argv)
         spawn_test(too_many_arguments_are_told),
         spawn_test(the_child_starts_where_it_is_told),
         spawn_test(the_child_becomes_the_user),
+        spawn_test(the_child_is_the_first_victim_where_wanted),
         spawn_test(a_terminal_becomes_the_controlling_one),
         spawn_test(no_process_or_descriptor_is_an_error),
         spawn_test(a_child_that_never_ran_is_an_error),
