@@ -307,8 +307,13 @@ bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern,
 	@/usr/bin/python3 test/bench/bench.py $(if $(JSON),--json) --rows '$(ROWS)' $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench
 
-stress: toolbox ## 10,000 jobs through the socket: no byte, no exit code lost, nothing left
+test-long: toolbox ## all integration tests (scripts/test takes every listed case and a sample of their variations)
+	@scripts/test --long test/integration
+.PHONY: test-long
+
+stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers: nothing lost, nothing left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox
+	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py
 .PHONY: stress
 
 # ---- the rest ----------------------------------------------------------------------------------------------

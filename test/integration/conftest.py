@@ -22,6 +22,29 @@ from harness.machine import Host
 _BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-"))
 
 
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="run also what LONG names: `make test-long`")
+
+
+# Files (parts of their names) of which the short suite takes every Nth test: what they hold is many shapes of one matter.
+LONG = {"test_bash_session": 4, "test_text_editor_faults": 2}
+
+
+def pytest_collection_modifyitems(config, items):
+    """Named on the command line, a file is run whole; so is everything with --long."""
+    if config.getoption("--long") or any("test_" in arg for arg in config.args) or config.getoption("keyword"):
+        return
+    seen, kept, left = {}, [], []
+    for item in items:
+        every = next((n for part, n in LONG.items() if item.path.name.startswith(part)), 1)
+        # the tests of listed cases are always there
+        number = seen[item.path.name] = seen.get(item.path.name, -1) + 1
+        short = every == 1 or number % every == 0 or item.name.startswith("test_c0")
+        (kept if short else left).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
 def pytest_configure(config):
     _BASE.chmod(0o755)
     tempfile.tempdir = str(_BASE)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import random
+import re
 import subprocess
 import threading
 import time
@@ -110,13 +111,14 @@ def test_a_mixture(client):
     def live(seed):
         chance = random.Random(seed)
         while time.monotonic() < end:
-            shell, token = chance.choice(shells), f"{seed}-{chance.random()}"
+            shell, token = chance.choice(shells), f"token-{seed}-{chance.random()}"
             try:
                 what = chance.randrange(10)
                 if what < 5:
                     result = shell.run(f"echo {token}; sleep {chance.choice([0, 0, 0.05])}", timeout=20)
-                    assert result["state"] != "completed" or f"{token}\n" in result["output"], (token, result)
-                    done[0] += result["state"] == "completed"
+                    assert set(re.findall(r"token\S+", result["output"])) <= {token}, (token, result)
+                    assert result["exit_code"] != 0 or f"{token}\n" in result["output"], (token, result)
+                    done[0] += result["exit_code"] == 0
                 elif what < 7:
                     shell.bs(f"echo {token}\n", wait=1, idle=0.1)
                 elif what == 7:

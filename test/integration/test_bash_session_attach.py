@@ -148,6 +148,7 @@ def test_the_size_follows(shell):
         person.sees("33 101")
         person.size(44, 111)
         os.kill(person.process.pid, signal.SIGWINCH)
+        wait_until(lambda: shell.listed()["state"] == "prompt", "the prompt")
         wait_until(lambda: shell.out("stty size") == "44 111\n", "the size to follow")
 
 

@@ -609,6 +609,11 @@ def test_caller_gone_before_its_server_is_up(client):
 
 # ---- stop-server ----
 
+def _running(word):
+    """How many `sleep WORD` there are."""
+    return sum(_cmdline(process.pid) == b"sleep\0" + word + b"\0" for process in processes.descendants())
+
+
 HARD_TO_END = """
 trap '' TERM HUP INT
 sleep 5011 & disown
@@ -660,6 +665,10 @@ def hard_to_end(client):
 
 def test_c098_ends_everything(client):
     alive = hard_to_end(client)
+    client.rpc("exec_remote_start", {"command": "trap '' TERM HUP; setsid sleep 5015 & sleep 5015; sleep 5015"})
+    client.rpc("exec_remote_start", {"command": f"trap 'touch {client.dir}.job; exit' TERM; sleep 5016 & wait"})
+    wait_until(lambda: _running(b"5015") == 2 and _running(b"5016") == 1, "the jobs to run")
+    alive |= {process for job in titled("toolbox Job") for process in processes.descendants(job.pid)}
     mark = polite(client)
     client.new()
     waiting = client.popen("exec")
@@ -677,7 +686,7 @@ def test_c098_ends_everything(client):
     waiting.communicate(timeout=HANG)
     left = {process for process in alive if process in processes.descendants()}
     assert not left, sorted(map(str, left))
-    assert mark.exists(), "TERM comes first, and is let work"
+    assert mark.exists() and os.path.exists(f"{client.dir}.job"), "TERM comes first, and is let work"
     wait_until(lambda: not os.path.exists(f"/proc/{server}"), "the server to end")
     assert os.listdir(client.dir) in ([], [".lock"])
     for _ in range(2):
@@ -821,6 +830,25 @@ def test_c099_ended_sessions_leave_no_zombie(client):
         client.rpc("bash_session_close", {"session_name": entry["session_name"]})
     wait_until(lambda: processes.count_zombies(pid) == 0, "the server's zombies to go")
     wait_until(lambda: not processes.descendants(pid), "the keepers to end")
+
+
+def test_c099_ended_jobs_leave_no_zombie(client):
+    pid = remote_pid(client)
+
+    def poll(door, job):
+        return door.rpc("exec_remote_poll", {"pid": job, "ack_seq": 0})["state"] == "completed"
+
+    with Door(socket_of(client.dir)) as door:
+        for i in range(60):
+            command = "exit 3" if i % 3 else "(sleep 0.05 &) ; (setsid sh -c 'sleep 0.02 & exit' &)"
+            job = door.rpc("exec_remote_start", {"command": command})["pid"]
+            wait_until(lambda: poll(door, job), "the job to be over")
+        for _ in range(20):  # nobody ever asks
+            door.rpc("exec_remote_start", {"command": "(setsid sleep 0.02 &); true"})
+        wait_until(lambda: processes.count_zombies(pid) == 0, "the server's zombies to go")
+    for process in titled("toolbox Job"):
+        wait_until(lambda: processes.count_zombies(process.pid) == 0, "a keeper's zombies to go")
+    wait_until(lambda: len(titled("toolbox Job")) <= 20, "the keepers of jobs that were polled to their end to go")
 
 
 @needs_root
