@@ -307,9 +307,9 @@ bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern,
 	@/usr/bin/python3 test/bench/bench.py $(if $(JSON),--json) --rows '$(ROWS)' $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench
 
-test-long: toolbox ## all integration tests (scripts/test takes every listed case and a sample of their variations)
+long: toolbox ## all integration tests (scripts/test takes every listed case and a sample of their variations)
 	@scripts/test --long test/integration
-.PHONY: test-long
+.PHONY: long
 
 stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers: nothing lost, nothing left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox

@@ -23,7 +23,7 @@ _BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-"))
 
 
 def pytest_addoption(parser):
-    parser.addoption("--long", action="store_true", help="run also what LONG names: `make test-long`")
+    parser.addoption("--long", action="store_true", help="run also what LONG names: `make long`")
 
 
 # Files (parts of their names) of which the short suite takes every Nth test: what they hold is many shapes of one matter.
