@@ -224,10 +224,14 @@ void loop_on_signal(struct loop *loop, loop_signal_fn fn, void *arg)
 
 static struct loop_source *watcher_of(struct loop *loop, pid_t pid)
 {
-    struct loop_source *s = loop->sources[KIND_CHILD];
-    while (s && s->pid != pid)
-        s = s->next;
-    return s;
+    struct loop_source *any = NULL;
+    for (struct loop_source *s = loop->sources[KIND_CHILD]; s; s = s->next) {
+        if (s->pid == pid)
+            return s;
+        if (s->pid == 0)
+            any = s;
+    }
+    return any;
 }
 
 static void reap(struct loop *loop)
@@ -238,7 +242,8 @@ static void reap(struct loop *loop)
         struct loop_source *s = watcher_of(loop, pid);
         if (!s)
             continue;
-        loop_remove(s);
+        if (s->pid != 0)
+            loop_remove(s);
         s->fn.child(s->arg, pid, status);
     }
 }

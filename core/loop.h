@@ -41,7 +41,8 @@ void loop_fd_events(struct loop_source *source,
 struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, void *arg);
 void loop_timer_set(struct loop_source *source, int64_t ms); /* from now; what was set before is forgotten */
 
-/* Calls fn when the child has been reaped; the source ends with the call. */
+/* Calls fn when the child has been reaped; the source ends with the call. With pid 0 it is called for every
+ * child that nobody else watches, and stays. */
 struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg);
 
 /* Takes a source away; NULL is fine. */
