@@ -17,14 +17,27 @@
 #include "io.h"
 #include "mem.h"
 
-/* Fields of /proc/PID/stat behind the name, whose closing parenthesis is the last one in the line
- * (a name may hold any bytes). */
+/* Fields of /proc/PID/stat behind the name, whose closing parenthesis is the last one in the line (a name may
+ * hold any bytes): the state, and numbers from the parent to the time of the start. */
 static int parse_stat(const char *text, struct proc *p)
 {
+    long long numbers[19];
     const char *at = strrchr(text, ')');
-    if (!at || sscanf(at + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                      &p->state, &p->ppid, &p->group, &p->session, &p->start) != 5)
+    if (!at || at[1] != ' ' || at[2] == '\0')
         return -1;
+    p->state = at[2];
+    at += 3;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char *end;
+        numbers[i] = strtoll(at, &end, 10);
+        if (end == at)
+            return -1;
+        at = end;
+    }
+    p->ppid = (pid_t)numbers[0];
+    p->group = (pid_t)numbers[1];
+    p->session = (pid_t)numbers[2];
+    p->start = (unsigned long long)numbers[18];
     return 0;
 }
 

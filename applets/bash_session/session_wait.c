@@ -37,11 +37,15 @@ static int read_sleeping(pid_t pid, struct sleeping *s)
     if (io_read_file(AT_FDCWD, path, &text) < 0)
         return -1;
     snprintf(s->text, sizeof s->text, "%s", buf_str(&text));
+    char *at = s->text, *end;
     s->pid = pid;
-    s->call = -1; /* "running", or "-1 SP PC": it sleeps, but in no system call */
-    if (sscanf(buf_str(&text), "%ld %llx %llx %llx %llx %llx %llx", &s->call, &s->arg[0], &s->arg[1],
-               &s->arg[2], &s->arg[3], &s->arg[4], &s->arg[5]) < 7)
-        s->call = -1;
+    s->call = strtol(at, &end, 10);
+    for (size_t i = 0; i < 6 && end != at; i++) {
+        at = end;
+        s->arg[i] = strtoull(at, &end, 16);
+    }
+    if (end == at)
+        s->call = -1; /* "running", or "-1 SP PC": it sleeps, but in no system call */
     return 0;
 }
 
@@ -111,10 +115,10 @@ static bool epolls_terminal(const struct pty *pty, const struct sleeping *s)
     if ((timeout_ms >= 0 && timeout_ms < BUSY_MS) || io_read_file(AT_FDCWD, path, &text) < 0)
         return false;
     for (const char *at = buf_str(&text); (at = strstr(at, "tfd:")); at++) {
-        unsigned long long fd;
-        unsigned events;
-        if (sscanf(at, "tfd: %llu events: %x", &fd, &events) == 2 && (events & EPOLLIN) &&
-            is_terminal(pty, s->pid, fd))
+        char *end;
+        unsigned long long fd = strtoull(at + 4, &end, 10);
+        const char *events = strstr(end, "events:");
+        if (events && (strtoul(events + 7, NULL, 16) & EPOLLIN) && is_terminal(pty, s->pid, fd))
             return true;
     }
     return false;

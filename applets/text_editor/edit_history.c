@@ -355,10 +355,11 @@ static void show_entry(const struct entry *e, size_t number, struct buf *out)
 {
     time_t when = (time_t)(e->head.time / 1000000000ULL);
     struct tm tm;
-    char text[32] = "";
-    if (gmtime_r(&when, &tm))
-        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &tm);
-    buf_addf(out, "%3zu  %s  ", number, text);
+    buf_addf(out, "%3zu  ", number);
+    if (gmtime_r(&when, &tm)) /* strftime would bring the time zones of all the world along */
+        buf_addf(out, "%04d-%02d-%02d %02d:%02d:%02d UTC", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+                 tm.tm_hour, tm.tm_min, tm.tm_sec);
+    buf_adds(out, "  ");
     if (e->head.kind == ENTRY_CREATED)
         buf_addf(out, "created\n");
     else
