@@ -1,5 +1,6 @@
 """Sessions side by side, and their end: what they start, what they hand on, and what is left of it."""
 import os
+import random
 import re
 import signal
 import subprocess
@@ -99,6 +100,30 @@ def test_an_interrupt_of_another_client_takes_effect_at_once(shell):
     assert time.monotonic() - began < AT_ONCE
     result, _ = side_by_side(lambda: shell.run("sleep 61", timeout=60), interrupt)
     assert (result["state"], result["exit_code"]) == ("completed", 130) and time.monotonic() - began < 2 * AT_ONCE
+    shell.works()
+
+
+def test_interrupts_at_any_instant(shell):
+    """A run that somebody else interrupts is run whole, or cut off, or not run: never another command, nor with a prompt in it."""
+    chance, stop, strange = random.Random(1), threading.Event(), []
+
+    def interrupt():
+        while not stop.wait(chance.uniform(0, 0.01)):
+            shell.bs("\x03", wait=0, idle=0)
+
+    def run():
+        try:
+            for i in range(150):
+                result = shell.run(f"echo token-{i}; sleep 0", timeout=20)
+                whole = (result["exit_code"], result["output"]) == (0, f"token-{i}\n")
+                cut = result["exit_code"] == 130 and result["output"].strip() in ("", f"token-{i}")
+                if result["state"] != "completed" or not whole and not cut:
+                    strange.append(result)
+        finally:
+            stop.set()
+
+    side_by_side(interrupt, run)
+    assert not strange, strange[:5]
     shell.works()
 
 
