@@ -208,7 +208,7 @@ void capture_mark(struct capture *c)
     c->marked = true;
 }
 
-#define NOTICE_MAX 40 /* with its line ends */
+#define NOTICE_MAX ((size_t)40) /* with its line ends */
 
 static bool is_whole(const struct capture *c)
 {
