@@ -134,9 +134,9 @@ static void answers_without_news_cost_nothing(void **state)
     record_release(&r);
 }
 
-static int place(char *path)
+static int place(char path[40])
 {
-    strcpy(path, "/tmp/test_exec_remote.XXXXXX");
+    snprintf(path, 40, "/tmp/test_exec_remote.XXXXXX");
     assert_non_null(mkdtemp(path));
     return open(path, O_RDONLY | O_DIRECTORY);
 }
