@@ -103,9 +103,11 @@ static size_t character(struct term_filter *f, const char *s, size_t n, struct b
 /* Text up to the next byte that wants a closer look. */
 static size_t plain_run(const char *s, size_t n)
 {
-    size_t i = 0;
-    while (i < n && is_text((unsigned char)s[i]))
+    size_t i = utf8_printable(s, n);
+    while (i < n && is_text((unsigned char)s[i])) {
         i++;
+        i += utf8_printable(s + i, n - i);
+    }
     return i;
 }
 

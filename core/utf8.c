@@ -1,5 +1,8 @@
 #include "utf8.h"
 
+#include <stdint.h>
+#include <string.h>
+
 #include "buf.h"
 
 /* Length of a character by its first byte, and the range its second byte must be in
@@ -56,10 +59,30 @@ int utf8_char(const char *s, size_t n)
     return have == n && lead((unsigned char)s[0], &low, &high) > 0 ? -1 : 0;
 }
 
+#define EACH(byte) (0x0101010101010101ULL * (byte))
+
+size_t utf8_printable(const char *s, size_t n)
+{
+    size_t i = 0;
+    for (uint64_t eight; n - i >= sizeof eight; i += sizeof eight) {
+        memcpy(&eight, s + i, sizeof eight);
+        /* Less 0x20, a byte below that has its top bit set, and one from 0xA0 on; plus 1, one from 0x7F to
+         * 0xFE. What is carried to the next byte comes from one of those. */
+        if (((eight - EACH(0x20)) | (eight + EACH(1))) & EACH(0x80))
+            break;
+    }
+    while (i < n && s[i] >= 0x20 && s[i] < 0x7F)
+        i++;
+    return i;
+}
+
 size_t utf8_valid_prefix(const char *s, size_t n)
 {
     size_t i = 0;
     while (i < n) {
+        i += utf8_printable(s + i, n - i);
+        if (i == n)
+            break;
         if ((unsigned char)s[i] < 0x80) {
             i++;
             continue;

@@ -25,6 +25,9 @@ static inline bool utf8_is_valid(const char *s, size_t n)
     return utf8_valid_prefix(s, n) == n;
 }
 
+/* Bytes at the front that are from 0x20 to 0x7E, found eight at a time. */
+size_t utf8_printable(const char *s, size_t n);
+
 /* Number of characters; an undecodable sequence counts as the one U+FFFD it is shown as. */
 size_t utf8_count(const char *s, size_t n);
 

@@ -1,6 +1,7 @@
 /* Writing JSON. Strings go out in stretches that need no escape, so the cost is that of copying. */
 #include "json.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "utf8.h"
@@ -10,12 +11,29 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c != '"' && c != '\\';
 }
 
+/* True when one of eight bytes is zero, or below 0x20: the top bit of such a byte shows. */
+#define EACH(byte) (0x0101010101010101ULL * (byte))
+#define BELOW(eight, byte) (((eight)-EACH(byte)) & ~(eight)&EACH(0x80))
+
+static size_t plain_run(const char *s, size_t n)
+{
+    size_t i = 0;
+    for (uint64_t eight; n - i >= sizeof eight; i += sizeof eight) {
+        memcpy(&eight, s + i, sizeof eight);
+        if (BELOW(eight, 0x20) | BELOW(eight ^ EACH('"'), 1) | BELOW(eight ^ EACH('\\'), 1))
+            break;
+    }
+    while (i < n && is_plain((unsigned char)s[i]))
+        i++;
+    return i;
+}
+
 static void put_escape(struct buf *out, unsigned char c)
 {
     static const char special[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
     const char *found = c ? strchr(special, c) : NULL;
     if (found)
-        buf_addf(out, "\\%c", letter[found - special]);
+        buf_add(out, (char[]){'\\', letter[found - special]}, 2);
     else
         buf_addf(out, "\\u%04x", c);
 }
@@ -24,10 +42,9 @@ void json_put_string(struct buf *out, const char *s, size_t n)
 {
     buf_addc(out, '"');
     for (size_t i = 0; i < n;) {
-        size_t start = i;
-        while (i < n && is_plain((unsigned char)s[i]))
-            i++;
-        utf8_clean(out, s + start, i - start, true);
+        size_t run = plain_run(s + i, n - i);
+        utf8_clean(out, s + i, run, true);
+        i += run;
         if (i < n)
             put_escape(out, (unsigned char)s[i++]);
     }

@@ -374,11 +374,16 @@ static void writes_strings(void **state)
     static const char expected[] =
         "\"a\\u0000\\u0001\\u001f\x7f\\\"\\\\/\\n\\t\\r\\b\\f\xE2\x80\xA8\xEF\xBF\xBDz\xEF\xBF\xBD\"";
     assert_buf(&b, expected, sizeof expected - 1);
-    for (int c = 0; c < 256; c++) {
-        char one = (char)c;
+    for (int i = 0; i < 256 * 20; i++) { /* every byte at every place */
+        struct buf back BUF_AUTO = BUF_INIT;
+        char text[20];
+        memset(text, i & 1 ? '!' : '~', sizeof text);
+        text[i / 256] = (char)(i % 256);
         buf_truncate(&b, 0);
-        json_put_string(&b, &one, 1);
+        json_put_string(&b, text, sizeof text);
         assert_int_equal(json_check(span_of(&b), NULL), 0);
+        if (i % 256 < 0x80 && json_string_text(span_of(&b), &back))
+            assert_buf(&back, text, sizeof text);
     }
 }
 

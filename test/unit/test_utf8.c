@@ -124,6 +124,25 @@ static void pieces_are_cleaned_as_the_whole(void **state)
     }
 }
 
+/* Every byte at every place of a text, with both sorts of neighbours. */
+static void printable_text_ends_where_it_ends(void **state)
+{
+    (void)state;
+    static const char around[] = " ~";
+    for (int c = 0; c < 256; c++) {
+        for (size_t at = 0; at < 20; at++) {
+            for (size_t k = 0; k < 2; k++) {
+                char text[20];
+                memset(text, around[k], sizeof text);
+                text[at] = (char)c;
+                size_t want = c >= 0x20 && c < 0x7F ? sizeof text : at;
+                if (utf8_printable(text, sizeof text) != want || utf8_printable(text, at) != at)
+                    fail_msg("0x%02X at %zu", (unsigned)c, at);
+            }
+        }
+    }
+}
+
 static void nul_is_a_character_like_any_other(void **state)
 {
     (void)state;
@@ -164,6 +183,7 @@ int main(void)
         cmocka_unit_test(only_definite_sequences_are_characters),
         cmocka_unit_test(bad_bytes_are_replaced_as_recommended),
         cmocka_unit_test(pieces_are_cleaned_as_the_whole),
+        cmocka_unit_test(printable_text_ends_where_it_ends),
         cmocka_unit_test(nul_is_a_character_like_any_other),
         cmocka_unit_test(a_sequence_ends_where_it_can_go_no_further),
     };
