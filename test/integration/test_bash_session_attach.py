@@ -178,8 +178,8 @@ def test_a_person_who_does_not_look_holds_nobody_up(shell):
     with Person(shell) as person:
         person.sees("etach")
         os.kill(person.process.pid, signal.SIGSTOP)
-        assert shell.out("seq 300000 | tail -n 1") == "300000\n"
-        read_until(shell, shell.prompt, shell.bs("seq 1000000\n", max_output_bytes=1000, wait=25))
+        assert shell.out("seq 100000 | tail -n 1") == "100000\n"
+        read_until(shell, shell.prompt, shell.bs("seq 300000\n", max_output_bytes=1000, wait=25))
         shell.works()
         os.kill(person.process.pid, signal.SIGCONT)
 

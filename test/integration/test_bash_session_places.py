@@ -152,9 +152,9 @@ def test_without_proc(place, root):
     assert shell.out("cd /tmp; echo out; (exit 3)", 3) == "out\n"
     assert shell.run("pwd")["cwd"] == "/tmp"
     assert shell.bs("cat\n", wait=1) == ""
-    assert shell.bs("line\n", wait=1, idle=0.2) == "line\n"
+    assert shell.bs("line\n", wait=5, idle=0.2) == "line\n"
     assert shell.bs("\x04", wait=5).endswith("# ")
-    assert shell.run("cat", timeout=1)["state"] in ("awaiting_input", "timeout")
+    assert shell.run("cat", timeout=0.5)["state"] in ("awaiting_input", "timeout")
     assert shell.bs("\x03", wait=5).endswith("# ")
     shell.works()
     long = "x" * 20_000

@@ -217,7 +217,7 @@ def test_an_unfinished_command_can_be_finished(shell):
 
 
 def test_timeout_then_busy_then_the_rest(shell):
-    result = shell.run("echo first; sleep 2; echo second; (exit 9)", timeout=0.5)
+    result = shell.run("echo first; sleep 1; echo second; (exit 9)", timeout=0.5)
     assert (result["state"], result["exit_code"], result["output"]) == ("timeout", None, "first\n")
     assert 400 < result["duration_ms"] < 10_000
     assert "sleep" in busy(shell)
@@ -231,7 +231,7 @@ def test_after_a_timeout_nobody_has_to_read(shell):
     assert shell.run("sleep 0.6; echo late", timeout=0.1)["state"] == "timeout"
     wait_until(lambda: shell.listed()["state"] == "prompt", "the command's end")
     assert shell.out("echo own") == "own\n"
-    assert shell.bs(wait=1).startswith("late\n")
+    assert shell.bs().startswith("late\n")
 
 
 def test_after_a_timeout_it_can_be_interrupted(shell):
@@ -264,9 +264,9 @@ def wait_on(shell, **more):
 
 
 def test_waiting_on_for_a_command(shell):
-    assert shell.run("echo one; sleep 0.6; echo two; sleep 0.6; echo three; (exit 9)",
-                     timeout=0.2)["state"] == "timeout"
-    result = wait_on(shell, timeout=0.6)
+    assert shell.run("echo one; sleep 0.5; echo two; sleep 0.5; echo three; (exit 9)",
+                     timeout=0.25)["state"] == "timeout"
+    result = wait_on(shell, timeout=0.5)
     assert (result["state"], result["exit_code"], result["output"]) == ("timeout", None, "two\n")
     result = wait_on(shell)
     assert (result["state"], result["exit_code"], result["output"]) == ("completed", 9, "three\n")
@@ -281,7 +281,7 @@ def test_waiting_on_for_a_command_that_has_ended(shell):
     wait_until(lambda: shell.listed()["state"] == "prompt", "the command's end")
     result = wait_on(shell)
     assert (result["state"], result["exit_code"], result["output"]) == ("completed", 9, "late\n")
-    assert shell.bs(wait=1) in ("", shell.prompt)
+    assert shell.bs(wait=0) in ("", shell.prompt)
     shell.works()
 
 
@@ -378,7 +378,7 @@ def test_no_cap_is_ten_mebibytes(shell):
 
 
 def test_a_flood_until_the_timeout(shell):
-    result = shell.run("yes", timeout=1, max_output_bytes=1000)
+    result = shell.run("yes", timeout=0.5, max_output_bytes=1000)
     assert result["state"] == "timeout" and result["omitted_bytes"] > 0 and len(result["output"]) < 1100
     read_until(shell, shell.prompt, shell.bs("\x03", max_output_bytes=100))
     shell.works()

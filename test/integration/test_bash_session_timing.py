@@ -57,7 +57,7 @@ def test_c019_a_quiet_read_waits(shell):
 
 
 def test_a_quiet_read_gets_what_comes_meanwhile(shell):
-    shell.at_once("(sleep 1; echo from-the-job) &\n")
+    shell.at_once("(sleep 0.5; echo from-the-job) &\n")
     assert shell.at_once() == "from-the-job\n"
 
 
@@ -121,44 +121,44 @@ def test_a_program_waits_for_input(shell, workdir, command, shown):
 
 
 @pytest.mark.parametrize("text", [
-    "sleep 0.4; echo END",
-    "sleep 0.4 & wait; echo END",
-    "sleep 0.4 & wait $!; echo END",
-    "sleep 0.4 & fg; echo END",
-    "x=$(sleep 0.4; echo END); echo $x",
-    "echo `sleep 0.4`END",
-    "read -t 0.4 x < <(sleep 1); echo END",
-    "mkfifo {}/f; exec 9<>{}/f; read -t 0.4 -u 9 x; echo END",
-    "exec 3< <(sleep 0.4; echo END); read -u 3 x; echo $x",
-    "mapfile x < <(sleep 0.4; echo END); echo $x",
-    "cat <(sleep 0.4; echo END)",
-    "sleep 0.4 | cat; echo END",
-    "sleep 0.4 | sleep 0.1; echo END",
-    "(sleep 0.4; echo END)",
-    "sh -c 'sleep 0.4; :'; echo END",
-    "timeout 9 sleep 0.4; echo END",
-    "setsid -w sleep 0.4; echo END",
-    "time sleep 0.4; echo END",
-    "flock {}/lock sleep 0.4; echo END",
+    "sleep 0.3; echo END",
+    "sleep 0.3 & wait; echo END",
+    "sleep 0.3 & wait $!; echo END",
+    "sleep 0.3 & fg; echo END",
+    "x=$(sleep 0.3; echo END); echo $x",
+    "echo `sleep 0.3`END",
+    "read -t 0.3 x < <(sleep 1); echo END",
+    "mkfifo {}/f; exec 9<>{}/f; read -t 0.3 -u 9 x; echo END",
+    "exec 3< <(sleep 0.3; echo END); read -u 3 x; echo $x",
+    "mapfile x < <(sleep 0.3; echo END); echo $x",
+    "cat <(sleep 0.3; echo END)",
+    "sleep 0.3 | cat; echo END",
+    "sleep 0.3 | sleep 0.1; echo END",
+    "(sleep 0.3; echo END)",
+    "sh -c 'sleep 0.3; :'; echo END",
+    "timeout 9 sleep 0.3; echo END",
+    "setsid -w sleep 0.3; echo END",
+    "time sleep 0.3; echo END",
+    "flock {}/lock sleep 0.3; echo END",
     "for i in 1 2 3 4 5; do sleep 0.1; done; echo END",
     "while read l; do sleep 0.15; done <<< $'a\\nb\\nc\\nd'; echo END",
-    "(sleep 0.4; touch {}/f) & while ! [ -e {}/f ]; do :; done; echo END",
-    "coproc sleep 0.4; wait; echo END",
-    "cat <<E\n$(sleep 0.4)END\nE",
-    "python3 -c 'import time; time.sleep(0.4)'; echo END",
-    "python3 -c 'import select, os; select.select([os.pipe()[0]], [], [], 0.4)'; echo END",
-    "python3 -c 'import select, os; p = select.poll(); p.register(os.pipe()[0]); p.poll(400)'; echo END",
-    "python3 -c 'import subprocess; subprocess.run([\"sleep\", \"0.4\"])'; echo END",
-    "python3 -c 'import threading, time; t = threading.Thread(target=time.sleep, args=[0.4]); t.start(); t.join()'; echo END",
-    "python3 -c 'import signal; signal.alarm(0.4); signal.signal(14, lambda *a: None); signal.pause()'; echo END",
-    "stty -icanon; sleep 0.4; stty icanon; echo END",
-    "trap 'echo; sleep 0.4; echo END' USR1; kill -USR1 $$",
-    "sleep 0.4\necho END",
+    "(sleep 0.3; touch {}/f) & while ! [ -e {}/f ]; do :; done; echo END",
+    "coproc sleep 0.3; wait; echo END",
+    "cat <<E\n$(sleep 0.3)END\nE",
+    "python3 -c 'import time; time.sleep(0.3)'; echo END",
+    "python3 -c 'import select, os; select.select([os.pipe()[0]], [], [], 0.3)'; echo END",
+    "python3 -c 'import select, os; p = select.poll(); p.register(os.pipe()[0]); p.poll(300)'; echo END",
+    "python3 -c 'import subprocess; subprocess.run([\"sleep\", \"0.3\"])'; echo END",
+    "python3 -c 'import threading, time; t = threading.Thread(target=time.sleep, args=[0.3]); t.start(); t.join()'; echo END",
+    "python3 -c 'import signal; signal.alarm(0.3); signal.signal(14, lambda *a: None); signal.pause()'; echo END",
+    "stty -icanon; sleep 0.3; stty icanon; echo END",
+    "trap 'echo; sleep 0.3; echo END' USR1; kill -USR1 $$",
+    "sleep 0.3\necho END",
     "sleep 0.15\nsleep 0.15\nsleep 0.15\necho END",
     "echo $(sleep 0.2)a\necho $(sleep 0.2)END",
-    "PROMPT_COMMAND='sleep 0.4; echo END'",
-    "PROMPT_COMMAND+=('sleep 0.4; echo END')",
-    "PS1='$(sleep 0.4)END> '",
+    "PROMPT_COMMAND='sleep 0.3; echo END'",
+    "PROMPT_COMMAND+=('sleep 0.3; echo END')",
+    "PS1='$(sleep 0.3)END> '",
 ], ids=lambda text: text.replace("/", ""))
 def test_never_early(shell, workdir, text):
     """With times that are long: a pause of a command is not its end. Only a prompt, or END, is."""
@@ -183,18 +183,18 @@ def test_never_early_with_programs(shell):
 
 
 def test_c019_slow_but_steady(shell):
-    assert shell.bs("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done\n",
+    assert shell.bs("for i in 1 2 3 4 5 6; do echo $i; sleep 0.12; done\n",
                     idle=3) == "1\n2\n3\n4\n5\n6\n" + shell.prompt
 
 
 def test_c019_a_pause_longer_than_the_idle_time(shell):
-    assert shell.bs("echo a; sleep 2; echo b\n") == "a\n"
+    assert shell.bs("echo a; sleep 1.2; echo b\n") == "a\n"
     assert read_until(shell, shell.prompt) == "b\n" + shell.prompt
 
 
 def test_c019_nothing_for_as_long_as_one_waits(shell):
     began = time.monotonic()
-    assert shell.bs("sleep 2; echo b\n", wait=1, idle=25) == ""
+    assert shell.bs("sleep 1.5; echo b\n", wait=1, idle=25) == ""
     assert 0.9 < time.monotonic() - began
     assert read_until(shell, shell.prompt) == "b\n" + shell.prompt
 
@@ -227,7 +227,7 @@ def test_c018_background_jobs_do_not_hold_the_call(shell, workdir):
     answer = shell.at_once("sleep 30 & echo bg\n")
     assert "bg\n" in answer and answer.endswith(shell.prompt)
     assert shell.at_once("true\n") == shell.prompt
-    shell.at_once(f"nohup sh -c 'sleep 1; echo late > {workdir}/late' >/dev/null 2>&1 &\n")
+    shell.at_once(f"nohup sh -c 'sleep 0.5; echo late > {workdir}/late' >/dev/null 2>&1 &\n")
     exists(workdir / "late")
     assert "late\n" in shell.at_once(f"cat {workdir}/late\n")
 
@@ -240,6 +240,6 @@ def test_c018_a_job_that_prints_without_end_does_not_hold_the_call(shell):
 
 
 def test_a_job_outlives_the_client_that_started_it(shell, workdir):
-    with shell.client.popen("bash_session", "send", shell.name, f"(sleep 1; echo x > {workdir}/x) &") as sent:
+    with shell.client.popen("bash_session", "send", shell.name, f"(sleep 0.5; echo x > {workdir}/x) &") as sent:
         sent.communicate(timeout=HANG)
     wait_until(lambda: (workdir / "x").exists() and (workdir / "x").read_text() == "x\n", "the job's file")

@@ -1,4 +1,5 @@
 """bash_session_new_session: whose session it is, and what else can be asked for."""
+import contextlib
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import pytest
 
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.processes import wait_until
-from harness.sessions import Shell, exists
+from harness.sessions import Shell, exists, shared_server
 from harness.users import NOBODY_KNOWS, needs_root
 
 
@@ -25,12 +26,25 @@ def refused(client, code, match, **params):
     assert sessions(client) == before
 
 
+@pytest.fixture(scope="module")
+def server(toolbox):
+    with shared_server(toolbox) as client:
+        yield client
+
+
+@pytest.fixture
+def open_shell(server):
+    """Opens sessions: open_shell(params of a new session…). They are closed with the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda **params: stack.enter_context(Shell(server, **params))
+
+
 # ---- users ----
 
 
 @needs_root
-def test_another_user(client, user, workdir):
-    shell = Shell(client, user=user.name)
+def test_another_user(open_shell, user, workdir):
+    shell = open_shell(user=user.name)
     assert shell.out("id -u; id -g; id -un") == f"{user.uid}\n{user.gid}\n{user.name}\n"
     assert set(map(int, shell.out("id -G").split())) == {user.gid, *user.groups}
     assert shell.out("echo $HOME; cd; pwd") == f"{user.home}\n{user.home}\n"
@@ -41,9 +55,9 @@ def test_another_user(client, user, workdir):
 
 
 @needs_root
-def test_another_users_terminal(client, user):
+def test_another_users_terminal(open_shell, user):
     """The terminal is the user's own, with job control and signal keys; programs can open it again."""
-    shell = Shell(client, user=user.name)
+    shell = open_shell(user=user.name)
     assert "job control" not in shell.first
     tty = shell.out("tty").strip()
     assert os.stat(tty).st_uid == user.uid and not stat.S_IMODE(os.stat(tty).st_mode) & 0o007
@@ -58,9 +72,9 @@ def test_another_users_terminal(client, user):
 
 
 @needs_root
-def test_another_users_session_answers_at_once(client, user):
+def test_another_users_session_answers_at_once(open_shell, user):
     """The kernel's view of it has to be asked as that user, where root may not trace others."""
-    shell = Shell(client, user=user.name)
+    shell = open_shell(user=user.name)
     assert shell.at_once("echo hi\n") == "hi\n" + shell.prompt
     assert shell.at_once("cat\n") == ""
     assert shell.at_once("line\n") == "line\n"
@@ -101,14 +115,14 @@ def _alive(program):
 
 
 @needs_root
-def test_a_user_by_number(client, user):
-    shell = Shell(client, user=str(user.uid))
+def test_a_user_by_number(open_shell, user):
+    shell = open_shell(user=str(user.uid))
     assert shell.out("id -un; echo $HOME") == f"{user.name}\n{user.home}\n"
 
 
 @needs_root
-def test_a_number_without_an_entry(client):
-    shell = Shell(client, user=str(NOBODY_KNOWS))
+def test_a_number_without_an_entry(open_shell):
+    shell = open_shell(user=str(NOBODY_KNOWS))
     assert shell.out("id -u; id -G; echo ${HOME:-none}").split()[:1] == [str(NOBODY_KNOWS)]
     assert "0" not in shell.out("id -G").split()
     assert "hi\n" in shell.at_once("echo hi\n")
@@ -125,8 +139,8 @@ def test_two_users_at_once(client, user):
 
 
 @pytest.mark.parametrize("name", ["no-such-user", "root:", "99999999999", "-1", "1.5", "../x", "0x0"])
-def test_an_unknown_user(client, name):
-    refused(client, TOOLERR, re.escape(name), user=name)
+def test_an_unknown_user(server, name):
+    refused(server, TOOLERR, re.escape(name), user=name)
 
 
 @needs_root
@@ -150,16 +164,16 @@ def test_a_user_with_an_entry_and_a_server_of_their_own(new_client, user):
     assert Shell(client, user=str(user.uid)).out("id -u") == f"{user.uid}\n"
 
 
-def test_the_own_user_is_always_fine(client):
-    assert Shell(client, user=str(os.geteuid())).out("id -u") == f"{os.geteuid()}\n"
+def test_the_own_user_is_always_fine(open_shell):
+    assert open_shell(user=str(os.geteuid())).out("id -u") == f"{os.geteuid()}\n"
 
 
 # ---- the rest of the params ----
 
 
-def test_cwd(client, workdir):
+def test_cwd(open_shell, workdir):
     (workdir / "with blank").mkdir()
-    shell = Shell(client, cwd=f"{workdir}/with blank")
+    shell = open_shell(cwd=f"{workdir}/with blank")
     assert shell.out("pwd; echo $PWD") == f"{workdir}/with blank\n" * 2
     assert shell.listed()["cwd"] == f"{workdir}/with blank"
     shell.out("cd /")
@@ -174,18 +188,18 @@ def test_without_cwd_it_is_the_servers(new_client, workdir):
 
 
 @pytest.mark.parametrize("cwd", ["/no/such/dir", "/etc/passwd", "relative/nowhere", "/" + "x" * 300])
-def test_a_bad_cwd(client, cwd):
-    refused(client, TOOLERR, re.escape(cwd[:100]), cwd=cwd)
+def test_a_bad_cwd(server, cwd):
+    refused(server, TOOLERR, re.escape(cwd[:100]), cwd=cwd)
 
 
 @needs_root
-def test_a_cwd_that_the_user_may_not_enter(client, user, workdir):
+def test_a_cwd_that_the_user_may_not_enter(server, user, workdir):
     (workdir / "closed").mkdir(mode=0o700)
-    refused(client, TOOLERR, "Permission denied", cwd=f"{workdir}/closed", user=user.name)
+    refused(server, TOOLERR, "Permission denied", cwd=f"{workdir}/closed", user=user.name)
 
 
-def test_env(client):
-    shell = Shell(client, env={"A": "1", "EMPTY": "", "TEXT": "a b'\"$x\n\tü", "PATH": "/usr/bin:/bin:/extra"})
+def test_env(open_shell):
+    shell = open_shell(env={"A": "1", "EMPTY": "", "TEXT": "a b'\"$x\n\tü", "PATH": "/usr/bin:/bin:/extra"})
     assert shell.out("echo $A [$EMPTY]; echo \"$TEXT\"; echo $PATH") == "1 []\na b'\"$x\n\tü\n/usr/bin:/bin:/extra\n"
     shell.restart()
     assert shell.out("echo $A; sh -c 'echo $EMPTY.$A'") == "1\n.1\n"
@@ -200,12 +214,12 @@ def test_the_servers_env_is_there_and_ours_is_not(new_client):
 
 @pytest.mark.parametrize("env",
                          [{"A=B": "1"}, {"": "1"}, {"A": 1}, {"A": None}, ["A=1"], "A=1", {"A\0": "1"}, {"A": "1\0"}])
-def test_a_bad_env(client, env):
-    refused(client, PARAMERR, "env", env=env)
+def test_a_bad_env(server, env):
+    refused(server, PARAMERR, "env", env=env)
 
 
-def test_rows_and_cols(client):
-    shell = Shell(client, rows=50, cols=132)
+def test_rows_and_cols(open_shell):
+    shell = open_shell(rows=50, cols=132)
     assert shell.out("stty size; echo $COLUMNS $LINES") == "50 132\n132 50\n"
     shell.restart()
     assert shell.out("stty size") == "50 132\n"
@@ -214,8 +228,8 @@ def test_rows_and_cols(client):
 @pytest.mark.parametrize("params",
                          [{"rows": 0}, {"rows": -1}, {"cols": 40000}, {"rows": 24.5}, {"cols": "80"}, {"rows": True},
                           {"cols": 10 ** 30}])
-def test_a_bad_size(client, params):
-    refused(client, PARAMERR, next(iter(params)), **params)
+def test_a_bad_size(server, params):
+    refused(server, PARAMERR, next(iter(params)), **params)
 
 
 @pytest.mark.parametrize("shell", ["/bin/sh", "sh", "/bin/bash"])
@@ -231,8 +245,8 @@ def test_a_shell(client, shell):
                          [("/no/such/shell", "not found"), ("no-such-shell", "not found"),
                           ("/etc/passwd", "permission denied"),
                                          ("/etc", "permission denied|directory")])
-def test_a_bad_shell(client, name, match):
-    refused(client, TOOLERR, match, shell=name)
+def test_a_bad_shell(server, name, match):
+    refused(server, TOOLERR, match, shell=name)
 
 
 def test_a_shell_that_ends_at_once(client):
@@ -286,14 +300,14 @@ def test_the_users_own_start_up_file(new_client, workdir):
 
 @pytest.mark.parametrize("text",
                          ["exec fish-that-is-not-there\n", "exit 3\n", "read x\necho got $x\n",
-                          "sleep 1; PS1='late> '\n", "set -e\nfalse\n", "return 0\n",
+                          "sleep 0.5; PS1='late> '\n", "set -e\nfalse\n", "return 0\n",
                                   "PROMPT_COMMAND='echo pc'\nHISTSIZE=0\n", "trap 'echo D' DEBUG\n", "if\n"])
 def test_a_strange_start_up_file(new_client, workdir, text):
     """It is the user's matter, and the tool says what is: a prompt, a question, or the end."""
     (workdir / ".bashrc").write_text(text)
     client = new_client(env={"HOME": str(workdir)})
     client.new()
-    first = client.bs(wait=2, idle=25)
+    first = client.bs(wait=1, idle=25)
     if "ended" in first:
         assert "exit status" in first
     elif "read x" in text:

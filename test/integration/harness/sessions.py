@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from harness import processes
-from harness.client import Client, RpcError
+from harness.client import LIMIT, Client, RpcError
 from harness.machine import HANG, Host
 from harness.server import status
 
@@ -24,10 +24,11 @@ OMITTED = re.compile(r"\n?\[(\d+) bytes omitted\]\n")
 
 @contextlib.contextmanager
 def shared_server(toolbox):
-    """A client whose server many tests share, each with a session of its own: quicker than a server for each."""
+    """A client whose server many tests share, each with a session of its own: quicker than a server for each. Answers of
+    any length come to it in one piece."""
     with tempfile.TemporaryDirectory(prefix="shared-") as folder:
         os.chmod(folder, 0o1777)
-        client = Client(Host(), toolbox, Path(folder) / "server")
+        client = Client(Host(), toolbox, Path(folder) / "server", env={LIMIT: str(64 << 20)})
         client.rpc("remote_version")  # a test that starts it would be blamed for leaving it behind
         try:
             yield client
@@ -103,7 +104,8 @@ class Shell:
         return int(status(self.pid())["PPid"])
 
     def busy(self, command, marker, **how):
-        """Starts a command in the foreground and returns once it runs: it has to print the marker first."""
+        """Starts a command in the foreground, and returns once it has printed the marker and a program of its runs. (A key
+        that comes before may find the shell itself there.)"""
         seen = self.bs(f"{command}\n", wait=0, idle=0, **how)
 
         def came():
@@ -112,6 +114,7 @@ class Shell:
             return marker in seen
 
         processes.wait_until(came, f"{marker!r} of {command!r}")
+        processes.wait_until(lambda: self.listed()["foreground"], f"a program of {command!r} in the foreground")
 
 
 def memory(pid):
