@@ -17,6 +17,7 @@
 
 #define READY_MS 10000 /* for a shell that is still starting */
 #define BUSY_MS 1000   /* for one that is about to prompt */
+#define GONE_MS 100    /* for a program that has just been ended */
 #define STATUS_UNKNOWN (-1)
 #define ASK_MS 2000         /* for an answer to a key */
 #define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
@@ -290,7 +291,8 @@ static int64_t check_ready(struct session *s, struct session_call *c)
         return left;
     pid_t group = pty_foreground(&s->pty);
     long long busy = now - (s->last_prompt > c->began ? s->last_prompt : c->began);
-    if (s->prompts > 0 && (busy >= BUSY_MS || (group != 0 && group != s->shell)))
+    bool other = group != 0 && group != s->shell && now - c->began >= GONE_MS;
+    if (s->prompts > 0 && (busy >= BUSY_MS || other))
         return refuse(s, c);
     return READY_MS;
 }
