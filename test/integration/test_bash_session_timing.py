@@ -1,5 +1,7 @@
 """When an answer comes: at once where there is nothing to wait for, and never early."""
+import concurrent.futures
 import shutil
+import tempfile
 import time
 
 import pytest
@@ -120,7 +122,7 @@ def test_a_program_waits_for_input(shell, workdir, command, shown):
 # ---- never early ----
 
 
-@pytest.mark.parametrize("text", [
+SLOW = [
     "sleep 0.3; echo END",
     "sleep 0.3 & wait; echo END",
     "sleep 0.3 & wait $!; echo END",
@@ -150,7 +152,7 @@ def test_a_program_waits_for_input(shell, workdir, command, shown):
     "python3 -c 'import select, os; p = select.poll(); p.register(os.pipe()[0]); p.poll(300)'; echo END",
     "python3 -c 'import subprocess; subprocess.run([\"sleep\", \"0.3\"])'; echo END",
     "python3 -c 'import threading, time; t = threading.Thread(target=time.sleep, args=[0.3]); t.start(); t.join()'; echo END",
-    "python3 -c 'import signal; signal.alarm(0.3); signal.signal(14, lambda *a: None); signal.pause()'; echo END",
+    "python3 -c 'import signal; signal.signal(14, lambda *a: None); signal.setitimer(0, 0.3); signal.pause()'; echo END",
     "stty -icanon; sleep 0.3; stty icanon; echo END",
     "trap 'echo; sleep 0.3; echo END' USR1; kill -USR1 $$",
     "sleep 0.3\necho END",
@@ -159,13 +161,30 @@ def test_a_program_waits_for_input(shell, workdir, command, shown):
     "PROMPT_COMMAND='sleep 0.3; echo END'",
     "PROMPT_COMMAND+=('sleep 0.3; echo END')",
     "PS1='$(sleep 0.3)END> '",
-], ids=lambda text: text.replace("/", ""))
-def test_never_early(shell, workdir, text):
+]
+
+
+@pytest.fixture(scope="module")
+def slow_answers(server):
+    """What the SLOW commands are answered, each typed into a session of its own, several at a time."""
+
+    def answer(text):
+        with tempfile.TemporaryDirectory() as folder, Shell(server) as shell:
+            began = time.monotonic()
+            answer = shell.at_once(text.replace("{}", folder) + "\n")
+            return answer, time.monotonic() - began, shell.bs(wait=0), shell.prompt
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        return dict(zip(SLOW, [pool.submit(answer, text) for text in SLOW]))
+
+
+@pytest.mark.parametrize("text", SLOW, ids=lambda text: text.replace("/", ""))
+def test_never_early(slow_answers, text):
     """With times that are long: a pause of a command is not its end. Only a prompt, or END, is."""
-    answer = shell.at_once(text.replace("{}", str(workdir)) + "\n")
+    answer, spent, later, prompt = slow_answers[text].result()
     assert "END" in answer, answer
-    assert answer.endswith("END> " if "PS1" in text else shell.prompt)
-    assert shell.bs(wait=0) == ""
+    assert spent > 0.25, f"nothing slow: {answer}"
+    assert answer.endswith("END> " if "PS1" in text else prompt) and later == ""
 
 
 def test_never_early_nor_mixed_up(shell):
