@@ -19,6 +19,7 @@ APPLETS = [
     "bash_session",
     "exec_remote",
     "text_editor",
+    "mcp",
     "server",
     "start-server",
     "stop-server",
