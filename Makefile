@@ -104,11 +104,12 @@ FORCE:
 quote = '$(subst ','\'',$1)'
 remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || printf '%s\n' $(call quote,$1) >$@
 
-# The build id tells builds apart: it is derived from all that goes in, by name and content.
+# The source id is derived from all that goes in, by name and content; the build id, which tells builds apart, from that and
+# from what is built (core/version.h). Both stand on the one line of DIR/build_id.
 BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/static/*.c core/*.def rpc/*.[ch] rpc/*.def applets/*.[ch] \
     applets/*.def applets/*/*.[ch] applets/*/*.def))
-build_id = $(shell { echo '$(VERSION) $1'; cat $(DEPS)/manifest; LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
-    sha256sum | cut -c1-16)
+build_id = $(shell source=$$({ echo '$(VERSION)'; cat $(DEPS)/manifest; LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
+    sha256sum | cut -c1-16); echo "$$source $$(printf '%s %s' "$$source" '$1' | sha256sum | cut -c1-16)")
 
 # flavour DIR COMPILER FLAGS [FIRST]: how DIR/x.o comes from x.c (FIRST has to be there before)
 define flavour
@@ -122,7 +123,8 @@ $1/%.o: %.c $1/flags $(DEPS)/manifest | $4
 $1/core/version.o: core/version.c $1/flags $1/build_id | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) $(WARN) $3 $$(call rooms,$$<) -DTOOLBOX_VERSION='"$(VERSION)"' \
-	    -DTOOLBOX_BUILD_ID="\"$$$$(cat $1/build_id)\"" -MMD -MP -c -o $$@ $$<
+	    -DTOOLBOX_SOURCE_ID="\"$$$$(cut -d' ' -f1 $1/build_id)\"" -DTOOLBOX_BUILD_ID="\"$$$$(cut -d' ' -f2 $1/build_id)\"" \
+	    -MMD -MP -c -o $$@ $$<
 $1/vendor/cJSON.o: $(DEPS)/manifest $1/flags | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) -w $3 -DCJSON_HIDE_SYMBOLS -c -o $$@ $(DEPS)/cjson/cJSON.c
@@ -285,7 +287,7 @@ check-tidy: $(patsubst %,$(BUILD)/tidy/%.ok,$(OWN_C))
 $(BUILD)/tidy/%.ok: % .clang-tidy $(OWN_H) $(DEPS)/manifest
 	$(call say,TIDY,$<)
 	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(LANG_FLAGS) $(call rooms,$<) \
-	    -DTOOLBOX_VERSION='""' -DTOOLBOX_BUILD_ID='""' 2>$@.log || { cat $@.log; exit 1; }
+	    -DTOOLBOX_VERSION='""' -DTOOLBOX_SOURCE_ID='""' -DTOOLBOX_BUILD_ID='""' 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
 # Its look for uninitialised variables doesn't see that a loop ran: gcc, clang-tidy and the sanitizers do
@@ -293,7 +295,7 @@ $(BUILD)/tidy/%.ok: % .clang-tidy $(OWN_H) $(DEPS)/manifest
 check-cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	    --suppress=missingIncludeSystem --suppress=uninitvar -D_GNU_SOURCE -D__x86_64__ -DTOOLBOX_VERSION='""' \
-	    -DTOOLBOX_BUILD_ID='""' -Icore -Irpc -Iapplets $(SRC)
+	    -DTOOLBOX_SOURCE_ID='""' -DTOOLBOX_BUILD_ID='""' -Icore -Irpc -Iapplets $(SRC)
 
 check-scripts:
 	$(Q)shellcheck -x $(SCRIPTS)

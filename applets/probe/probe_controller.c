@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "ipc.h"
 #include "mem.h"
 #include "pty.h"
+#include "self.h"
 
 #define TEXT_MAX 65536
 
@@ -25,36 +25,14 @@ bool probe_read_text(int root, const char *path, struct buf *text)
 
 /* ---- this binary ---- */
 
-/* The name it was started by, where the kernel's own link can't be read. */
-static char *started_as(void)
-{
-    const char *name = (const char *)getauxval(AT_EXECFN);
-    if (!name || *name == '/')
-        return name ? mem_strdup(name) : NULL;
-    char cwd[PATH_MAX];
-    return getcwd(cwd, sizeof cwd) ? mem_printf("%s/%s", cwd, name) : mem_strdup(name);
-}
-
-static char *own_path(void)
-{
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    return n > 0 && (size_t)n < sizeof path ? mem_dup(path, (size_t)n) : started_as();
-}
-
 static void collect_self(struct probe_self *self)
 {
-    *self = (struct probe_self){.path = own_path(), .size = PROBE_UNKNOWN};
-    static const char link[] = "/proc/self/exe";
+    *self = (struct probe_self){.path = self_path(), .size = PROBE_UNKNOWN};
     struct stat st;
-    if (stat(link, &st) == 0 || (self->path && stat(self->path, &st) == 0))
+    if (stat("/proc/self/exe", &st) == 0 || (self->path && stat(self->path, &st) == 0))
         self->size = st.st_size;
-    int fd FD_AUTO = open(link, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && self->path)
-        fd = open(self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return; /* it may be executable without being readable */
-    if (sha256_file(fd, self->sha256) < 0)
+    int fd FD_AUTO = self_open(); /* it may be executable without being readable */
+    if (fd < 0 || sha256_file(fd, self->sha256) < 0)
         self->sha256[0] = '\0';
 }
 
