@@ -83,6 +83,20 @@ void user_of_uid(struct user *u, uid_t uid)
         fill_unknown(u, uid);
 }
 
+void user_of_numbers(struct user *u, uid_t uid, const gid_t *groups, size_t n, const char *home)
+{
+    user_of_uid(u, uid);
+    free(u->groups);
+    u->gid = groups[0];
+    u->groups = mem_alloc(n * sizeof *groups);
+    memcpy(u->groups, groups, n * sizeof *groups);
+    u->n_groups = n;
+    if (home) {
+        free(u->home);
+        u->home = mem_strdup(home);
+    }
+}
+
 void user_release(struct user *u)
 {
     free(u->name);
@@ -97,12 +111,18 @@ bool user_is_self(const struct user *u)
     return getuid() == u->uid && geteuid() == u->uid;
 }
 
+/* For messages: the name, or the number in `number`. */
+static const char *label(const struct user *u, char number[16])
+{
+    snprintf(number, 16, "%u", (unsigned)u->uid);
+    return u->name ? u->name : number;
+}
+
 /* errnum 0: the step itself says what is wrong. */
 static int refuse(const struct user *u, const char *step, int errnum, struct err *err)
 {
     char number[16];
-    snprintf(number, sizeof number, "%u", (unsigned)u->uid);
-    const char *name = u->name ? u->name : number;
+    const char *name = label(u, number);
     if (errnum == 0)
         return err_set(err, ERR_TOOL, "can't become user '%s': %s", name, step);
     if (errnum == EPERM && geteuid() != 0)
@@ -163,19 +183,17 @@ char *user_group_name(gid_t gid)
     return group_by_gid(buf_str(&text), text.len, gid, &name) ? mem_dup(name.s, name.n) : NULL;
 }
 
-int user_wanted(struct user *u, const char *name, bool *other, struct err *err)
+int user_wanted(struct user *u, bool *other, struct err *err)
 {
-    *other = false;
-    if (!name)
-        return 0;
-    if (user_lookup(u, name, err) < 0)
-        return -1;
+    int result = 0;
+    char number[16];
     *other = !user_is_self(u);
     if (*other && geteuid() == 0)
         return 0;
-    user_release(u);
-    if (!*other)
-        return 0;
+    if (*other)
+        result = err_set(err, ERR_TOOL, "cannot run a program as '%s': the server does not run as root",
+                         label(u, number));
     *other = false;
-    return err_set(err, ERR_TOOL, "cannot run a program as '%s': the server does not run as root", name);
+    user_release(u);
+    return result;
 }

@@ -34,9 +34,13 @@ void user_release(struct user *u);
 /* True when this process is that user already (real and effective uid). */
 bool user_is_self(const struct user *u);
 
-/* Looks up whom a program is to run as; name NULL: this process's own user. *other: somebody else, whom only
- * root may become (ERR_TOOL); only then *u is filled. */
-int user_wanted(struct user *u, const char *name, bool *other, struct err *err);
+/* Takes the numbers as they are (at most USER_GROUPS_MAX groups, gid first). Name and shell, and with home
+ * NULL the home, are those of the uid's passwd entry. Always succeeds. */
+void user_of_numbers(struct user *u, uid_t uid, const gid_t *groups, size_t n, const char *home);
+
+/* Whether a program can run as *u. *other: it is somebody else than this process's own user, whom only root
+ * may become (ERR_TOOL); only then *u is kept, otherwise it is released. */
+int user_wanted(struct user *u, bool *other, struct err *err);
 
 /* Becomes the user for good: groups, gid, uid, all three of each, and proves it. To be called in a child
  * or a process that ends afterwards. ERR_TOOL with the step that failed; then nothing may be run. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "user_param.h"
 #include "utf8.h"
 
 #define WHERE_MAX 300 /* bytes of a field's path that a message shows */
@@ -230,7 +231,10 @@ static int check_kind(const struct param *p, struct span value, const struct whe
         [PARAM_ENV] = {JSON_OBJECT, "must be an object of strings"},
         [PARAM_OBJECT] = {JSON_OBJECT, "must be an object"},
         [PARAM_RAW] = {JSON_OBJECT, "must be an object"},
+        [PARAM_USER] = {JSON_STRING, "must be a string or an object"},
     };
+    if (p->type == PARAM_USER && json_kind(value) == JSON_OBJECT)
+        return 0;
     return json_kind(value) == takes[p->type].kind ? 0 : refuse(err, w, takes[p->type].otherwise);
 }
 
@@ -240,6 +244,8 @@ static int take_node(const struct param *p, cJSON *node, void *into, const struc
     case PARAM_TEXT:
     case PARAM_NAME:
         return take_text(node, p->type == PARAM_TEXT, into, w, err);
+    case PARAM_USER:
+        return take_text(node, false, &((struct user_param *)into)->name, w, err);
     case PARAM_INT:
         return take_int(p, node, into, w, err);
     case PARAM_NUMBER:
@@ -270,6 +276,11 @@ static int take_value(const struct param *p, struct span value, void *into, cons
         return 0;
     case PARAM_OBJECT:
         return unpack(p->table, value, into, w, err);
+    case PARAM_USER:
+        if (json_kind(value) != JSON_OBJECT)
+            break;
+        ((struct user_param *)into)->by_numbers = true;
+        return unpack(&user_param_numbers, value, into, w, err);
     default:
         break;
     }
@@ -286,13 +297,18 @@ static void *field(const struct param *p, void *into)
     return (char *)into + p->offset;
 }
 
+static void free_text(struct text *t)
+{
+    free(t->s);
+    *t = (struct text){NULL, 0};
+}
+
 static void release(const struct param *p, void *at)
 {
     switch (p->type) {
     case PARAM_TEXT:
     case PARAM_NAME:
-        free(((struct text *)at)->s);
-        *(struct text *)at = (struct text){NULL, 0};
+        free_text(at);
         break;
     case PARAM_INTS:
         free(((struct ints *)at)->list);
@@ -304,6 +320,10 @@ static void release(const struct param *p, void *at)
         break;
     case PARAM_OBJECT:
         params_release(p->table, at);
+        break;
+    case PARAM_USER:
+        free_text(&((struct user_param *)at)->name);
+        params_release(&user_param_numbers, at);
         break;
     default:
         break;

@@ -41,6 +41,7 @@ enum param_type {
                   NULs are refused by name */
     PARAM_OBJECT, /* filled by a nested table (param.table) into the struct at the offset */
     PARAM_RAW,    /* struct span: the exact text of an object, in the request's own memory */
+    PARAM_USER,   /* struct user_param (user_param.h): a string, as PARAM_NAME, or an object */
 };
 
 #define PARAM_MAX 9007199254740992.0 /* 2^53: no bound lies beyond */

@@ -15,8 +15,8 @@ struct opening {
     struct rpc_call *call; /* NULL: the client has gone */
     struct server *server;
     struct new_session_params params;
-    struct user user; /* name == NULL and home == NULL: none asked for */
-    bool as_user;
+    struct user user;
+    bool as_user; /* otherwise the server's own */
     char name[IPC_NAME_MAX];
 };
 

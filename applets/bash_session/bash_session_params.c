@@ -7,7 +7,7 @@
 #define AT(struct_name, member) offsetof(struct struct_name, member)
 
 static const struct param new_session_list[] = {
-    {.key = "user", .type = PARAM_NAME, .offset = AT(new_session_params, user)},
+    {.key = "user", .type = PARAM_USER, .offset = AT(new_session_params, user)},
     {.key = "cwd", .type = PARAM_NAME, .offset = AT(new_session_params, cwd)},
     {.key = "shell", .type = PARAM_NAME, .offset = AT(new_session_params, shell)},
     {.key = "env", .type = PARAM_ENV, .offset = AT(new_session_params, env)},

@@ -57,7 +57,7 @@ static void new_session(struct rpc_call *call, struct span params, void *ctx)
         free(o);
         return;
     }
-    if (user_wanted(&o->user, o->params.user.s, &o->as_user, &err) < 0) {
+    if (user_param_wanted(&o->params.user, &o->user, &o->as_user, &err) < 0) {
         rpc_fail(call, &err);
         opening_free(o);
         return;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "params.h"
+#include "user_param.h"
 
 #define SESSION_PREFIX "BashSession"
 
@@ -12,7 +13,8 @@
     (10LL << 20) /* bytes kept for, and given by, one call, where it doesn't say less */
 
 struct new_session_params {
-    struct text user, cwd, shell;
+    struct user_param user;
+    struct text cwd, shell;
     struct texts env;
     long long rows, cols;
 };

@@ -14,7 +14,7 @@ static const struct param start_list[] = {
     {.key = "stdin_open", .type = PARAM_BOOL, .offset = START(stdin_open)},
     {.key = "env", .type = PARAM_ENV, .offset = START(env)},
     {.key = "cwd", .type = PARAM_NAME, .offset = START(cwd)},
-    {.key = "user", .type = PARAM_NAME, .offset = START(user)},
+    {.key = "user", .type = PARAM_USER, .offset = START(user)},
     {.key = "timeout", .type = PARAM_NUMBER, .offset = START(timeout_s), .max = SECONDS_MAX},
     {.key = "encoding", .type = PARAM_NAME, .offset = START(encoding)},
 };

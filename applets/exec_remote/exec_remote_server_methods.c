@@ -66,7 +66,7 @@ static void start(struct rpc_call *call, struct span params, void *ctx)
         return;
     }
     if (job_start_check(&s->params, &err) < 0 ||
-        user_wanted(&s->user, s->params.user.s, &s->as_user, &err) < 0) {
+        user_param_wanted(&s->params.user, &s->user, &s->as_user, &err) < 0) {
         rpc_fail(call, &err);
         starting_free(s);
         return;

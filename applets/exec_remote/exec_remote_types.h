@@ -5,13 +5,15 @@
 #include <stdbool.h>
 
 #include "params.h"
+#include "user_param.h"
 
 #define JOB_PREFIX "Job" /* a job's keeper listens as Job_PID */
 
 struct start_params {
     struct text command; /* for /bin/sh -c; or */
     struct texts argv;
-    struct text input, cwd, user, encoding;
+    struct text input, cwd, encoding;
+    struct user_param user;
     struct texts env;
     bool stdin_open;
     double timeout_s; /* < 0: none */

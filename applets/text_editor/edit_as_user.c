@@ -10,101 +10,32 @@
 #include <unistd.h>
 
 #include "io.h"
-#include "mem.h"
-#include "params.h"
 #include "text_editor_controller.h"
+#include "user_param.h"
 
-struct names {
-    struct text run_as_user, run_as;
+struct wishes {
+    struct user_param run_as_user, run_as;
 };
-static const struct param run_as_user_param[] = {
-    {.key = "_run_as_user", .type = PARAM_TEXT, .offset = offsetof(struct names, run_as_user)},
+/* The one is a name alone, and counts more. */
+static const struct param wishes_list[] = {
+    {.key = "_run_as_user", .type = PARAM_NAME, .offset = offsetof(struct wishes, run_as_user.name)},
+    {.key = "_run_as", .type = PARAM_USER, .offset = offsetof(struct wishes, run_as)},
 };
-static const struct param run_as_param[] = {
-    {.key = "_run_as", .type = PARAM_TEXT, .offset = offsetof(struct names, run_as)},
-};
-
-struct numbers {
-    long long uid, gid;
-    struct ints groups;
-    struct text home;
-};
-#define ID_MAX 4294967294.0
-static const struct param numbers_params[] = {
-    {.key = "uid",
-     .type = PARAM_INT,
-     .offset = offsetof(struct numbers, uid),
-     .required = true,
-     .max = ID_MAX},
-    {.key = "gid",
-     .type = PARAM_INT,
-     .offset = offsetof(struct numbers, gid),
-     .required = true,
-     .max = ID_MAX},
-    {.key = "groups", .type = PARAM_INTS, .offset = offsetof(struct numbers, groups), .max = ID_MAX},
-    {.key = "home", .type = PARAM_TEXT, .offset = offsetof(struct numbers, home)},
-};
-
-#define TABLE(array)                                                                                         \
-    {                                                                                                        \
-        .list = (array), .n = sizeof(array) / sizeof *(array), .ignore_unknown = true                        \
-    }
-static const struct params_table run_as_user_table = TABLE(run_as_user_param);
-static const struct params_table run_as_table = TABLE(run_as_param);
-static const struct params_table numbers_table = TABLE(numbers_params);
-
-static int by_name(struct edit_user *u, const struct text *name, struct err *err)
-{
-    if (memchr(name->s, '\0', name->n))
-        return err_set(err, ERR_TOOL, "There is no user of a name that holds a NUL character");
-    if (user_lookup(&u->user, name->s, err) < 0)
-        return -1;
-    u->given = true;
-    return 0;
-}
-
-static int by_numbers(struct edit_user *u, struct span value, struct err *err)
-{
-    struct numbers n = {0};
-    if (params_unpack(&numbers_table, value, &n, err) < 0)
-        return -1;
-    if (n.groups.n >= USER_GROUPS_MAX) {
-        params_release(&numbers_table, &n);
-        return err_set(err, ERR_PARAMS, "Invalid parameters: _run_as.groups: has more than %d members",
-                       USER_GROUPS_MAX - 1);
-    }
-    u->user = (struct user){
-        .uid = (uid_t)n.uid, .gid = (gid_t)n.gid, .home = mem_strdup("/"), .shell = mem_strdup("")};
-    u->user.groups = mem_alloc((n.groups.n + 1) * sizeof *u->user.groups);
-    u->user.groups[u->user.n_groups++] = u->user.gid;
-    for (size_t i = 0; i < n.groups.n; i++)
-        if ((gid_t)n.groups.list[i] != u->user.gid)
-            u->user.groups[u->user.n_groups++] = (gid_t)n.groups.list[i];
-    u->given = true;
-    params_release(&numbers_table, &n);
-    return 0;
-}
+static const struct params_table wishes_table = {.list = wishes_list, .n = 2, .ignore_unknown = true};
 
 int edit_user_take(struct edit_user *u, struct span params, struct err *err)
 {
-    struct names names = {.run_as = {NULL, 0}};
-    struct span run_as;
-    int rc;
-    if (params_unpack(&run_as_user_table, params, &names, err) < 0)
+    struct wishes wishes = {.run_as = {.by_numbers = false}};
+    if (params_unpack(&wishes_table, params, &wishes, err) < 0)
         return -1;
-    if (names.run_as_user.s)
-        rc = by_name(u, &names.run_as_user, err);
-    else if (params.s && json_member(params, "_run_as", &run_as, NULL) && json_kind(run_as) == JSON_OBJECT)
-        rc = by_numbers(u, run_as, err);
-    else
-        rc = params_unpack(&run_as_table, params, &names, err);
-    if (rc == 0 && names.run_as.s)
-        rc = by_name(u, &names.run_as, err);
-    params_release(&run_as_user_table, &names);
-    params_release(&run_as_table, &names);
-    if (rc == 0 && u->given && user_is_self(&u->user))
-        u->given = false;
-    return rc;
+    const struct user_param *wish = wishes.run_as_user.name.s ? &wishes.run_as_user : &wishes.run_as;
+    int result = 0;
+    if (user_param_given(wish)) {
+        result = user_param_find(wish, &u->user, err);
+        u->given = result == 0 && !user_is_self(&u->user);
+    }
+    params_release(&wishes_table, &wishes);
+    return result;
 }
 
 void edit_user_release(struct edit_user *u)

@@ -130,6 +130,38 @@ def test_a_number_without_an_entry(open_shell):
 
 
 @needs_root
+def test_a_user_by_numbers(open_shell, user, workdir):
+    """As hosts say it that have asked the container who its default user is."""
+    numbers = {"uid": user.uid, "gid": user.gid, "groups": [user.gid, 4321]}
+    shell = open_shell(user=numbers)
+    assert shell.out("id -un; echo $HOME") == f"{user.name}\n{user.home}\n"
+    assert set(shell.out("id -G").split()) == {str(user.gid), "4321"}
+    assert open_shell(user={**numbers, "home": str(workdir)}).out("echo $HOME; cd; pwd") == f"{workdir}\n" * 2
+    unknown = open_shell(user={"uid": NOBODY_KNOWS, "gid": 777, "groups": [], "home": None})
+    assert unknown.out("id -u; id -G; echo $HOME") == f"{NOBODY_KNOWS}\n777\n/\n"
+    assert unknown.at_once("echo hi\n") == "hi\n" + unknown.prompt
+    own = open_shell(user={"uid": os.geteuid(), "gid": os.getegid(), "groups": [], "home": "/elsewhere"})
+    assert own.out("id -u") == f"{os.geteuid()}\n" and own.out("echo $HOME") != "/elsewhere\n"
+
+
+@pytest.mark.parametrize(
+    "wrong, match",
+    [
+        (5, "user: must be a string or an object"),
+        ({"uid": 1}, "user.gid: is missing"),
+        ({"uid": "1", "gid": 1}, "user.uid: must be an integer"),
+        ({"uid": 1, "gid": -1}, "user.gid: must be between"),
+        ({"uid": 1, "gid": 4294967295}, "user.gid: must be between"),
+        ({"uid": 1, "gid": 1, "groups": [None]}, r"user.groups\[0\]: must be an integer"),
+        ({"uid": 1, "gid": 1, "groups": list(range(1024))}, "groups: has more than"),
+        ({"uid": 1, "gid": 1, "shell": "/bin/sh"}, "user.shell: is no parameter"),
+    ],
+)
+def test_numbers_that_are_no_user(server, wrong, match):
+    refused(server, PARAMERR, match, user=wrong)
+
+
+@needs_root
 def test_two_users_at_once(client, user):
     root, other = Shell(client), Shell(client, user=user.name)
     assert (root.out("id -u"), other.out("id -u")) == ("0\n", f"{user.uid}\n")

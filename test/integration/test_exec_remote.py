@@ -391,6 +391,8 @@ def test_c086_another_user(client, user):
     assert str(user.home) == lines[2] and "ermission" in err
     assert lines[3] == "1000"
     assert run(client, "id -u", user=str(user.uid))[1] == f"{user.uid}\n"
+    numbers = {"uid": user.uid, "gid": user.gid, "groups": [4321], "home": "/elsewhere"}
+    assert run(client, "id -u; id -G; echo $HOME", user=numbers)[1] == f"{user.uid}\n{user.gid} 4321\n/elsewhere\n"
 
 
 def test_c086_unknown_or_empty(client):

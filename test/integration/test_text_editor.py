@@ -1088,7 +1088,7 @@ def test_users_that_are_none(client, tree):  # C-054
         (["u"], PARAMERR),
         ("", TOOLERR),
         ("nobody-such", TOOLERR),
-        ("root\0", TOOLERR),
+        ("root\0", PARAMERR),
     ]:
         with refused(code, match="user|_run_as"):
             client.ed("create", path, file_text="x", _run_as_user=name)
@@ -1101,6 +1101,7 @@ def test_users_that_are_none(client, tree):  # C-054
         {"uid": "5", "gid": 5},
         {"uid": 4294967295, "gid": 1},
         {"uid": 5, "gid": 5, "groups": ["x"]},
+        {"uid": 5, "gid": 5, "groups": [], "shell": "/bin/sh"},
     ):
         with refused(PARAMERR):
             client.ed("create", path, file_text="x", _run_as=numbers)
