@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base64.h"
 #include "chunk_store.h"
 #include "io.h"
 #include "mem.h"
@@ -37,25 +38,6 @@ size_t chunk_limit(size_t unset)
 }
 
 /* ---- the envelope ---- */
-
-static size_t base64_length(size_t n)
-{
-    return (n + 2) / 3 * 4;
-}
-
-static void put_base64(struct buf *out, const unsigned char *data, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    buf_reserve(out, base64_length(n));
-    for (size_t i = 0; i < n; i += 3) {
-        size_t left = n - i;
-        unsigned group =
-            data[i] * 65536u + (left > 1 ? data[i + 1] * 256u : 0) + (left > 2 ? data[i + 2] : 0);
-        char four[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                        left > 1 ? digits[group >> 6 & 63] : '=', left > 2 ? digits[group & 63] : '='};
-        buf_add(out, four, 4);
-    }
-}
 
 static void put_start(struct buf *out, struct span id)
 {
@@ -103,7 +85,7 @@ static size_t piece_size(const struct piece *p, size_t limit)
 static void put_piece(struct buf *out, const struct piece *p, const char *data, size_t n)
 {
     put_head(out, p, n);
-    put_base64(out, (const unsigned char *)data, n);
+    base64_put(out, data, n);
     buf_adds(out, END);
 }
 
