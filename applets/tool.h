@@ -25,6 +25,14 @@ struct tool {
     bool (*without_keeper)(struct rpc_call *call, const char *method, struct span params, const char *owner,
                            int dirfd);
 
+    /* What of the tool is alive, for `toolbox status`: a method of the server without params that answers an
+     * array of objects, the member under which it is shown, and the columns of its table (NULL at the end).
+     * May be all NULL. */
+    struct {
+        const char *method, *title;
+        const char *const *columns;
+    } list;
+
     /* Those methods of the server that only look: where it died before it answered, another one is asked.
      * Ends with NULL; may be NULL. */
     const char *const *queries;

@@ -106,11 +106,8 @@ int ipc_peer(int fd, pid_t *pid, uid_t *uid)
     return 0;
 }
 
-int ipc_connect(int dirfd, const char *owner, int wait_s)
+int ipc_connect_file(int dirfd, const char *name, int wait_s)
 {
-    char name[IPC_NAME_MAX];
-    if (ipc_name(name, owner) < 0)
-        return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (wait_s > 0 ? 0 : SOCK_NONBLOCK), 0);
     if (fd < 0)
         return -1;
@@ -125,6 +122,12 @@ int ipc_connect(int dirfd, const char *owner, int wait_s)
         errno = EPERM;
     }
     return fd;
+}
+
+int ipc_connect(int dirfd, const char *owner, int wait_s)
+{
+    char name[IPC_NAME_MAX];
+    return ipc_name(name, owner) < 0 ? -1 : ipc_connect_file(dirfd, name, wait_s);
 }
 
 int ipc_find(struct place *p, const char *owner)
@@ -155,7 +158,25 @@ void ipc_unlink(int dirfd, const char *owner)
         unlinkat(dirfd, name, 0);
 }
 
-static void each_name(int dirfd, void (*fn)(void *arg, const char *name), void *arg)
+/* Of this build and container. */
+static bool is_own(const char *name)
+{
+    size_t n = strlen(name), tail = strlen(suffix());
+    return n > tail && strcmp(name + n - tail, suffix()) == 0;
+}
+
+/* Of another build, in this container: OWNER.BUILD.DEV-INO. */
+static bool is_others(const char *name)
+{
+    const char *root = strrchr(suffix(), '.'), *end = strrchr(name, '.');
+    size_t digits = (size_t)(root - suffix()) - 1;
+    return !is_own(name) && strlen(name) < IPC_NAME_MAX && end && strcmp(end, root) == 0 &&
+           end > name + digits + 1 && end[-1 - (ptrdiff_t)digits] == '.' &&
+           strspn(end - digits, "0123456789abcdef") == digits;
+}
+
+static void each_name(int dirfd, bool (*wanted)(const char *name), void (*fn)(void *arg, const char *name),
+                      void *arg)
 {
     int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -164,11 +185,9 @@ static void each_name(int dirfd, void (*fn)(void *arg, const char *name), void *
         return;
     }
     struct dirent *entry;
-    while ((entry = readdir(dir))) {
-        size_t n = strlen(entry->d_name), tail = strlen(suffix());
-        if (n > tail && strcmp(entry->d_name + n - tail, suffix()) == 0)
+    while ((entry = readdir(dir)))
+        if (wanted(entry->d_name))
             fn(arg, entry->d_name);
-    }
     closedir(dir);
 }
 
@@ -190,7 +209,7 @@ static void visit(void *arg, const char *name)
 void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)
 {
     struct visit v = {fn, arg};
-    each_name(dirfd, visit, &v);
+    each_name(dirfd, is_own, visit, &v);
 }
 
 struct file_visit {
@@ -209,7 +228,12 @@ static void visit_file(void *arg, const char *name)
 void ipc_each_file(int dirfd, const char *prefix, void (*fn)(void *arg, const char *name), void *arg)
 {
     struct file_visit v = {prefix, fn, arg};
-    each_name(dirfd, visit_file, &v);
+    each_name(dirfd, is_own, visit_file, &v);
+}
+
+void ipc_each_other(int dirfd, void (*fn)(void *arg, const char *name), void *arg)
+{
+    each_name(dirfd, is_others, fn, arg);
 }
 
 static void clear(void *arg, const char *name)
@@ -220,6 +244,6 @@ static void clear(void *arg, const char *name)
 
 void ipc_clear(int dirfd)
 {
-    each_name(dirfd, clear, &dirfd);
+    each_name(dirfd, is_own, clear, &dirfd);
     ipc_unlink(dirfd, IPC_SERVER);
 }

@@ -47,6 +47,11 @@ void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg);
 /* The names of other files of this build and container that begin with `prefix` (a dot in front: nobody's
  * sockets). */
 void ipc_each_file(int dirfd, const char *prefix, void (*fn)(void *arg, const char *name), void *arg);
+/* The names of all files of other builds in this container. */
+void ipc_each_other(int dirfd, void (*fn)(void *arg, const char *name), void *arg);
+/* As ipc_connect, to a socket by its file's name. */
+int ipc_connect_file(int dirfd, const char *name, int wait_s);
+
 /* Removes all of both, the server's socket last: who misses that starts another one. */
 void ipc_clear(int dirfd);
 

@@ -194,6 +194,18 @@ size_t proc_descendants(pid_t root, struct proc **list)
     return l.n;
 }
 
+/* The second number of statm, which everybody may read: resident pages. */
+long long proc_memory_kb(pid_t pid)
+{
+    char path[40], *end;
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
+    if (!is_ours() || io_read_file(AT_FDCWD, path, &text) < 0)
+        return -1;
+    strtoll(buf_str(&text), &end, 10);
+    return strtoll(end, NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 static bool is_same(const struct proc *p)
 {
     struct proc now;

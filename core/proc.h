@@ -26,6 +26,9 @@ bool proc_link(pid_t pid, const char *name, char *path, size_t size);
 /* All descendants of `root`, parents before children; free() the list. 0 and NULL without /proc. */
 size_t proc_descendants(pid_t root, struct proc **list);
 
+/* Resident memory in KiB; -1 when it can't be told. */
+long long proc_memory_kb(pid_t pid);
+
 /* Signals exactly that process: a pid that has been given to another one meanwhile is left alone. */
 int proc_signal(const struct proc *p, int signal);
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io.h"
+#include "log.h"
 #include "mem.h"
 
 struct rpc_call {
@@ -11,6 +13,7 @@ struct rpc_call {
     struct span text;
     struct span id; /* s == NULL: a notification */
     bool answered;
+    long long began_ms; /* where calls are logged */
     void (*on_abandon)(void *arg);
     void *abandon_arg;
     void (*on_delivered)(void *arg, bool delivered);
@@ -75,6 +78,7 @@ static void start_call(struct rpc_message *m, struct span text, const struct rpc
     call->message = m;
     call->text = text;
     call->id = r->id;
+    call->began_ms = log_wanted(LOG_DEBUG) ? now_ms() : 0;
     *(m->last ? &m->last->next : &m->first) = call;
     m->last = call;
     run(call, r->params, ctx);
@@ -219,10 +223,20 @@ static struct buf *answer_to(struct rpc_call *call)
     return &m->answer;
 }
 
-static void answered(struct rpc_call *call)
+/* Of a request its method alone, which is one of ours. */
+static void note(const struct rpc_call *call, int code)
+{
+    struct rpc_request r;
+    if (!log_wanted(LOG_DEBUG) || rpc_request_parse(&r, call->text, NULL) < 0)
+        return;
+    log_line(LOG_DEBUG, "%s: %d after %lld ms", r.method, code, now_ms() - call->began_ms);
+}
+
+static void answered(struct rpc_call *call, int code)
 {
     if (call->answered)
         return; /* a fault of the handler's: the first answer stands */
+    note(call, code);
     call->answered = true;
     take_up(call->message);
 }
@@ -232,7 +246,7 @@ void rpc_result(struct rpc_call *call, struct span result)
     struct buf *out = answer_to(call);
     if (out)
         rpc_put_result(out, call->id, result);
-    answered(call);
+    answered(call, 0);
 }
 
 void rpc_result_string(struct rpc_call *call, const char *s, size_t n)
@@ -252,7 +266,7 @@ void rpc_fail(struct rpc_call *call, const struct err *err)
     struct buf *out = answer_to(call);
     if (out)
         rpc_put_error(out, call->id, err);
-    answered(call);
+    answered(call, err->code);
 }
 
 void rpc_response(struct rpc_call *call, struct span response)
@@ -260,7 +274,7 @@ void rpc_response(struct rpc_call *call, struct span response)
     struct buf *out = answer_to(call);
     if (out)
         buf_add(out, response.s, response.n);
-    answered(call);
+    answered(call, 0);
 }
 
 void rpc_on_abandon(struct rpc_call *call, void (*fn)(void *arg), void *arg)

@@ -204,6 +204,7 @@ static void answer(void *arg, struct buf *response)
     c->head_len = (size_t)n;
     c->body.data = buf_take(response, &c->body.len);
     c->body.cap = c->body.len + 1;
+    c->host->counts.bytes_out += c->body.len;
     /* A handler is on the stack: a failure is dealt with from the loop, which reports it again. */
     if (!c->entered && flush(c) < 0)
         wait_for(c, LOOP_WRITE);
@@ -212,6 +213,7 @@ static void answer(void *arg, struct buf *response)
 static void refuse(struct http_conn *c)
 {
     int status = c->parser.status;
+    c->host->counts.refused++;
     c->parser.keep_alive = false;
     begin_answer(c);
     c->head_len = (size_t)snprintf(c->head, sizeof c->head,
@@ -228,6 +230,8 @@ static void refuse(struct http_conn *c)
 
 static void dispatch(struct http_conn *c)
 {
+    c->host->counts.requests++;
+    c->host->counts.bytes_in += c->parser.body.len;
     c->state = CALLING;
     wait_for(c, LOOP_READ);
     struct rpc_sink sink = {answer, c};

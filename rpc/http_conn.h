@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "http_parse.h"
+#include "http_server.h"
 #include "loop.h"
 #include "rpc.h"
 
@@ -22,6 +23,7 @@ struct http_host {
     void (*changed)(void *arg); /* output was sent, or a connection has closed */
     void *arg;
     struct http_conn *conns;
+    struct http_counts counts;
 };
 
 /* Takes fd (non-blocking). */

@@ -8,6 +8,7 @@
 #include "http_conn.h"
 #include "io.h"
 #include "ipc.h"
+#include "log.h"
 #include "mem.h"
 
 #define ACCEPT_STEP 32      /* connections taken in one go: those that are open get their turn as well */
@@ -24,11 +25,18 @@ struct http_server {
     void *drained_arg;
 };
 
-static bool welcome(int fd)
+static void take_connection(struct http_server *s, int fd)
 {
-    pid_t pid;
-    uid_t uid;
-    return ipc_peer(fd, &pid, &uid) == 0 && (uid == 0 || uid == geteuid());
+    pid_t pid = 0;
+    uid_t uid = (uid_t)-1;
+    s->host.counts.connections++;
+    if (ipc_peer(fd, &pid, &uid) == 0 && (uid == 0 || uid == geteuid())) {
+        http_conn_new(&s->host, fd);
+        return;
+    }
+    s->host.counts.strangers++;
+    log_line(LOG_WARNING, "turned away process %ld of user %ld", (long)pid, (long)(int)uid);
+    close(fd);
 }
 
 static void accept_again(void *arg)
@@ -42,6 +50,7 @@ static void accept_again(void *arg)
 /* The connection stays in the queue, so the listener would wake us for ever. */
 static void pause_accepting(struct http_server *s)
 {
+    log_line(LOG_WARNING, "no more connections can be taken for now: %s", err_text(errno));
     loop_fd_events(s->listener, 0);
     s->retry = loop_timer(s->host.loop, ACCEPT_RETRY_MS, accept_again, s);
 }
@@ -52,10 +61,8 @@ static void on_listener(void *arg, int events)
     (void)events;
     for (int i = 0; i < ACCEPT_STEP; i++) {
         int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0 && welcome(fd))
-            http_conn_new(&s->host, fd);
-        else if (fd >= 0)
-            close(fd);
+        if (fd >= 0)
+            take_connection(s, fd);
         else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             pause_accepting(s);
         if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
@@ -135,4 +142,12 @@ size_t http_server_pending(const struct http_server *s)
     for (struct http_conn *c = s->host.conns; c; c = http_conn_next(c))
         n += http_conn_calling(c);
     return n;
+}
+
+struct http_counts http_server_counts(const struct http_server *s)
+{
+    struct http_counts counts = s->host.counts;
+    for (struct http_conn *c = s->host.conns; c; c = http_conn_next(c))
+        counts.open++;
+    return counts;
 }

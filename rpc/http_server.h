@@ -27,4 +27,13 @@ void http_server_drain(struct http_server *server, int limit_ms, void (*done)(vo
 /* Calls of clients that have not been answered yet. */
 size_t http_server_pending(const struct http_server *server);
 
+/* What has happened so far. Bytes are those of bodies. */
+struct http_counts {
+    unsigned long long connections, strangers; /* strangers: peers that were turned away */
+    unsigned long long requests, refused;      /* refused: no HTTP request of ours */
+    unsigned long long bytes_in, bytes_out;
+    size_t open; /* connections there are */
+};
+struct http_counts http_server_counts(const struct http_server *server);
+
 #endif

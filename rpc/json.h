@@ -80,7 +80,9 @@ void json_put_bool(struct buf *out, bool value);
 void json_member_string(struct buf *out, const char *key, const char *s); /* NULL: null */
 void json_member_text(struct buf *out, const char *key, const char *s, size_t n);
 void json_member_int(struct buf *out, const char *key, long long value);
+void json_member_int_or_null(struct buf *out, const char *key, long long value); /* negative: null */
 void json_member_bool(struct buf *out, const char *key, bool value);
+void json_member_seconds(struct buf *out, const char *key, long long ms); /* 1234 as 1.234 */
 
 /* Copies checked JSON with the white space between tokens left out. */
 void json_compact(struct buf *out, struct span text);

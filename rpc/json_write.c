@@ -96,8 +96,23 @@ void json_member_int(struct buf *out, const char *key, long long value)
     json_put_int(out, value);
 }
 
+void json_member_int_or_null(struct buf *out, const char *key, long long value)
+{
+    json_key(out, key);
+    if (value < 0)
+        buf_adds(out, "null");
+    else
+        json_put_int(out, value);
+}
+
 void json_member_bool(struct buf *out, const char *key, bool value)
 {
     json_key(out, key);
     json_put_bool(out, value);
+}
+
+void json_member_seconds(struct buf *out, const char *key, long long ms)
+{
+    json_key(out, key);
+    buf_addf(out, "%lld.%03lld", ms / 1000, ms % 1000);
 }

@@ -14,6 +14,7 @@
 #include "exec/route.h"
 #include "io.h"
 #include "json.h"
+#include "json_table.h"
 #include "mem.h"
 
 static const char NAME[] = "bash_session";
@@ -386,53 +387,17 @@ static int do_attach(struct command_line *c)
 
 /* ---- list ---- */
 
-static const char *const columns[] = {"session_name", "pid",    "user",         "state",
-                                      "foreground",   "idle_s", "unread_bytes", "cwd"};
-enum { N_COLUMNS = sizeof columns / sizeof *columns };
-
-static void put_cell(struct span session, size_t column, struct buf *out)
-{
-    struct span value;
-    if (json_member(session, columns[column], &value, NULL) && !json_string_text(value, out) &&
-        json_kind(value) == JSON_NUMBER)
-        buf_add(out, value.s, value.n);
-    if (out->len == 0)
-        buf_addc(out, '-');
-}
-
-static int print_table(struct span list)
-{
-    struct buf text BUF_AUTO = BUF_INIT;
-    struct span session;
-    int widths[N_COLUMNS];
-    for (size_t i = 0; i < N_COLUMNS; i++) {
-        widths[i] = (int)strlen(columns[i]);
-        for (size_t at = 0; json_element(list, &at, &session);) {
-            struct buf cell BUF_AUTO = BUF_INIT;
-            put_cell(session, i, &cell);
-            widths[i] = (int)cell.len > widths[i] ? (int)cell.len : widths[i];
-        }
-        buf_addf(&text, "%s%-*s", i > 0 ? "  " : "", i + 1 < N_COLUMNS ? widths[i] : 0, columns[i]);
-    }
-    buf_addc(&text, '\n');
-    for (size_t at = 0; json_element(list, &at, &session);) {
-        for (size_t i = 0; i < N_COLUMNS; i++) {
-            struct buf cell BUF_AUTO = BUF_INIT;
-            put_cell(session, i, &cell);
-            buf_addf(&text, "%s%-*s", i > 0 ? "  " : "", i + 1 < N_COLUMNS ? widths[i] : 0, cell.data);
-        }
-        buf_addc(&text, '\n');
-    }
-    return print(text.data, text.len);
-}
-
 static int do_list(struct command_line *c)
 {
     struct buf result BUF_AUTO = BUF_INIT;
     struct err err;
     if (call(c, "bash_session_list", &result, &err) < 0)
         return failed(&err);
-    return c->json ? print_result(c, &result, NULL, true) : print_table(span_of(&result));
+    if (c->json)
+        return print_result(c, &result, NULL, true);
+    struct buf text BUF_AUTO = BUF_INIT;
+    json_table(&text, span_of(&result), bash_session_tool.list.columns);
+    return print(text.data, text.len);
 }
 
 /* ---- dispatch ---- */

@@ -248,9 +248,9 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     json_member_string(&text, "cwd", *s.cwd ? s.cwd : NULL);
     json_member_string(&text, "state", s.state);
     json_member_string(&text, "foreground", *s.foreground ? s.foreground : NULL);
-    json_key(&text, "idle_s");
-    buf_addf(&text, "%.3f", s.idle_s);
+    json_member_seconds(&text, "idle_s", s.idle_ms);
     json_member_int(&text, "unread_bytes", (long long)s.unread_bytes);
+    keeper_put_usage(&text, h->service);
     buf_addc(&text, '}');
     rpc_result(call, span_of(&text));
 }

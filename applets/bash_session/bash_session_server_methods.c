@@ -79,12 +79,14 @@ static void list_replies(void *arg, struct reply *replies, size_t n)
     struct buf text BUF_AUTO = BUF_INIT;
     buf_addc(&text, '[');
     for (size_t i = 0; i < n; i++) {
-        if (replies[i].result.len < 2)
+        if (replies[i].pid == 0)
             continue;
         buf_adds(&text, text.len > 1 ? ",{" : "{");
         json_member_string(&text, "session_name", replies[i].name);
-        buf_addc(&text, ',');
-        buf_add(&text, replies[i].result.data + 1, replies[i].result.len - 1); /* its members and '}' */
+        if (replies[i].result.len == 0)
+            buf_adds(&text, ",\"state\":\"stuck\"}");
+        else
+            buf_addf(&text, ",%s", replies[i].result.data + 1); /* its members and '}' */
     }
     buf_addc(&text, ']');
     if (l->call)
@@ -138,7 +140,12 @@ static const struct rpc_method server_methods[] = {
     {0},
 };
 
+static const char *const columns[] = {"session_name", "pid",       "user",   "state",
+                                      "foreground",   "age_s",     "idle_s", "unread_bytes",
+                                      "processes",    "memory_kb", "cwd",    NULL};
+
 const struct tool bash_session_tool = {
+    .list = {"bash_session_list", "sessions", columns},
     .server = server_methods,
     .keeper = session_keeper_methods,
     .keeper_of = keeper_of,

@@ -75,7 +75,7 @@ struct session_status {
     const char *user, *shell, *state;
     char cwd[4096];
     char foreground[16]; /* name of the foreground program, "" for the shell itself */
-    double idle_s;
+    long long idle_ms;
     unsigned long long unread_bytes;
 };
 

@@ -400,7 +400,7 @@ void session_status(struct session *s, struct session_status *status)
         .pid = s->shell,
         .user = s->options.user_name,
         .shell = s->shell_path,
-        .idle_s = (double)(now_ms() - s->last_activity) / 1000,
+        .idle_ms = now_ms() - s->last_activity,
         .unread_bytes = s->output.text.len + s->output.omitted,
     };
     if (!s->shell) {

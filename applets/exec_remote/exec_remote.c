@@ -12,6 +12,7 @@
 #include "exec/route.h"
 #include "io.h"
 #include "json.h"
+#include "json_table.h"
 #include "mem.h"
 
 static const char NAME[] = "exec_remote";
@@ -256,35 +257,15 @@ static int do_signal(struct command_line *c)
 
 /* ---- list ---- */
 
-static void put_line(struct span job, struct buf *out)
-{
-    static const char *const keys[] = {"pid", "state", "exit_code", "age_s", "user", "command"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        struct span value;
-        struct buf cell BUF_AUTO = BUF_INIT;
-        if (json_member(job, keys[i], &value, NULL) && !json_string_text(value, &cell) &&
-            json_kind(value) == JSON_NUMBER)
-            buf_add(&cell, value.s, value.n);
-        for (size_t at = 0; at < cell.len; at++)
-            if ((unsigned char)cell.data[at] < ' ')
-                cell.data[at] = ' '; /* a command may have many lines */
-        buf_addf(out, i + 1 < sizeof keys / sizeof *keys ? "%-10s " : "%s\n", cell.len > 0 ? cell.data : "-");
-    }
-}
-
 static int do_list(struct command_line *c)
 {
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
-    struct span job;
     buf_addc(&c->params, '}');
     int status = call("exec_remote_list", &c->params, &result);
     if (status != EXIT_OK)
         return status;
-    buf_addf(&text, "%-10s %-10s %-10s %-10s %-10s %s\n", "pid", "state", "exit_code", "age_s", "user",
-             "command");
-    for (size_t at = 0; json_element(span_of(&result), &at, &job);)
-        put_line(job, &text);
+    json_table(&text, span_of(&result), exec_remote_tool.list.columns);
     buf_truncate(&text, text.len - 1);
     return print_line(&text);
 }

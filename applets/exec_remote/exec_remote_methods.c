@@ -235,10 +235,9 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     json_member_string(&text, "command", h->command);
     char *user MEM_AUTO = name_of(h->uid);
     json_member_string(&text, "user", user);
-    json_key(&text, "age_s");
-    buf_addf(&text, "%.3f", (double)(now_ms() - j->started_ms) / 1000);
     json_member_int(&text, "unread_stdout", (long long)unread(j, 0));
     json_member_int(&text, "unread_stderr", (long long)unread(j, 1));
+    keeper_put_usage(&text, h->service);
     buf_addc(&text, '}');
     rpc_result(call, span_of(&text));
 }

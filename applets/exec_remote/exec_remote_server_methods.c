@@ -99,11 +99,14 @@ static void list_replies(void *arg, struct reply *replies, size_t n)
     struct buf text BUF_AUTO = BUF_INIT;
     buf_addc(&text, '[');
     for (size_t i = 0; i < n; i++) {
-        if (replies[i].result.len == 0)
+        if (replies[i].pid == 0)
             continue;
         if (text.len > 1)
             buf_addc(&text, ',');
-        buf_add(&text, replies[i].result.data, replies[i].result.len);
+        if (replies[i].result.len > 0)
+            buf_add(&text, replies[i].result.data, replies[i].result.len);
+        else
+            buf_addf(&text, "{\"pid\":%s,\"state\":\"stuck\"}", replies[i].name + strlen(JOB_PREFIX "_"));
     }
     record_each(l->dirfd, list_ended, &text);
     buf_addc(&text, ']');
@@ -150,6 +153,9 @@ static const struct rpc_method server_methods[] = {
     {0},
 };
 
+static const char *const columns[] = {
+    "pid",           "state",     "exit_code", "user",    "age_s", "unread_stdout",
+    "unread_stderr", "processes", "memory_kb", "command", NULL};
 static const char *const queries[] = {"exec_remote_list", NULL};
 
 const struct tool exec_remote_tool = {
@@ -157,5 +163,6 @@ const struct tool exec_remote_tool = {
     .keeper = job_keeper_methods,
     .keeper_of = keeper_of,
     .without_keeper = job_answer_from_file,
+    .list = {"exec_remote_list", "jobs", columns},
     .queries = queries,
 };

@@ -210,7 +210,6 @@ int job_start(struct job *j, struct loop *loop, const struct job_options *o, str
         .latin1 = o->latin1,
         .out = {{.fd = -1}, {.fd = -1}},
         .in = {.fd = -1, .ever_open = o->stdin_open},
-        .started_ms = now_ms(),
     };
     int result = -1;
     if (job_stdin_add(j, o->input, o->input_len) < 0)

@@ -73,7 +73,6 @@ struct job {
     struct tree_end *ending;
     struct job_waiter *waiters; /* for news */
     struct job_waiter *killers; /* for the end of the tree */
-    long long started_ms;
     void (*gone)(
         void *arg); /* called when it is gone, maybe more than once; set by the owner, NULL: nothing */
     void *gone_arg;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "http_server.h"
+#include "io.h"
 #include "mem.h"
 #include "proc.h"
 #include "server.h"
@@ -22,6 +23,7 @@ struct keeper_service {
     pid_t (*hang_up)(void *ctx);
     struct http_server *http;
     struct loop_source *timer;
+    long long started_ms;
     bool ending;
     /* while ending */
     struct rpc_call *call;
@@ -120,6 +122,28 @@ static void on_signal(void *arg, int signal)
     keeper_end(arg, NULL, KEEPER_STOPPED);
 }
 
+static void put_processes(struct buf *out)
+{
+    struct proc *list;
+    long long kb = proc_memory_kb(getpid()), own;
+    size_t n = proc_descendants(getpid(), &list);
+    for (size_t i = 0; i < n; i++)
+        if ((own = proc_memory_kb(list[i].pid)) > 0)
+            kb += own;
+    free(list);
+    json_member_int_or_null(out, "processes", kb < 0 ? -1 : (long long)n);
+    json_member_int_or_null(out, "memory_kb", kb);
+}
+
+void keeper_put_usage(struct buf *out, const struct keeper_service *s)
+{
+    struct http_counts counts = http_server_counts(s->http);
+    json_member_seconds(out, "age_s", now_ms() - s->started_ms);
+    put_processes(out);
+    json_member_int(out, "bytes_in", (long long)counts.bytes_in);
+    json_member_int(out, "bytes_out", (long long)counts.bytes_out);
+}
+
 /* Its server may have died long ago; if then the directory goes as well, nobody can ever reach this process
  * again. */
 static void look(void *arg)
@@ -137,6 +161,7 @@ struct keeper_service *keeper_serve(struct keeper *k, const struct tool *tool, v
 {
     struct keeper_service *s = mem_zalloc(sizeof *s);
     *s = (struct keeper_service){.keeper = k, .tool = tool, .ctx = ctx, .status = status, .hang_up = hang_up};
+    s->started_ms = now_ms();
     s->http = http_server_new(k->base.loop, k->listen_fd, find, s);
     s->timer = loop_timer(k->base.loop, LOOK_MS, look, s);
     loop_on_signal(k->base.loop, on_signal, s);

@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,11 +12,12 @@
 
 #include "client.h"
 #include "io.h"
+#include "log.h"
 #include "mem.h"
 #include "proc.h"
 #include "server_internal.h"
 
-/* None of these takes an argument but --help, which applet_main has dealt with. */
+/* stop-server and healthcheck take no argument but --help, which applet_main has dealt with. */
 static bool no_arguments(int argc, char **argv)
 {
     if (argc > 1)
@@ -23,10 +25,40 @@ static bool no_arguments(int argc, char **argv)
     return argc == 1;
 }
 
+enum { OPT_LOG_LEVEL = 256, OPT_REPLACE };
+
+/* `replace`: NULL where that is no option. EXIT_OK, or the exit status. */
+static int take_options(int argc, char **argv, bool *replace)
+{
+    const char *const words[] = {"--log-level", replace ? "--replace" : NULL, NULL};
+    const struct option options[] = {{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+                                     {replace ? "replace" : NULL, no_argument, NULL, OPT_REPLACE},
+                                     {0}};
+    opterr = 0;
+    for (;;) {
+        int at = optind, option = getopt_long(argc, argv, ":", options, NULL);
+        if (option < 0)
+            break;
+        int level = option == OPT_LOG_LEVEL ? log_level_of(optarg) : -1;
+        if (level >= 0)
+            log_set_level((enum log_level)level);
+        else if (option == OPT_LOG_LEVEL)
+            return usage_unknown(argv[0], "log level", optarg, log_level_names);
+        else if (option == OPT_REPLACE)
+            *replace = true;
+        else if (option == ':')
+            return usage_error(argv[0], "option '%s' takes a value", argv[at]);
+        else
+            return usage_unknown(argv[0], "option", argv[at], words);
+    }
+    return optind < argc ? usage_unknown(argv[0], "argument", argv[optind], NULL) : EXIT_OK;
+}
+
 static int server_main(int argc, char **argv)
 {
-    if (!no_arguments(argc, argv))
-        return EXIT_USAGE;
+    int status = take_options(argc, argv, NULL);
+    if (status != EXIT_OK)
+        return status;
     struct err err;
     struct place place PLACE_AUTO = PLACE_INIT;
     int fd = ipc_find(&place, IPC_SERVER);
@@ -47,15 +79,13 @@ static int server_main(int argc, char **argv)
 
 #define HEALTH_MS 5000
 
-/* Asks the server for a method without params, bounded; the answer's line in *answer. */
-static int ask(const char *method, struct buf *answer, struct err *err)
+int server_query(const char *method, int timeout_ms, struct buf *answer, struct span *result, struct err *err)
 {
     struct buf request BUF_AUTO = BUF_INIT;
-    struct span result;
     int fd FD_AUTO = -1;
     rpc_put_request(&request, (struct span){"1", 1}, method, (struct span){0});
-    if (server_call(&fd, span_of(&request), true, HEALTH_MS, answer, err) < 0 ||
-        client_result(span_of(answer), &result, err) < 0)
+    if (server_call(&fd, span_of(&request), true, timeout_ms, answer, err) < 0 ||
+        client_result(span_of(answer), result, err) < 0)
         return err_wrap(err, "%s", method);
     client_delivered(fd);
     return 0;
@@ -63,11 +93,17 @@ static int ask(const char *method, struct buf *answer, struct err *err)
 
 static int start_main(int argc, char **argv)
 {
-    if (!no_arguments(argc, argv))
-        return EXIT_USAGE;
     struct err err;
     struct buf answer BUF_AUTO = BUF_INIT;
-    return ask("remote_version", &answer, &err) == 0 ? EXIT_OK : applet_failed("start-server", "%s", err.msg);
+    struct span result;
+    bool replace = false;
+    int status = take_options(argc, argv, &replace);
+    if (status != EXIT_OK)
+        return status;
+    if ((replace && server_end_other_builds(&err) < 0) ||
+        server_query("remote_version", HEALTH_MS, &answer, &result, &err) < 0)
+        return applet_failed("start-server", "%s", err.msg);
+    return EXIT_OK;
 }
 
 static int health_main(int argc, char **argv)
@@ -78,7 +114,8 @@ static int health_main(int argc, char **argv)
     struct err err;
     for (size_t i = 0; i < 2; i++) {
         struct buf answer BUF_AUTO = BUF_INIT;
-        if (ask(methods[i], &answer, &err) < 0)
+        struct span result;
+        if (server_query(methods[i], HEALTH_MS, &answer, &result, &err) < 0)
             return applet_failed("healthcheck", "%s", err.msg);
         printf("%s\n", answer.data);
     }
@@ -106,9 +143,7 @@ static void wait_gone(int fd)
     poll(&p, 1, GONE_MS);
 }
 
-/* Asks the server behind fd to end everything. 0; -1 when it said that something is left; -2 when it did not
- * answer (its keepers are still there then), killed where it is stuck. */
-static int shut_down(int fd, struct err *err)
+int server_shut_down(int fd, struct err *err)
 {
     pid_t pid = 0;
     uid_t uid;
@@ -149,32 +184,40 @@ static int stop_main(int argc, char **argv)
                 return EXIT_OK;
             fd = server_connect(&err); /* a new one knows how to end what a dead one has left */
         }
-        result = fd < 0 ? -1 : shut_down(fd, &err);
+        result = fd < 0 ? -1 : server_shut_down(fd, &err);
     }
     return result == 0 ? EXIT_OK : applet_failed("stop-server", "%s", err.msg);
 }
 
 /* ---- registration ---- */
 
+#define LOG_USAGE                                                                                            \
+    "  --log-level LEVEL   error, warning, info (the default) or debug: how much is noted in\n"              \
+    "                      the file \"log\" in the server's directory\n"
+
 const struct applet server_applet = {
     .name = "server",
     .summary = "serve the tools in the foreground",
-    .usage = "Usage: toolbox server\n"
+    .usage = "Usage: toolbox server [--log-level LEVEL]\n"
              "\n"
              "Serves sessions, jobs and MCP servers on a Unix socket, in the foreground, until\n"
              "TERM, INT or HUP; then ends all of them. Nobody needs to call it: `toolbox exec`\n"
              "starts a server in the background when a call needs one. As process 1 of a\n"
-             "container it reaps orphans as well.\n",
+             "container it reaps orphans as well.\n"
+             "\n" LOG_USAGE "It is written to standard error too.\n",
     .run = server_main,
 };
 
 const struct applet start_server_applet = {
     .name = "start-server",
     .summary = "start the server in the background",
-    .usage = "Usage: toolbox start-server\n"
+    .usage = "Usage: toolbox start-server [--replace] [--log-level LEVEL]\n"
              "\n"
              "Returns once the server answers; does nothing where one runs already. Sessions\n"
-             "and jobs begin in the current directory, with the current environment.\n",
+             "and jobs begin in the current directory, with the current environment.\n"
+             "\n"
+             "  --replace   ends the servers of other builds of toolbox first, with all their\n"
+             "              sessions, jobs and MCP servers (they would go on side by side)\n" LOG_USAGE,
     .run = start_main,
 };
 

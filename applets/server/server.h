@@ -15,7 +15,8 @@
 struct server;
 
 extern const struct tool server_tool;
-extern const struct applet server_applet, start_server_applet, stop_server_applet, healthcheck_applet;
+extern const struct applet server_applet, start_server_applet, stop_server_applet, healthcheck_applet,
+    status_applet;
 
 /* ---- for clients (server_start.c) ---- */
 
@@ -70,6 +71,10 @@ enum keeper_ending {
     KEEPER_CLOSED,  /* asked for by a client: its name stays taken; the answer is null */
     KEEPER_STOPPED, /* everything ends: its socket goes too; the answer is the number of processes left */
 };
+
+/* Members that every tool's state has: age_s; processes (below the keeper) and memory_kb (with its own; both
+ * null without /proc); bytes_in and bytes_out of its calls. */
+void keeper_put_usage(struct buf *out, const struct keeper_service *service);
 
 /* Ends everything below the keeper and then the process: `call` (may be NULL) is answered when all is done.
  */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "log.h"
 #include "mem.h"
 #include "proc.h"
 #include "server_internal.h"
@@ -37,6 +38,7 @@ static void all_ended(void *arg, size_t left)
     struct server *s = arg;
     struct ending *e = s->ending;
     e->left += left;
+    log_line(e->left > 0 ? LOG_ERROR : LOG_INFO, "ended; %zu processes are left", e->left);
     server_clear_sockets(s);
     while (e->waiters) {
         struct waiter *w = e->waiters;
@@ -67,7 +69,7 @@ static void others_ended(void *arg, size_t left)
 }
 
 /* With all that hangs below it first: afterwards that could not be found any more. */
-static void kill_stuck(pid_t keeper)
+void server_kill_tree(pid_t keeper)
 {
     for (int tries = 0; tries < 10; tries++) {
         struct proc *list;
@@ -87,7 +89,7 @@ static void keepers_ended(void *arg, struct reply *replies, size_t n)
     struct server *s = arg;
     for (size_t i = 0; i < n; i++) {
         if (replies[i].pid > 0 && replies[i].result.len == 0)
-            kill_stuck(replies[i].pid);
+            server_kill_tree(replies[i].pid);
         else if (!server_is_own_keeper(s, replies[i].pid)) /* what its own ones leave comes to the server */
             s->ending->left += strtoul(buf_str(&replies[i].result), NULL, 10);
     }
@@ -106,6 +108,7 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
     }
     if (!first)
         return;
+    log_line(LOG_INFO, "ending, with %zu calls open", http_server_pending(s->http));
     s->ending->began = now_ms();
     s->ending->open = 2;
     tree_end(s->base.loop, 0, tree_end_term, GRACE_MS, KEEPERS_MS, server_is_own_keeper, others_ended, s);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "log.h"
 #include "mem.h"
 #include "server_internal.h"
 
@@ -23,6 +24,7 @@ static void put_answer(void *arg, struct buf *response)
 static _Noreturn void do_work(struct server *s, struct span request, int out)
 {
     int keep[] = {s->base.start_dir, out};
+    log_open(-1, false);
     loop_after_fork(s->base.loop);
     io_close_others(keep, 2);
     if (s->base.start_dir >= 0 && fchdir(s->base.start_dir) < 0 && chdir("/") < 0)

@@ -20,7 +20,10 @@ struct server {
     struct http_server *http;
     struct kept *kept;
     struct ending *ending; /* NULL: not yet */
-    dev_t socket_dev;      /* of the file that its socket is bound to */
+    char *path;            /* of its place */
+    long long started_ms;
+    unsigned long long keepers_started;
+    dev_t socket_dev; /* of the file that its socket is bound to */
     ino_t socket_ino;
     int inotify; /* -1: none */
     struct loop_source *look;
@@ -35,6 +38,20 @@ int server_lock(const struct place *p, struct err *err);
 /* The first place in which there are sockets, live or not; false when there is none. */
 bool server_find_sockets(struct place *p, bool keepers_only);
 
+/* ---- for the commands (server.c) ---- */
+
+/* The answer to a method that only looks, without params, bounded: its line in *answer, *result in there. */
+int server_query(const char *method, int timeout_ms, struct buf *answer, struct span *result,
+                 struct err *err);
+
+/* Asks the server behind fd to end everything. 0; -1 when it said that something is left; -2 when it did not
+ * answer (its keepers are still there then), killed where it is stuck. */
+int server_shut_down(int fd, struct err *err);
+
+/* Ends all servers of other builds of this container in the user's places, with all that is theirs, also
+ * where the server itself has died. -1: something is left. */
+int server_end_other_builds(struct err *err);
+
 /* ---- the server process ---- */
 
 /* Runs the server in this process until it is told to end. It takes the lock (server_lock) and releases it
@@ -47,6 +64,9 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
 
 /* Removes all sockets, unless another server has taken this one's place. */
 void server_clear_sockets(const struct server *s);
+
+/* Kills a keeper that doesn't answer, and all that hangs below it. */
+void server_kill_tree(pid_t keeper);
 
 /* `arg` is the server; whether the process is a keeper that it has forked itself. */
 bool server_is_own_keeper(void *arg, pid_t pid);

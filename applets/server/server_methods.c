@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "io.h"
+#include "log.h"
 #include "mem.h"
 #include "params.h"
 #include "proc.h"
@@ -70,6 +72,54 @@ static void remote_version(struct rpc_call *call, struct span params, void *ctx)
     rpc_result_string(call, text.data, text.len);
 }
 
+static void put_server(struct buf *out, const struct server *s)
+{
+    struct user u;
+    char path[4096];
+    user_of_uid(&u, geteuid());
+    buf_addc(out, '{');
+    json_member_int(out, "pid", getpid());
+    json_member_string(out, "user", u.name);
+    json_member_int(out, "uid", (long long)geteuid());
+    json_member_string(out, "version", toolbox_version);
+    json_member_string(out, "build", toolbox_build_id);
+    json_member_string(out, "path", proc_link(getpid(), "exe", path, sizeof path) ? path : NULL);
+    json_member_string(out, "directory", s->path);
+    json_member_seconds(out, "age_s", now_ms() - s->started_ms);
+    json_member_int_or_null(out, "memory_kb", proc_memory_kb(getpid()));
+    json_member_string(out, "log_level", log_level_names[log_current_level()]);
+    buf_addc(out, '}');
+    user_release(&u);
+}
+
+static void put_counters(struct buf *out, const struct server *s)
+{
+    const struct http_counts c = http_server_counts(s->http);
+    buf_addc(out, '{');
+    json_member_int(out, "connections", (long long)c.connections);
+    json_member_int(out, "open", (long long)c.open);
+    json_member_int(out, "strangers", (long long)c.strangers);
+    json_member_int(out, "requests", (long long)c.requests);
+    json_member_int(out, "refused", (long long)c.refused);
+    json_member_int(out, "bytes_in", (long long)c.bytes_in);
+    json_member_int(out, "bytes_out", (long long)c.bytes_out);
+    json_member_int(out, "keepers", (long long)s->keepers_started);
+    buf_addc(out, '}');
+}
+
+static void server_status(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (!check_none(call, params))
+        return;
+    buf_adds(&text, "{\"server\":");
+    put_server(&text, ctx);
+    json_key(&text, "counters");
+    put_counters(&text, ctx);
+    buf_addc(&text, '}');
+    rpc_result(call, span_of(&text));
+}
+
 struct shutdown {
     struct rpc_call *call; /* NULL: the client has gone, which stops nothing */
 };
@@ -105,10 +155,11 @@ static void shutdown_all(struct rpc_call *call, struct span params, void *ctx)
 static const struct rpc_method in_process[] = {{"version", version}, {0}};
 static const struct rpc_method methods[] = {
     {"remote_version", remote_version},
+    {"server_status", server_status},
     {"sandbox_tools_shutdown", shutdown_all},
     {0},
 };
 
-static const char *const queries[] = {"remote_version", NULL};
+static const char *const queries[] = {"remote_version", "server_status", NULL};
 
 const struct tool server_tool = {.in_process = in_process, .server = methods, .queries = queries};

@@ -12,10 +12,12 @@
 #include "client.h"
 #include "err.h"
 #include "io.h"
+#include "log.h"
 #include "mem.h"
 #include "proc.h"
 #include "server_internal.h"
 #include "spawn.h"
+#include "version.h"
 
 #define SETTLE_MS 200   /* for who removes the directory to come from its files to itself */
 #define LOOK_MS 3600000 /* where nothing tells of changes */
@@ -107,7 +109,11 @@ static void keeper_exited(void *arg, pid_t pid, int status)
 {
     struct kept *k = arg;
     struct server *s = k->server;
-    (void)pid;
+    const char *name = *k->name ? k->name : "a job";
+    if (WIFSIGNALED(status))
+        log_line(LOG_ERROR, "%s (keeper %ld) was killed by signal %d", name, (long)pid, WTERMSIG(status));
+    else
+        log_line(*k->name ? LOG_INFO : LOG_DEBUG, "%s (keeper %ld) has ended", name, (long)pid);
     forget(k);
     if (WIFSIGNALED(status) && !s->ending)
         tree_end(s->base.loop, 0, tree_end_term, 2000, 4000, server_is_own_keeper, ended, s);
@@ -129,6 +135,8 @@ void server_fork_keeper(struct server *s, const char *name, keeper_start_fn star
     *k = (struct kept){.next = s->kept, .server = s, .pid = pid};
     snprintf(k->name, sizeof k->name, "%s", name);
     s->kept = k;
+    s->keepers_started++;
+    log_line(*name ? LOG_INFO : LOG_DEBUG, "started %s (keeper %ld)", *name ? name : "a job", (long)pid);
     loop_child(s->base.loop, pid, keeper_exited, k);
 }
 
@@ -265,7 +273,7 @@ static void watch_directory(struct server *s)
 
 static void on_signal(void *arg, int signal)
 {
-    (void)signal;
+    log_line(LOG_INFO, "got signal %d", signal);
     server_end_all(arg, NULL, NULL);
 }
 
@@ -295,6 +303,8 @@ static int listen_in(struct server *s, const struct place *place, struct err *er
     s->base.env = spawn_env(environ, NULL, NULL);
     s->base.start_dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     s->base.dirfd = place->fd;
+    s->path = mem_strdup(place->path);
+    s->started_ms = now_ms();
     s->base.loop = loop_new(err);
     int fd = s->base.loop ? ipc_listen(place->fd, IPC_SERVER, err) : -1;
     if (fd < 0)
@@ -324,6 +334,8 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
     watch_directory(s);
     take_signals(s);
     s->http = http_server_new(s->base.loop, listen_fd, server_find, s);
+    log_open(s->base.dirfd, foreground);
+    log_line(LOG_INFO, "server %s (build %s) has started", toolbox_version, toolbox_build_id);
     if (ready_fd >= 0) {
         io_write_all(ready_fd, "", 1);
         close(ready_fd);

@@ -6,8 +6,10 @@ the whole suite fails when it has left a file in one of the places where the too
 import contextlib
 import os
 import platform
+import re
 import shutil
 import signal
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -80,6 +82,20 @@ def foreign_toolbox():
     """That for the other processor, which runs under an emulator: $TOOLBOX_BIN_FOREIGN, else the one of this tree."""
     arch = {"x86_64": "arm64", "aarch64": "amd64"}[platform.machine()]
     return _binary("TOOLBOX_BIN_FOREIGN", containers.REPO / "build" / arch / "toolbox", f"make ARCH={arch}")
+
+
+@pytest.fixture(scope="session")
+def other_build(toolbox):
+    """The same program as another build: with another build id, of the same length, in its place."""
+    data = toolbox.read_bytes()
+    build = re.search(
+        rb"build ([0-9a-f]{16})", subprocess.run([toolbox, "--version"], capture_output=True).stdout
+    )[1]
+    assert build in data
+    path = toolbox.parent / "toolbox-other"
+    path.write_bytes(data.replace(build, bytes(reversed(build))))
+    path.chmod(0o755)
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)

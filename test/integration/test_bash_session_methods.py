@@ -7,7 +7,8 @@ from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.processes import wait_until
 from harness.sessions import AT_ONCE, Shell, exists, read_until, shared_server
 
-MEMBERS = {"session_name", "pid", "user", "shell", "cwd", "state", "foreground", "idle_s", "unread_bytes"}
+MEMBERS = {"session_name", "pid", "user", "shell", "cwd", "state", "foreground", "idle_s", "unread_bytes", "age_s",
+           "processes", "memory_kb", "bytes_in", "bytes_out"}
 
 
 @pytest.fixture(scope="module")

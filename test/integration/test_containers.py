@@ -121,7 +121,7 @@ def check_end(client, container, before):
     wait_until(lambda: all(line.startswith("Z") for line in container.processes()), "everything to end")
     assert len(container.processes()) <= 1
     assert files(container, "s") == set()
-    own = [place.replace("*", "[0-9]*") + file for place in PLACES for file in ("/undo/*", "/.lock")]
+    own = [place.replace("*", "[0-9]*") + file for place in PLACES for file in ("/undo/*", "/.lock", "/log")]
     own.append("/root/.bash_history")
     left = files(container, "f") - before
     assert [path for path in left if not any(fnmatch(path, pattern) for pattern in own)] == []

@@ -17,7 +17,7 @@ from harness.server import kill_servers, titled
 
 
 def files(client):
-    return [path.name for path in client.dir.iterdir() if path.name != ".lock"]
+    return [path.name for path in client.dir.iterdir() if path.name not in (".lock", "log")]
 
 
 # ---- waiting ----

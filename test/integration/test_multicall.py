@@ -24,6 +24,7 @@ APPLETS = [
     "start-server",
     "stop-server",
     "healthcheck",
+    "status",
 ]
 VERSION = request("version")
 NAMES = ["inspect-sandbox-tools", "inspect-tool-support"]
@@ -186,6 +187,8 @@ def test_unknown_applet_or_option(client, word, near):
 @pytest.mark.parametrize("applet", APPLETS)
 @pytest.mark.parametrize("word", ["--frobnicate", "-Z", "--", "-"])
 def test_unknown_option_of(client, applet, word):
+    if (applet, word) == ("server", "--"):
+        pytest.skip("it serves, and doesn't end")
     done = client.cli(applet, word)
     if done.returncode == 0 and word in ("--", "-"):
         pytest.skip("the applet knows it")

@@ -80,7 +80,7 @@ def main():
             left = keepers() - before
         finally:
             subprocess.run([options.toolbox, "stop-server"], env=env, check=True)
-        files = [path.name for path in Path(folder, "server").iterdir() if path.name != ".lock"]
+        files = [path.name for path in Path(folder, "server").iterdir() if path.name not in (".lock", "log")]
     print(f"{options.jobs} jobs in {seconds:.1f} s, {len(wrong)} wrong, {left} keepers and {len(files)} files left")
     for fault in wrong[:10]:
         print(f"  {fault}")

@@ -1,0 +1,114 @@
+/* status: what runs, as a table or as JSON. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "json_table.h"
+#include "server_internal.h"
+
+#define STATUS_MS 15000 /* keepers that are stuck have 5 s to answer the server */
+
+static const char *const server_columns[] = {"pid",       "user",      "version",   "build", "age_s",
+                                             "memory_kb", "log_level", "directory", NULL};
+static const char *const counter_columns[] = {"connections", "open",      "strangers", "requests", "refused",
+                                              "bytes_in",    "bytes_out", "keepers",   NULL};
+
+/* A server, or keepers for which one will be started. */
+static bool anything_runs(void)
+{
+    struct place place PLACE_AUTO = PLACE_INIT;
+    struct place keepers PLACE_AUTO = PLACE_INIT;
+    int fd FD_AUTO = ipc_find(&place, IPC_SERVER);
+    return fd >= 0 || server_find_sockets(&keepers, true);
+}
+
+/* One part: its member of the JSON object, or its table. `text` is an array; or an object, null where there
+ * is none. */
+static void put(struct buf *out, bool json, const char *title, struct span text, const char *const *columns)
+{
+    struct buf list BUF_AUTO = BUF_INIT;
+    if (json) {
+        json_key(out, title);
+        buf_add(out, text.s, text.n);
+        return;
+    }
+    if (json_kind(text) == JSON_ARRAY)
+        buf_add(&list, text.s, text.n);
+    else
+        buf_addf(&list, "[%.*s]", (int)text.n, text.s);
+    buf_addf(out, "%s%s\n", out->len > 0 ? "\n" : "", title);
+    if (list.len > 2)
+        json_table(out, span_of(&list), columns);
+    else
+        buf_adds(out, "none\n");
+}
+
+static int put_server(struct buf *out, bool json, struct err *err)
+{
+    static const struct {
+        const char *title;
+        const char *const *columns;
+    } parts[] = {{"server", server_columns}, {"counters", counter_columns}};
+    struct buf answer BUF_AUTO = BUF_INIT;
+    struct span result, part;
+    if (server_query("server_status", STATUS_MS, &answer, &result, err) < 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++)
+        if (json_member(result, parts[i].title, &part, NULL))
+            put(out, json, parts[i].title, part, parts[i].columns);
+    return 0;
+}
+
+static int put_lists(struct buf *out, bool json, bool running, struct err *err)
+{
+    for (const struct tool *const *t = tools; *t; t++) {
+        struct buf answer BUF_AUTO = BUF_INIT;
+        struct span result = {"[]", 2};
+        if (!(*t)->list.method)
+            continue;
+        if (running && server_query((*t)->list.method, STATUS_MS, &answer, &result, err) < 0)
+            return -1;
+        put(out, json, (*t)->list.title, result, (*t)->list.columns);
+    }
+    return 0;
+}
+
+static int status_main(int argc, char **argv)
+{
+    static const char *const options[] = {"--json", NULL};
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct err err;
+    if (argc > 1 + json)
+        return usage_unknown("status", argv[1 + json][0] == '-' ? "option" : "argument", argv[1 + json],
+                             options);
+    bool running = anything_runs();
+    if (!running && !json) {
+        puts("no server runs");
+        return stdout_flushed();
+    }
+    if (json)
+        buf_adds(&text, running ? "{" : "{\"server\":null,\"counters\":null");
+    if ((running && put_server(&text, json, &err) < 0) || put_lists(&text, json, running, &err) < 0)
+        return applet_failed("status", "%s", err.msg);
+    if (json)
+        buf_adds(&text, "}\n");
+    if (io_write_all(STDOUT_FILENO, text.data, text.len) < 0)
+        return applet_failed("status", "cannot write: %s", err_text(errno));
+    return EXIT_OK;
+}
+
+const struct applet status_applet = {
+    .name = "status",
+    .summary = "show what runs: server, sessions, jobs, MCP servers",
+    .usage = "Usage: toolbox status [--json]\n"
+             "\n"
+             "Shows the server with what it has counted, and every session, job and MCP server:\n"
+             "whose it is, how old, its processes and their memory, and the bytes that wait to\n"
+             "be read. Starts nothing where nothing runs.\n"
+             "\n"
+             "  --json   one JSON object on one line\n",
+    .run = status_main,
+};

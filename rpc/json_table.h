@@ -1,0 +1,13 @@
+/* A list of JSON objects as a table for people. */
+#ifndef RPC_JSON_TABLE_H
+#define RPC_JSON_TABLE_H
+
+#include "buf.h"
+#include "json.h"
+
+/* Appends a line of headings and a line for each object of the (checked) array: the members that `columns`
+ * names (NULL at the end), each as wide as its widest value. What is absent, null or no scalar shows as "-";
+ * control characters become spaces, so that every object is one line. */
+void json_table(struct buf *out, struct span list, const char *const *columns);
+
+#endif
