@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,9 @@ def test_a_left_file_is_noticed():
 
 @needs_root
 def test_a_left_descriptor_is_noticed(client):
-    idle = len(processes.descriptors(server_pid(client)))
+    server = server_pid(client)
+    time.sleep(0.3)  # the connection that told the pid is closed a moment after its answer
+    idle = len(processes.descriptors(server))
     with connect(listening(client, "server")):
         with pytest.raises(AssertionError, match="descriptors open"):
             leftovers.check_descriptors(idle)
