@@ -67,26 +67,64 @@ static int in_directory(int dirfd, int (*call)(int, const struct sockaddr *, soc
     return result;
 }
 
-int ipc_listen(int dirfd, const char *owner, struct err *err)
+/* With a dot in front: no owner's. */
+static int hidden_name(char name[1 + IPC_NAME_MAX], const char *owner)
 {
-    char name[IPC_NAME_MAX], temporary[1 + IPC_NAME_MAX];
-    if (ipc_name(name, owner) < 0)
+    name[0] = '.';
+    return ipc_name(name + 1, owner);
+}
+
+void ipc_unlink_hidden(int dirfd, const char *owner)
+{
+    char name[1 + IPC_NAME_MAX];
+    if (hidden_name(name, owner) == 0)
+        unlinkat(dirfd, name, 0);
+}
+
+int ipc_listen_hidden(int dirfd, const char *owner, struct err *err)
+{
+    char name[1 + IPC_NAME_MAX];
+    if (hidden_name(name, owner) < 0)
         return err_set(err, ERR_INTERNAL, "'%s' is no name for a socket", owner);
-    snprintf(temporary, sizeof temporary, ".%s", name); /* what a killed one leaves is cleared by the next */
-    unlinkat(dirfd, temporary, 0);
+    unlinkat(dirfd, name, 0); /* what a killed one leaves is cleared by the next */
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot make a socket");
     mode_t mask = umask(0177);
-    int failed = in_directory(dirfd, bind, fd, temporary) < 0 ? errno : 0;
+    int failed = in_directory(dirfd, bind, fd, name) < 0 ? errno : 0;
     umask(mask);
-    if (!failed && (listen(fd, BACKLOG) < 0 || renameat(dirfd, temporary, dirfd, name) < 0)) {
+    if (!failed && listen(fd, BACKLOG) < 0) {
         failed = errno;
-        unlinkat(dirfd, temporary, 0);
+        unlinkat(dirfd, name, 0);
     }
-    if (failed) {
-        close(fd);
-        return err_sys(err, ERR_TOOL, failed, "cannot listen at %s", name);
+    if (!failed)
+        return fd;
+    close(fd);
+    return err_sys(err, ERR_TOOL, failed, "cannot listen at %s", name);
+}
+
+int ipc_show(int dirfd, const char *hidden, const char *owner, struct err *err)
+{
+    char from[1 + IPC_NAME_MAX], to[IPC_NAME_MAX];
+    if (hidden_name(from, hidden) < 0 || ipc_name(to, owner) < 0)
+        return err_set(err, ERR_INTERNAL, "'%s' is no name for a socket", owner);
+    return renameat(dirfd, from, dirfd, to) == 0 ? 0
+                                                 : err_sys(err, ERR_TOOL, errno, "cannot listen at %s", to);
+}
+
+void ipc_hide(int dirfd, const char *owner)
+{
+    char from[IPC_NAME_MAX], to[1 + IPC_NAME_MAX];
+    if (ipc_name(from, owner) == 0 && hidden_name(to, owner) == 0)
+        renameat(dirfd, from, dirfd, to);
+}
+
+int ipc_listen(int dirfd, const char *owner, struct err *err)
+{
+    int fd = ipc_listen_hidden(dirfd, owner, err);
+    if (fd >= 0 && ipc_show(dirfd, owner, owner, err) < 0) {
+        ipc_unlink_hidden(dirfd, owner);
+        io_close(&fd);
     }
     return fd;
 }

@@ -27,6 +27,17 @@ int ipc_name(char name[IPC_NAME_MAX], const char *owner);
  * close-on-exec. */
 int ipc_listen(int dirfd, const char *owner, struct err *err);
 
+/* The same in two steps, for an owner whose name isn't known at first: a socket that listens where nobody
+ * looks, and the move to its name; one that is not moved is taken away by ipc_unlink_hidden. */
+int ipc_listen_hidden(int dirfd, const char *owner, struct err *err);
+int ipc_show(int dirfd, const char *hidden, const char *owner, struct err *err);
+void ipc_unlink_hidden(int dirfd, const char *owner);
+
+/* Hides the socket of an owner that has ended. Others would unlink it; but a file system without a journal
+ * (ext4) keeps the inodes of removed files out of use for seconds, and looks at each of them again for every
+ * new file. */
+void ipc_hide(int dirfd, const char *owner);
+
 /* Connects to `owner` (close-on-exec). -1 with errno: ENOENT and ECONNREFUSED mean that nobody is there,
  * EAGAIN that somebody is, but for wait_s seconds took no connection from its full queue. Its peer must be of
  * this process's own uid and see us as in one pid namespace (EPERM otherwise). With wait_s 0 the socket

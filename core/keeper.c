@@ -64,8 +64,8 @@ static void be_keeper(struct keeper *k, int word, keeper_start_fn start, void *a
     int keep[] = {k->base.dirfd, k->base.start_dir, word};
     loop_after_fork(k->base.loop);
     io_close_others(keep, 3);
-    char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
-    background(&k->base, title, true);
+    char *title MEM_AUTO = mem_printf("toolbox %s", *k->name ? k->name : "keeper");
+    background(&k->base, title, !k->base.detached);
     k->base.loop = loop_new(&err);
     k->listen_fd = k->base.loop && *k->name ? ipc_listen(k->base.dirfd, k->name, &err) : -1;
     if (k->base.loop && (k->listen_fd >= 0 || !*k->name) && start(k, arg, &err) == 0) {

@@ -19,6 +19,8 @@ struct base {
     int dirfd;     /* the place; also the working directory of the process */
     int start_dir; /* where the starter stood: sessions and jobs begin there; -1: gone */
     char **env;    /* the starter's environment, without private variables */
+    bool detached; /* from terminal and session of the starter: keepers needn't be once more (a session of its
+                      own for each costs time, where the scheduler divides among sessions) */
 };
 
 struct keeper {
@@ -29,7 +31,8 @@ struct keeper {
 };
 
 /* Runs in the keeper: sets the work up (starts the child, serves the socket). -1: the keeper ends, its name
- * is free again. Where the name depends on the work it listens itself, and sets name and listen_fd. */
+ * is free again. Where the name depends on the work it listens itself, and sets listen_fd and, once it has
+ * one, name. */
 typedef int (*keeper_start_fn)(struct keeper *k, void *arg, struct err *err);
 
 /* In the server, once: the pid and the keeper's word when it is up (its socket listens, `start` has

@@ -2,7 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,14 +17,26 @@
 
 #include "buf.h"
 #include "io.h"
-#include "loop.h"
 #include "mem.h"
 #include "user.h"
 
 static const char DEFAULT_PATH[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/* What comes through the close-on-exec pipe: a byte (its index) for each program that the child is about to
- * try, and behind them, only when nothing could be run, a struct err. */
+#define CHILD_STACK 65536
+
+/* What comes through the close-on-exec pipe: whether the child's pid will do; if so, a byte (its index) for
+ * each program that the child is about to try; and last, only when nothing could be run, a struct err. */
+enum verdict { ACCEPTED = 'a', REFUSED = 'r', NONE_WILL_DO = 'n' };
+
+/* Where it can, the child shares our memory until it runs a program or ends, and we sleep meanwhile: nothing
+ * has to be copied for it. So it allocates nothing, and changes nothing that is ours. What it has to say
+ * comes through the pipe in any case; emulators make copies only. */
+struct birth {
+    const struct spawn *spawn;
+    bool shared;
+    unsigned refused; /* children before this one */
+    int report_fd;
+};
 
 /* By the kernel's own call: C libraries keep some signals to themselves, and glibc's posix_spawn hands those
  * on ignored. All zero is the default in the kernel's structure, whatever its members. */
@@ -33,6 +48,14 @@ static void reset_signals(void)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* A child that becomes another user has memory of its own: nothing of that user's is to have a part in ours.
+ * So has one that can't write its oom_score_adj as long as it is not dumpable, which is a property of the
+ * memory. */
+static bool may_share(const struct spawn *s)
+{
+    return !s->user && (!s->victim || geteuid() == 0);
 }
 
 /* Before the user is switched: afterwards only raising it is allowed, and not everywhere. Best effort. */
@@ -91,11 +114,12 @@ static int run_by_name(const char *name, const struct spawn *s)
     if (!*name)
         return ENOENT;
     const char *path = spawn_env_get(s->env, "PATH");
+    char file[PATH_MAX];
     int result = ENOENT;
     for (const char *at = path ? path : DEFAULT_PATH;; at++) {
         size_t n = strcspn(at, ":");
-        char *file MEM_AUTO = n > 0 ? mem_printf("%.*s/%s", (int)n, at, name) : mem_strdup(name);
-        int failed = run_at(file, s);
+        size_t len = (size_t)snprintf(file, sizeof file, "%.*s%s%s", (int)n, at, n > 0 ? "/" : "", name);
+        int failed = len < sizeof file ? run_at(file, s) : ENAMETOOLONG;
         if (failed != ENOENT && failed != ENOTDIR && result == ENOENT)
             result = failed;
         at += n;
@@ -134,99 +158,95 @@ static int run_first(const struct spawn *s, int report_fd, struct err *err)
     return err_set(err, ERR_TOOL, "%s", tried);
 }
 
-/* Until the parent has accepted this child's pid, or has gone. */
-static void wait_accepted(int gate_fd)
+static enum verdict ask(const struct birth *b, struct err *err)
 {
-    char byte;
-    if (read(gate_fd, &byte, 1) != 1)
-        _exit(127);
+    const struct spawn *s = b->spawn;
+    int accepted = s->accept ? s->accept(s->accept_arg, getpid(), b->refused, err) : 1;
+    return accepted > 0 ? ACCEPTED : accepted == 0 ? REFUSED : NONE_WILL_DO;
 }
 
-static _Noreturn void child(const struct spawn *s, struct loop *loop, int report_fd, const int gate[2])
+/* As whoever we are: the files of a pid that is accepted are ours. */
+static int child(void *arg)
 {
+    const struct birth *b = arg;
+    const struct spawn *s = b->spawn;
     struct err err = {0};
-    if (s->accept)
-        close(gate[1]); /* the parent's end */
-    if (loop)
-        loop_after_fork(loop);
     setsid();
     reset_signals();
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* a process that isn't can't write its own oom_score_adj */
-    if (s->victim)
-        offer_as_victim();
-    if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
-        enter_directory(s, &err) == 0) {
-        if (s->accept)
-            wait_accepted(gate[0]); /* as late as can be: the parent takes its time meanwhile */
-        io_close_others(&report_fd, 1);
-        run_first(s, report_fd, &err);
+    char verdict = (char)ask(b, &err);
+    if (write(b->report_fd, &verdict, 1) == 1 && verdict == ACCEPTED) {
+        if (!b->shared)
+            prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        if (s->victim)
+            offer_as_victim();
+        if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
+            enter_directory(s, &err) == 0) {
+            io_close_others(&b->report_fd, 1);
+            run_first(s, b->report_fd, &err);
+        }
     }
-    io_write_all(report_fd, &err, sizeof err);
+    if (verdict != REFUSED)
+        io_write_all(b->report_fd, &err, sizeof err);
     _exit(127);
 }
 
-static pid_t wait_started(pid_t pid, int report_fd, int *program, struct err *err)
+/* Without signals: a handler would run in our memory. */
+static pid_t make_child(struct birth *b, struct err *err)
+{
+    char *stack MEM_AUTO = mem_alloc(CHILD_STACK);
+    sigset_t all, old;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &old);
+    pid_t pid = clone(child, stack + CHILD_STACK, (b->shared ? CLONE_VM | CLONE_VFORK : 0) | SIGCHLD, b);
+    if (pid < 0)
+        err_sys(err, ERR_TOOL, errno, "cannot start a program");
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return pid;
+}
+
+/* What the child has reported: its pid, 0 when that was refused, -1. */
+static pid_t read_report(const struct spawn *s, pid_t pid, int report_fd, int *program, struct err *err)
 {
     struct buf report BUF_AUTO = BUF_INIT;
     io_read_all(report_fd, &report);
-    if (report.len > 0 && report.len < sizeof *err) {
+    const char *verdict = buf_str(&report);
+    if (*verdict == ACCEPTED && s->accepted)
+        *s->accepted = pid;
+    if (*verdict == ACCEPTED && report.len > 1 && report.len < 1 + sizeof *err) {
         if (program)
             *program = (unsigned char)report.data[report.len - 1];
         return pid;
     }
     waitpid(pid, NULL, 0);
-    if (report.len == 0)
+    if (*verdict == REFUSED)
+        return 0;
+    if (report.len < 1 + sizeof *err)
         return err_set(err, ERR_TOOL, "cannot start a program: the new process was ended at once");
     if (err)
         memcpy(err, report.data + report.len - sizeof *err, sizeof *err);
     return -1;
 }
 
-/* 1: the child goes on; otherwise it has ended. */
-static int let_go(const struct spawn *s, pid_t pid, int gate_fd, struct err *err)
-{
-    int accepted = s->accept(s->accept_arg, pid, err);
-    if (accepted == 1) {
-        if (write(gate_fd, "", 1) < 0) {
-            /* it has failed before it came here, and reports why */
-        }
-        return 1;
-    }
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    return accepted;
-}
-
 /* -1, or 0 when its pid was not accepted. */
-static pid_t fork_one(const struct spawn *s, struct loop *loop, int *program, struct err *err)
+static pid_t start_one(const struct spawn *s, unsigned refused, int *program, struct err *err)
 {
-    int report[2] = {-1, -1}, gate[2] = {-1, -1};
-    pid_t pid = -1;
-    if (pipe2(report, O_CLOEXEC) == 0 && (!s->accept || pipe2(gate, O_CLOEXEC) == 0)) {
-        pid = fork();
-        if (pid == 0)
-            child(s, loop, report[1], gate);
-    }
-    if (pid < 0)
-        err_sys(err, ERR_TOOL, errno, "cannot start a program");
-    io_close(&report[1]);
-    io_close(&gate[0]);
-    int accepted = pid > 0 && s->accept ? let_go(s, pid, gate[1], err) : 1;
-    io_close(&gate[1]);
-    if (accepted != 1)
-        pid = accepted;
-    else if (pid > 0)
-        pid = wait_started(pid, report[0], program, err);
-    io_close(&report[0]);
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot start a program");
+    struct birth b = {s, may_share(s), refused, report[1]};
+    pid_t pid = make_child(&b, err);
+    close(report[1]);
+    if (pid > 0)
+        pid = read_report(s, pid, report[0], program, err);
+    close(report[0]);
     return pid;
 }
 
-pid_t spawn(const struct spawn *s, struct loop *loop, int *program, struct err *err)
+pid_t spawn(const struct spawn *s, int *program, struct err *err)
 {
     pid_t pid;
-    do
-        pid = fork_one(s, loop, program, err);
-    while (pid == 0);
+    for (unsigned refused = 0; (pid = start_one(s, refused, program, err)) == 0; refused++)
+        ;
     return pid;
 }
 

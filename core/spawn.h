@@ -12,7 +12,6 @@
 #include "err.h"
 
 struct user;
-struct loop;
 
 struct spawn {
     const char *const *programs; /* paths (or a name without slash, looked for in PATH of env) to try in this
@@ -26,15 +25,18 @@ struct spawn {
     bool terminal;           /* fds[0] is a terminal that becomes the controlling one */
     bool victim;             /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
 
-    /* May be NULL. Asked in the parent before the child runs anything: whether its pid will do. 1: yes; 0:
-     * no, the child is ended and another one forked; -1 with err: none will. */
-    int (*accept)(void *arg, pid_t pid, struct err *err);
+    /* May be NULL. Asked in the child before it runs anything, as whoever starts it: whether its pid will do,
+     * when `refused` others would not. 1: yes; 0: no, the child is ended and another one made; -1 with err:
+     * none will. The child may share this process's memory and may not: it neither allocates nor changes
+     * anything there. */
+    int (*accept)(void *arg, pid_t pid, unsigned refused, struct err *err);
     void *accept_arg;
+    pid_t *accepted; /* may be NULL; set to the pid that would do, also where then nothing could be run */
 };
 
 /* Starts it. Returns the pid; *program (may be NULL) is the index of the program that was started. -1 with
  * ERR_TOOL that names what can't be used and why. */
-pid_t spawn(const struct spawn *s, struct loop *loop, int *program, struct err *err);
+pid_t spawn(const struct spawn *s, int *program, struct err *err);
 
 /* The environment for a child: base (NULL-terminated) without our private variables, overlaid with `extra`
  * ("NAME=value", may be NULL), and for a user other than this process's with HOME, USER, LOGNAME and SHELL of

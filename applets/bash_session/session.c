@@ -250,7 +250,7 @@ static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
         .terminal = true,
         .victim = true,
     };
-    pid_t pid = spawn(&spawn_options, s->loop, NULL, err);
+    pid_t pid = spawn(&spawn_options, NULL, err);
     spawn_env_free(env);
     return pid;
 }

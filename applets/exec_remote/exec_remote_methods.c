@@ -251,12 +251,17 @@ static pid_t hang_up(void *ctx)
 
 /* ---- start ---- */
 
-/* What a child's pid has to be: that of no job that still has something to tell. From then on it is ours: the
- * socket listens before the program runs, so no other keeper can take the name. */
+/* What a child's pid has to be: that of no job that still has something to tell. From then on it is ours: our
+ * socket has its name before the program runs. */
 struct claim {
-    struct keeper *keeper;
-    int tries;
+    int dirfd;
+    const char *hidden; /* the socket's name until then */
 };
+
+static void job_name(char name[IPC_NAME_MAX], pid_t pid)
+{
+    snprintf(name, IPC_NAME_MAX, JOB_PREFIX "_%ld", (long)pid);
+}
 
 static bool is_taken(int dirfd, const char *name)
 {
@@ -264,23 +269,18 @@ static bool is_taken(int dirfd, const char *name)
     return fd >= 0 || (ipc_exists(dirfd, name) && errno != ECONNREFUSED && errno != ENOENT);
 }
 
-static int claim_pid(void *arg, pid_t pid, struct err *err)
+static int claim_pid(void *arg, pid_t pid, unsigned refused, struct err *err)
 {
-    struct claim *c = arg;
-    struct keeper *k = c->keeper;
+    const struct claim *c = arg;
     char name[IPC_NAME_MAX];
-    snprintf(name, sizeof name, JOB_PREFIX "_%ld", (long)pid);
-    if (c->tries++ > PID_TRIES)
+    job_name(name, pid);
+    if (refused > PID_TRIES)
         return err_set(err, ERR_TOOL,
                        "all process ids are those of jobs that have not been polled to their end");
     errno = 0;
-    if (is_taken(k->base.dirfd, name) || !record_gives_way(k->base.dirfd, pid, c->tries > PID_GOOD_TRIES))
+    if (is_taken(c->dirfd, name) || !record_gives_way(c->dirfd, pid, refused > PID_GOOD_TRIES))
         return 0;
-    k->listen_fd = ipc_listen(k->base.dirfd, name, err);
-    if (k->listen_fd < 0)
-        return -1;
-    snprintf(k->name, sizeof k->name, "%s", name);
-    return 1;
+    return ipc_show(c->dirfd, c->hidden, name, err) < 0 ? -1 : 1;
 }
 
 /* The first bytes of a command, or of argv's words. */
@@ -296,12 +296,12 @@ static char *shown(const struct start_params *p)
     return buf_take(&text, &n);
 }
 
-static int start_job(struct hosted *h, const struct starting *s, struct err *err)
+static int start_job(struct hosted *h, const struct starting *s, struct claim *claim, struct err *err)
 {
     struct keeper *k = h->keeper;
     const struct start_params *p = &s->params;
     char *by_shell[] = {(char *)"/bin/sh", (char *)"-c", p->command.s, NULL};
-    struct claim claim = {.keeper = k};
+    pid_t accepted = 0;
     char **env = spawn_env(k->base.env, p->env.list, s->as_user ? &s->user : NULL);
     struct job_options options = {
         .argv = p->command.s ? by_shell : p->argv.list,
@@ -315,10 +315,29 @@ static int start_job(struct hosted *h, const struct starting *s, struct err *err
         .latin1 = job_start_is_latin1(p),
         .timeout_ms = p->timeout_s < 0 ? -1 : (int64_t)(p->timeout_s * 1000),
         .accept = claim_pid,
-        .accept_arg = &claim,
+        .accept_arg = claim,
+        .accepted = &accepted,
     };
     int result = job_start(&h->job, k->base.loop, &options, err);
     spawn_env_free(env);
+    if (accepted > 0)
+        job_name(k->name, accepted);
+    return result;
+}
+
+/* The socket has no name before the child has its pid. */
+static int listen_and_start(struct hosted *h, const struct starting *s, struct err *err)
+{
+    struct keeper *k = h->keeper;
+    char hidden[IPC_NAME_MAX];
+    snprintf(hidden, sizeof hidden, JOB_PREFIX "-%ld", (long)getpid());
+    struct claim claim = {k->base.dirfd, hidden};
+    k->listen_fd = ipc_listen_hidden(claim.dirfd, hidden, err);
+    if (k->listen_fd < 0)
+        return -1;
+    int result = start_job(h, s, &claim, err);
+    if (!*k->name)
+        ipc_unlink_hidden(claim.dirfd, hidden);
     return result;
 }
 
@@ -327,7 +346,7 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     struct starting *s = arg;
     struct hosted *h = mem_zalloc(sizeof *h);
     h->keeper = k;
-    if (start_job(h, s, err) < 0)
+    if (listen_and_start(h, s, err) < 0)
         return -1;
     h->job.gone = on_gone;
     h->job.gone_arg = h;

@@ -7,8 +7,6 @@
 #include "params.h"
 #include "user_param.h"
 
-#define JOB_PREFIX "Job" /* a job's keeper listens as Job_PID */
-
 struct start_params {
     struct text command; /* for /bin/sh -c; or */
     struct texts argv;

@@ -88,6 +88,7 @@ static void main_ended(void *arg, pid_t pid, int status)
     end->exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     end->killed = j->kill_began;
     end->oom_killed = is_oom(j, status);
+    loop_drop(&j->oom_counter); /* too late to begin */
     job_stir(j);
 }
 
@@ -155,7 +156,7 @@ static int open_pipes(int pipes[3][2], bool with_stdin, struct err *err)
     return 0;
 }
 
-static pid_t run(struct job *j, const struct job_options *o, int pipes[3][2], struct err *err)
+static pid_t run(const struct job_options *o, int pipes[3][2], struct err *err)
 {
     const char *programs[] = {o->argv[0], NULL};
     struct spawn s = {
@@ -169,8 +170,9 @@ static pid_t run(struct job *j, const struct job_options *o, int pipes[3][2], st
         .victim = true,
         .accept = o->accept,
         .accept_arg = o->accept_arg,
+        .accepted = o->accepted,
     };
-    return spawn(&s, j->loop, NULL, err);
+    return spawn(&s, NULL, err);
 }
 
 /* Not before the start is answered: it takes many files. Nothing can use up the memory in that time. */
@@ -215,7 +217,7 @@ int job_start(struct job *j, struct loop *loop, const struct job_options *o, str
     if (job_stdin_add(j, o->input, o->input_len) < 0)
         err_set(err, ERR_TOOL, "the input has characters that are not in latin-1");
     else if (open_pipes(pipes, o->input_len > 0 || o->stdin_open, err) == 0)
-        result = j->pid = j->record.pid = run(j, o, pipes, err);
+        result = j->pid = j->record.pid = run(o, pipes, err);
     if (result > 0)
         watch(j, o, pipes);
     for (int i = 0; i < 6; i++)

@@ -33,8 +33,10 @@ struct job_options {
     bool stdin_open;
     bool latin1;        /* each byte is a character of its own, in both directions */
     int64_t timeout_ms; /* < 0: none */
-    int (*accept)(void *arg, pid_t pid, struct err *err); /* of struct spawn */
+    /* of struct spawn */
+    int (*accept)(void *arg, pid_t pid, unsigned refused, struct err *err);
     void *accept_arg;
+    pid_t *accepted;
 };
 
 struct job_stream {

@@ -217,6 +217,7 @@ void record_sweep(int dirfd)
 {
     struct sweep s = {.dirfd = dirfd};
     ipc_each_file(dirfd, "." PREFIX, sweep_one, &s);
+    ipc_each_file(dirfd, "." JOB_PREFIX, sweep_one, &s); /* sockets of jobs that have ended */
 }
 
 static void visit(void *arg, const char *name)

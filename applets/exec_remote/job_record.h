@@ -13,6 +13,8 @@
 #include "buf.h"
 #include "err.h"
 
+#define JOB_PREFIX "Job" /* a job's keeper listens as Job_PID */
+
 #define RECORD_MARKS_MAX 65536
 
 struct record_mark {
@@ -68,7 +70,7 @@ void record_update(const struct record *r, int dirfd);
 void record_remove(int dirfd, pid_t pid);
 /* True when a new job may have the pid: there is no file of it, or (`told_will_do`) its end was told. */
 bool record_gives_way(int dirfd, pid_t pid, bool told_will_do);
-/* Removes those that are older than an hour. */
+/* Removes those that are older than an hour, and hidden sockets likewise. */
 void record_sweep(int dirfd);
 /* Calls fn for every stored one, its texts left out. */
 void record_each(int dirfd, void (*fn)(void *arg, const struct record *r), void *arg);

@@ -96,7 +96,7 @@ void keeper_leave(struct keeper_service *s)
         return;
     s->ending = true;
     s->how = KEEPER_STOPPED;
-    ipc_unlink(s->keeper->base.dirfd, s->keeper->name); /* now, not when it is another one's */
+    ipc_hide(s->keeper->base.dirfd, s->keeper->name); /* now, not when it is another one's */
     http_server_drain(s->http, LEAVE_MS, left, s);
 }
 

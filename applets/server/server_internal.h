@@ -26,6 +26,7 @@ struct server {
     dev_t socket_dev; /* of the file that its socket is bound to */
     ino_t socket_ino;
     int inotify; /* -1: none */
+    int directory_watch;
     struct loop_source *look;
     bool foreground;
 };

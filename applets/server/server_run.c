@@ -237,7 +237,7 @@ static void look(void *arg)
         loop_timer_set(s->look, LOOK_MS);
 }
 
-static void directory_changed(void *arg, int events)
+static void something_changed(void *arg, int events)
 {
     struct server *s = arg;
     char data[4096] __attribute__((aligned(8)));
@@ -247,7 +247,7 @@ static void directory_changed(void *arg, int events)
         const struct inotify_event *e;
         for (char *at = data; at < data + n; at += sizeof *e + e->len) {
             e = (const struct inotify_event *)(void *)at;
-            if (e->mask & IN_MOVE_SELF)
+            if (e->wd == s->directory_watch)
                 server_end_all(s, NULL, NULL);
         }
     }
@@ -255,15 +255,17 @@ static void directory_changed(void *arg, int events)
         loop_timer_set(s->look, SETTLE_MS);
 }
 
-/* Its own removal is told only when nobody has the directory open any more, and we have: but the socket goes
- * first. */
+/* Moves of the directory, and the end of the socket's name: not all that happens in the directory, which
+ * would wake us several times for every job. The directory's own removal is told only when nobody has it open
+ * any more, and we have: but the socket goes first. */
 static void watch_directory(struct server *s)
 {
+    char socket[IPC_NAME_MAX];
     s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (s->inotify >= 0 &&
-        inotify_add_watch(s->inotify, ".",
-                          IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR) >= 0)
-        loop_fd(s->base.loop, s->inotify, LOOP_READ, directory_changed, s);
+    if (s->inotify >= 0 && ipc_name(socket, IPC_SERVER) == 0 &&
+        inotify_add_watch(s->inotify, socket, IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF) >= 0 &&
+        (s->directory_watch = inotify_add_watch(s->inotify, ".", IN_MOVE_SELF | IN_ONLYDIR)) >= 0)
+        loop_fd(s->base.loop, s->inotify, LOOP_READ, something_changed, s);
     else
         io_close(&s->inotify); /* instances are few in a crowded machine */
     s->look = loop_timer(s->base.loop, LOOK_MS, look, s);
@@ -331,6 +333,7 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
         return foreground ? applet_failed("server", "%s", err.msg) : EXIT_FAILED;
     }
     background(&s->base, "toolbox server", !foreground);
+    s->base.detached = !foreground;
     watch_directory(s);
     take_signals(s);
     s->http = http_server_new(s->base.loop, listen_fd, server_find, s);

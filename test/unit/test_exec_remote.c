@@ -217,22 +217,18 @@ static void a_file_that_is_cut_is_none(void **state)
 /* ---- pids ---- */
 
 struct choice {
-    int refuse;
-    pid_t refused[8], accepted;
+    int fd;
+    int refuse; /* how many; -1: none will do */
 };
 
-static int choose(void *arg, pid_t pid, struct err *err)
+/* In the child, which tells of itself through a file. */
+static int choose(void *arg, pid_t pid, unsigned refused, struct err *err)
 {
-    struct choice *c = arg;
+    const struct choice *c = arg;
     if (c->refuse < 0)
         return err_set(err, ERR_TOOL, "none will do");
-    if (c->refuse-- > 0) {
-        c->refused[c->refuse] = pid;
-        return 0;
-    }
-    c->refuse = 0;
-    c->accepted = pid;
-    return 1;
+    pwrite(c->fd, &pid, sizeof pid, (off_t)(refused * sizeof pid));
+    return refused == (unsigned)c->refuse;
 }
 
 /* A child whose pid is refused never runs. */
@@ -244,32 +240,46 @@ static void a_pid_can_be_refused(void **state)
     const char *programs[] = {"/bin/sh", NULL};
     char *argv[] = {(char *)"sh", (char *)"-c", (char *)"echo $$", NULL};
     char *env[] = {NULL};
-    struct choice c = {.refuse = 3};
+    char asked_path[] = "/tmp/test_exec_remote.XXXXXX";
+    struct choice c = {.fd = mkstemp(asked_path), .refuse = 3};
+    pid_t accepted = 0;
     struct spawn s = {.programs = programs,
                       .argv = argv,
                       .env = env,
                       .start_dir = -1,
                       .fds = {-1, fd, -1},
                       .accept = choose,
-                      .accept_arg = &c};
-    pid_t pid = spawn(&s, NULL, NULL, NULL);
-    assert_true(pid > 0 && pid == c.accepted);
+                      .accept_arg = &c,
+                      .accepted = &accepted};
+    pid_t pid = spawn(&s, NULL, NULL);
+    assert_true(pid > 0 && pid == accepted);
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
+    pid_t asked[4];
+    assert_int_equal(pread(c.fd, asked, sizeof asked, 0), sizeof asked);
     for (int i = 0; i < 3; i++)
-        assert_true(c.refused[i] > 0 && c.refused[i] != pid && kill(c.refused[i], 0) < 0);
+        assert_true(asked[i] > 0 && asked[i] != pid && kill(asked[i], 0) < 0);
+    assert_int_equal(asked[3], pid);
     char text[64] = "", want[64];
     assert_true(pread(fd, text, sizeof text - 1, 0) > 0);
     snprintf(want, sizeof want, "%ld\n", (long)pid);
     assert_string_equal(text, want);
+    programs[0] = "/no/such";
+    accepted = 0;
+    assert_int_equal(spawn(&s, NULL, NULL), -1);
+    assert_true(accepted > 0); /* and what it has taken hold of is not forgotten */
+    accepted = 0;
     c.refuse = -1;
     struct err err;
-    assert_int_equal(spawn(&s, NULL, NULL, &err), -1);
+    assert_int_equal(spawn(&s, NULL, &err), -1);
     assert_string_equal(err.msg, "none will do");
+    assert_int_equal(accepted, 0);
     assert_int_equal(waitpid(-1, NULL, 0), -1); /* no child is left */
     unlink(path);
+    unlink(asked_path);
     close(fd);
+    close(c.fd);
 }
 
 int main(void)

@@ -106,7 +106,7 @@ static pid_t start(const char *script)
                       .fds = {pty.slave, pty.slave, pty.slave},
                       .terminal = true};
     struct err err = {0};
-    pid_t pid = spawn(&s, NULL, NULL, &err);
+    pid_t pid = spawn(&s, NULL, &err);
     if (pid < 0)
         fail_msg("%s", err.msg);
     return pid;

@@ -76,23 +76,23 @@ static struct spawn plain(const char *const *programs, char *const *argv)
 
 static char *const tell_argv[] = {(char *)"tell", (char *)"--child", NULL};
 
-static void spawn_and_wait(const struct spawn *s, struct loop *loop)
+static void spawn_and_wait(const struct spawn *s)
 {
     struct err err = {0};
     int status;
-    pid_t pid = spawn(s, loop, NULL, &err);
+    pid_t pid = spawn(s, NULL, &err);
     if (pid < 0)
         fprintf(stderr, "%s\n", err.msg);
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
 /* What the child finds, "key=value;" each. */
-static void told(struct spawn s, struct loop *loop, struct buf *text)
+static void told(struct spawn s, struct buf *text)
 {
     int ends[2];
     CHECK(pipe2(ends, O_CLOEXEC) == 0);
     s.fds[1] = ends[1];
-    spawn_and_wait(&s, loop);
+    spawn_and_wait(&s);
     close(ends[1]);
     CHECK(io_read_all(ends[0], text) == 0);
     close(ends[0]);
@@ -154,8 +154,8 @@ static void check_clean_start(void *arg)
     soil_this_process();
     if (refused)
         refuse_call(SYS_close_range, refused);
-    struct loop *loop = loop_new(NULL);
-    told(plain(programs, tell_argv), loop, &text);
+    CHECK(loop_new(NULL) != NULL);
+    told(plain(programs, tell_argv), &text);
     check_told(&text, "fds=0,1,2,;cloexec=0;session=1;group=1;umask=123;dumpable=1;cwd=/;");
     check_told(&text, "blocked=0000000000000000;ignored=0000000000000000;");
 }
@@ -180,7 +180,7 @@ static void check_descriptors(void *arg)
     CHECK(write(a[1], "o\n", 2) == 2);
     s.fds[0] = a[0];
     s.fds[1] = s.fds[2] = b[1];
-    spawn_and_wait(&s, NULL);
+    spawn_and_wait(&s);
     CHECK(read(b[0], text, 4) == 4 && memcmp(text, "o\ne\n", 4) == 0);
     /* Now with the standard descriptors themselves, crosswise: 1 is what the child gets as 2, and so on. */
     CHECK(dup2(b[1], 0) == 0 && dup2(a[0], 1) == 1 && dup2(b[1], 2) == 2);
@@ -188,7 +188,7 @@ static void check_descriptors(void *arg)
     s.fds[0] = 1;
     s.fds[1] = 2;
     s.fds[2] = 0;
-    spawn_and_wait(&s, NULL);
+    spawn_and_wait(&s);
     CHECK(read(b[0], text, 4) == 4 && memcmp(text, "o\ne\n", 4) == 0);
 }
 
@@ -208,10 +208,10 @@ static void check_absent_descriptors(void *arg)
     if (arg)
         hide_dev();
     struct spawn s = plain(programs, argv);
-    spawn_and_wait(&s, NULL);
+    spawn_and_wait(&s);
     struct buf text BUF_AUTO = BUF_INIT;
     programs[0] = self;
-    told(plain(programs, tell_argv), NULL, &text);
+    told(plain(programs, tell_argv), &text);
     check_told(&text, "fds=0,1,2,;");
 }
 
@@ -229,14 +229,14 @@ static void check_fails(const struct spawn *s, const char *const *words)
 {
     struct err err = {0};
     unsigned before = open_descriptors();
-    CHECK(spawn(s, NULL, NULL, &err) == -1 && err.code == ERR_TOOL);
+    CHECK(spawn(s, NULL, &err) == -1 && err.code == ERR_TOOL);
     for (; *words; words++) {
         if (!strstr(err.msg, *words)) {
             fprintf(stderr, "no '%s' in: %s\n", *words, err.msg);
             _exit(1);
         }
     }
-    CHECK(spawn(s, NULL, NULL, NULL) == -1); /* nobody wants to know why */
+    CHECK(spawn(s, NULL, NULL) == -1); /* nobody wants to know why */
     CHECK(open_descriptors() == before);
     CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); /* nothing is left of it */
 }
@@ -268,7 +268,7 @@ static void check_unusable_programs(void *arg)
     FAILS(&s, "./closed: permission denied", "; ./missing: not found");
     const char *none[] = {NULL};
     s.programs = none;
-    CHECK(spawn(&s, NULL, NULL, NULL) == -1);
+    CHECK(spawn(&s, NULL, NULL) == -1);
 }
 
 static void what_can_not_be_run_is_told(void **state)
@@ -286,7 +286,7 @@ static void check_first_program(void *arg)
     write_program("script", "#!/no/such/interpreter\n", 0755);
     struct spawn s = plain(programs, argv);
     s.cwd = dir;
-    pid_t pid = spawn(&s, NULL, &program, NULL);
+    pid_t pid = spawn(&s, &program, NULL);
     CHECK(pid > 0 && program == 2 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
@@ -305,7 +305,7 @@ static void check_runs(const char *program, char **env, int want)
     int status;
     s.env = env;
     s.cwd = dir;
-    pid_t pid = spawn(&s, NULL, NULL, &err);
+    pid_t pid = spawn(&s, NULL, &err);
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == want);
 }
 
@@ -378,12 +378,12 @@ static void check_directory(void *arg)
     struct spawn s = plain(programs, tell_argv);
     CHECK(mkdir("here", 0755) == 0 && mkdir("gone", 0755) == 0);
     s.start_dir = open("here", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    told(s, NULL, &text);
+    told(s, &text);
     snprintf(want, sizeof want, "cwd=%s/here;", dir);
     check_told(&text, want);
     buf_truncate(&text, 0);
     s.cwd = dir;
-    told(s, NULL, &text);
+    told(s, &text);
     snprintf(want, sizeof want, "cwd=%s;", dir);
     check_told(&text, want);
     s.cwd = "/no/such";
@@ -394,7 +394,7 @@ static void check_directory(void *arg)
     s.cwd = NULL;
     s.start_dir = open("gone", O_PATH | O_DIRECTORY | O_CLOEXEC);
     CHECK(rmdir("gone") == 0);
-    told(s, NULL, &text);
+    told(s, &text);
     check_told(&text, "cwd=/;");
 }
 
@@ -430,7 +430,7 @@ static void check_user(void *arg)
     CHECK(io_write_all(fd, program.data, program.len) == 0);
     close(fd);
     CHECK(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0); /* as servers and keepers are */
-    told(s, NULL, &text);
+    told(s, &text);
     check_told(&text, "uid=54321,54321,54321;gid=54322,54322,54322;groups=54322,54323,;");
     check_told(&text, "victim=1000;");
     check_told(&text, "dumpable=1;");
@@ -445,7 +445,7 @@ static void check_user(void *arg)
     absolute[0] = text.data;
     s.programs = absolute;
     struct buf more BUF_AUTO = BUF_INIT;
-    told(s, NULL, &more);
+    told(s, &more);
     check_told(&more, "cwd=/;");
     u.uid = 0;
     u.gid = 0;
@@ -473,7 +473,7 @@ static void check_victim(void *arg)
     CHECK(pipe2(ends, O_CLOEXEC) == 0);
     s.fds[1] = ends[1];
     s.victim = arg != NULL;
-    spawn_and_wait(&s, NULL);
+    spawn_and_wait(&s);
     CHECK(read(ends[0], text, sizeof text - 1) > 1);
     CHECK((strcmp(text, "1000\n") == 0) == s.victim);
 }
@@ -499,7 +499,7 @@ static void check_terminal(void *arg)
     struct spawn s = plain(programs, tell_argv);
     s.fds[0] = pty.slave;
     s.terminal = true;
-    told(s, NULL, &text);
+    told(s, &text);
     check_told(&text, "foreground=1;");
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     s.fds[0] = fd;
@@ -558,10 +558,10 @@ static void check_many(void *arg)
     (void)arg;
     const char *programs[] = {"/no/such", "/bin/true", NULL};
     struct spawn s = plain(programs, tell_argv);
-    struct loop *loop = loop_new(NULL);
+    CHECK(loop_new(NULL) != NULL);
     unsigned before = open_descriptors();
     for (int i = 0; i < 50; i++)
-        spawn_and_wait(&s, loop);
+        spawn_and_wait(&s);
     CHECK(open_descriptors() == before);
     programs[1] = NULL;
     for (int i = 0; i < 50; i++)
