@@ -11,11 +11,24 @@ machine_aarch64 := arm64
 HOST_ARCH := $(machine_$(shell uname -m))
 ARCH ?= $(HOST_ARCH)
 
+# Each architecture: as Debian names it, and its compiler; what else its compiler has to be told.
+ARCHES := amd64 arm64 armv7 i386 ppc64le riscv64 s390x
+debian_armv7 := armhf
+debian_ppc64le := ppc64el
+debian := $(or $(debian_$(ARCH)),$(ARCH))
 triplet_amd64 := x86_64-linux-gnu
 triplet_arm64 := aarch64-linux-gnu
+triplet_armv7 := arm-linux-gnueabihf
+triplet_i386 := i686-linux-gnu
+triplet_ppc64le := powerpc64le-linux-gnu
+triplet_riscv64 := riscv64-linux-gnu
+triplet_s390x := s390x-linux-gnu
+flags_ppc64le := -mlong-double-64
+# The linker of Debian 12 crashes over this one's debug sections.
+link_riscv64 := -Wl,--strip-debug
 triplet := $(triplet_$(ARCH))
 ifeq ($(triplet),)
-$(error ARCH must be amd64 or arm64, not '$(ARCH)')
+$(error ARCH must be one of $(ARCHES), not '$(ARCH)')
 endif
 
 CC := gcc
@@ -40,7 +53,7 @@ UNIT := $(BUILD)/unit
 SANITIZE := $(BUILD)/sanitize
 FUZZ := $(BUILD)/fuzz
 DEPS := $(BUILD)/deps
-MUSL := $(DEPS)/musl-$(ARCH)
+MUSL := $(DEPS)/musl-$(debian)
 
 # core/static/ is for the static binary alone.
 SRC := $(sort $(wildcard core/*.c core/static/*.c rpc/*.c applets/*.c applets/*/*.c))
@@ -60,7 +73,7 @@ LANG_FLAGS := -std=c11 -D_GNU_SOURCE
 # -Os starts as fast as -O2 and is a tenth smaller; link-time optimisation makes it larger. _FORTIFY_SOURCE
 # does nothing with musl. No unwind tables: nothing unwinds. -g costs nothing: what is shipped is stripped,
 # toolbox.full is for gdb.
-STATIC_FLAGS = -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
+STATIC_FLAGS = $(flags_$(ARCH)) -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
     -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection \
     -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
 GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)
@@ -68,7 +81,7 @@ GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)
 # of the code is 4 KB less and a page fault fewer, which more than makes up for it.
 PACKED_amd64 := -z,pack-relative-relocs,
 STATIC_LINK := -nostdlib -nostartfiles -static-pie \
-    -Wl,--no-dynamic-linker,$(PACKED_$(ARCH))-z,noseparate-code,-z,text,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none,-O1
+    -Wl,--no-dynamic-linker,$(PACKED_$(ARCH))-z,noseparate-code,-z,text,-z,relro,-z,now,-z,noexecstack,--gc-sections,--build-id=none,-O1 $(link_$(ARCH))
 
 DEBUG_FLAGS := -O1 -g -fno-omit-frame-pointer
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -146,7 +159,7 @@ endef
 
 HERE := $(filter $(ARCH),$(HOST_ARCH))
 
-all: $(if $(HERE),toolbox,$(B)/toolbox) ## ./toolbox for this machine; ARCH=amd64, ARCH=arm64: build/ARCH/toolbox
+all: $(if $(HERE),toolbox,$(B)/toolbox) ## ./toolbox for this machine; ARCH=arm64 (or armv7, i386, …): build/ARCH/toolbox
 .PHONY: all
 
 toolbox: $(B)/toolbox
@@ -156,12 +169,15 @@ $(eval $(call flavour,$(B),$(STATIC_CC),$(STATIC_FLAGS),$(B)/kernel/asm))
 
 # The kernel's headers come with the compiler's own packages; nothing else of this machine's is visible to the
 # compiler.
-$(B)/kernel/asm:
+$(B)/kernel/asm: | $(MUSL)/lib/libc.a
 	@command -v $(STATIC_CC) >/dev/null || { echo 'no $(STATIC_CC) on this machine: scripts/setup test installs it' >&2; exit 1; }
 	@mkdir -p $(B)/kernel
 	@ln -sfn $(KERNEL)/linux $(B)/kernel/linux
 	@ln -sfn $(KERNEL)/asm-generic $(B)/kernel/asm-generic
 	@ln -sfn $(firstword $(wildcard $(KERNEL)/$(triplet)/asm) $(KERNEL)/asm) $@
+
+$(MUSL)/lib/libc.a: | $(DEPS)/manifest
+	@$(FETCH) $(debian)
 
 # static_program FILE OBJECTS [FLAGS]: FILE.full is FILE with its symbols
 crt = $(shell $(STATIC_CC) -print-file-name=$1 2>/dev/null)
@@ -196,11 +212,13 @@ install: toolbox ## copy ./toolbox to $(DESTDIR)$(PREFIX)/bin
 
 # ---- dependencies ------------------------------------------------------------------------------------------
 
+FETCH = DEPS_DIR='$(DEPS_DIR)' DEB_MIRROR='$(DEB_MIRROR)' TOOLBOX_CACHE='$(TOOLBOX_CACHE)' third_party/fetch $(BUILD)
+
 deps: $(DEPS)/manifest ## fetch cJSON, mbedtls and musl once (DEB_MIRROR=, DEPS_DIR=, TOOLBOX_CACHE=)
 .PHONY: deps
 
 $(DEPS)/manifest: third_party/pins third_party/fetch
-	@DEPS_DIR='$(DEPS_DIR)' DEB_MIRROR='$(DEB_MIRROR)' TOOLBOX_CACHE='$(TOOLBOX_CACHE)' third_party/fetch $(BUILD)
+	@$(FETCH)
 
 # ---- tests -------------------------------------------------------------------------------------------------
 

@@ -13,17 +13,15 @@ const char *os_arch(void)
 #elif defined __aarch64__
     return "arm64";
 #elif defined __i386__
-    return "386";
-#elif defined __arm__
-    return "arm";
+    return "i386";
+#elif defined __arm__ && __ARM_ARCH >= 7
+    return "armv7";
 #elif defined __s390x__
     return "s390x";
 #elif defined __powerpc64__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     return "ppc64le";
 #elif defined __riscv && __riscv_xlen == 64
     return "riscv64";
-#elif defined __loongarch64
-    return "loong64";
 #else
     return "unknown";
 #endif

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The processor this binary is made for, as Go names it: amd64, arm64, … */
+/* The processor this binary is made for, as a release names it: amd64, arm64, armv7, i386, ppc64le, riscv64,
+ * s390x. */
 const char *os_arch(void);
 
 /* Value of a key in the text of os-release(5), with quotes, escapes and CR removed; the last of several

@@ -69,7 +69,7 @@ int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const stru
     if (p->master < 0)
         return -1;
     int unlock = 0;
-    ioctl(p->master, TIOCSPTLCK, &unlock);
+    ioctl(p->master, (int)TIOCSPTLCK, &unlock);
     p->slave = open_slave(p->master);
     if (p->slave < 0 || pty_make_quiet(p) < 0 || pty_resize(p, rows, cols) < 0) {
         err_sys(err, ERR_TOOL, errno, "cannot set up a pseudo terminal (is devpts mounted at /dev/pts?)");
@@ -88,7 +88,7 @@ int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const stru
 int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols)
 {
     struct winsize size = {.ws_row = rows, .ws_col = cols};
-    return ioctl(p->master, TIOCSWINSZ, &size);
+    return ioctl(p->master, (int)TIOCSWINSZ, &size);
 }
 
 void pty_close(struct pty *p)

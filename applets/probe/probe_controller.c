@@ -29,9 +29,12 @@ static void collect_self(struct probe_self *self)
 {
     *self = (struct probe_self){.path = self_path(), .size = PROBE_UNKNOWN};
     struct stat st;
-    if (stat("/proc/self/exe", &st) == 0 || (self->path && stat(self->path, &st) == 0))
+    int fd FD_AUTO = self_open();
+    /* It may be executable without being readable. (The link is looked at last: an emulator has it lead to
+     * itself.) */
+    if ((fd >= 0 && fstat(fd, &st) == 0) || stat("/proc/self/exe", &st) == 0 ||
+        (self->path && stat(self->path, &st) == 0))
         self->size = st.st_size;
-    int fd FD_AUTO = self_open(); /* it may be executable without being readable */
     if (fd < 0 || sha256_file(fd, self->sha256) < 0)
         self->sha256[0] = '\0';
 }
