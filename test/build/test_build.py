@@ -246,8 +246,10 @@ def test_builds_are_the_same_byte_for_byte():
 # ---- dependencies ------------------------------------------------------------------------------------------
 
 NOWHERE = "http://127.0.0.1:9/debian"
-PINNED = [line.split()[1].rsplit("/", 1)[1] for line in (ROOT / "third_party/pins").read_text().splitlines()
-          if not line.startswith("#")]
+ALL_PINNED = [line.split()[1].rsplit("/", 1)[1] for line in (ROOT / "third_party/pins").read_text().splitlines()
+              if not line.startswith("#")]
+FURTHER = [name for name in ALL_PINNED if name.startswith("musl-dev_") and not name.endswith(("_amd64.deb", "_arm64.deb"))]
+PINNED = [name for name in ALL_PINNED if name not in FURTHER]
 
 
 @pytest.fixture(scope="session")
@@ -293,6 +295,24 @@ def test_a_folder_of_files_will_do_and_afterwards_nothing_is_needed(bare):
     for again in ([], ["clean"], []):
         done = bare.make(*again, DEB_MIRROR=NOWHERE)
         assert done.returncode == 0 and "fetching" not in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_further_architecture_is_fetched_when_it_is_built_for(bare, changed):
+    assert bare.make("deps", f"DEPS_DIR={bare.folder_of_files}").returncode == 0
+    assert sorted(p.name for p in (bare.folder / "build/deps").glob("musl-*")) == ["musl-amd64", "musl-arm64"]
+    name = next(name for name in FURTHER if name.endswith("_riscv64.deb"))
+    fetch = (str(ROOT / "third_party/fetch"), "build", "riscv64")
+    nowhere = bare.run(*fetch, DEB_MIRROR=NOWHERE, TOOLBOX_CACHE=str(bare.folder / "empty"))
+    assert nowhere.returncode != 0 and name in nowhere.stdout and "DEPS_DIR=" in nowhere.stdout
+    if changed:
+        (bare.folder_of_files / name).write_bytes(b"no package")
+    else:
+        subprocess.run([*fetch[:1], bare.folder / "build", "riscv64"], check=True, env=dict(os.environ))
+    done = bare.run(*fetch, DEPS_DIR=str(bare.folder_of_files), DEB_MIRROR=NOWHERE)
+    assert (done.returncode != 0) == changed, done.stdout
+    assert (bare.folder / "build/deps/musl-riscv64/lib/libc.a").exists() != changed
+    assert (bare.folder / "build/deps/musl-amd64/lib/libc.a").exists()
 
 
 def test_debians_patches_are_applied(bare):
