@@ -12,12 +12,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "edit_file.h"
 #include "edit_text.h"
 #include "io.h"
 #include "mem.h"
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
+#endif
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE 2
 #endif
 
 enum { XATTR_NAMES_MAX = 65536, NAMES_TRIED = 8 };
@@ -146,6 +150,26 @@ static bool is_ours(const struct beside *b)
     return false;
 }
 
+static int rename_with(const struct beside *b, int dir, const char *name, unsigned flags)
+{
+    return (int)syscall(SYS_renameat2, b->dir, b->name, dir, name, flags);
+}
+
+int beside_exchange(struct beside *b, int dir, const char *name, const struct stat *old)
+{
+    struct stat st;
+    if (!is_ours(b) || rename_with(b, dir, name, RENAME_EXCHANGE) < 0)
+        return -1;
+    /* Looked at now that nobody can put another one there. */
+    bool same = fstatat(b->dir, b->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && edit_same_content(&st, old);
+    if (!same && rename_with(b, dir, name, RENAME_EXCHANGE) == 0)
+        return 1;
+    if (same)
+        unlinkat(b->dir, b->name, 0);
+    b->name[0] = '\0'; /* somebody else's, which can't be put back, stays where it is */
+    return same ? 0 : 1;
+}
+
 int beside_rename(struct beside *b, int dir, const char *name)
 {
     if (!is_ours(b) || renameat(b->dir, b->name, dir, name) < 0)
@@ -158,8 +182,7 @@ int beside_link(struct beside *b, int dir, const char *name)
 {
     if (!is_ours(b))
         return -1;
-    long rc = syscall(SYS_renameat2, b->dir, b->name, dir, name, RENAME_NOREPLACE);
-    if (rc == 0) {
+    if (rename_with(b, dir, name, RENAME_NOREPLACE) == 0) {
         b->name[0] = '\0';
         return 0;
     }

@@ -27,6 +27,10 @@ int beside_take_after(struct beside *b, int model, const struct stat *st);
  * take bits from. -1 with errno. */
 int beside_finish(struct beside *b, const struct stat *st);
 
+/* Swaps it with the file `old`, which is gone then unless it has another link. 1: a file that is another one,
+ * or has another content by now, is there instead, and stays. -1 with errno. */
+int beside_exchange(struct beside *b, int dir, const char *name, const struct stat *old);
+
 /* Puts it in the place of a file, or of none (EEXIST when there is one). -1 with errno. */
 int beside_rename(struct beside *b, int dir, const char *name);
 int beside_link(struct beside *b, int dir, const char *name);

@@ -3,24 +3,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "edit_file.h"
 #include "edit_text.h"
 #include "io.h"
 #include "mem.h"
 #include "text_editor_types.h"
-
-static const char magic[8] = "TBundo1\n";
-
-/* Making and deleting a file costs more than the rest of a small edit; so one that is dropped is the next one
- * that is written. */
-#define SPARE "spare"
-enum { SPARE_MAX = 1 << 20 };
-
-enum { SUM_FROM = offsetof(struct entry_head, sum) + sizeof(uint64_t) };
 
 struct entry_key entry_key(const char *real_path, const struct stat *st)
 {
@@ -41,46 +34,69 @@ struct entry_key entry_key(const char *real_path, const struct stat *st)
     return key;
 }
 
+/* ---- names ---- */
+
 static const char *const state_suffix[] = {
     [ENTRY_KEPT] = "", [ENTRY_FRESH] = ".new", [ENTRY_UNDOING] = ".undo"};
 
-void entry_name(struct entry_item *item)
+/* The members that make a name, in order, each in hexadecimal digits. */
+static const size_t name_members[] = {
+    offsetof(struct entry_item, key.path), offsetof(struct entry_item, key.inode),
+    offsetof(struct entry_item, order),    offsetof(struct entry_item, size),
+    offsetof(struct entry_item, stamp),    offsetof(struct entry_item, kind),
+    offsetof(struct entry_item, time),     offsetof(struct entry_item, n_old),
+    offsetof(struct entry_item, at),       offsetof(struct entry_item, cut),
+    offsetof(struct entry_item, n_put),    offsetof(struct entry_item, put_sum),
+};
+enum { N_MEMBERS = sizeof name_members / sizeof *name_members };
+
+static uint64_t *member(struct entry_item *item, int i)
 {
-    snprintf(item->name, sizeof item->name, "%016llx-%016llx-%llx-%llx%s", (unsigned long long)item->key.path,
-             (unsigned long long)item->key.inode, (unsigned long long)item->order,
-             (unsigned long long)item->size, state_suffix[item->state]);
+    return (uint64_t *)(void *)((char *)item + name_members[i]);
 }
 
-int entry_set_state(int dir, struct entry_item *item, enum entry_state state)
+void entry_name(const struct entry_item *item, char name[ENTRY_NAME_MAX])
 {
-    struct entry_item changed = *item;
-    changed.state = state;
-    entry_name(&changed);
-    if (renameat(dir, item->name, dir, changed.name) < 0)
-        return -1;
-    *item = changed;
-    return 0;
-}
-
-static bool parse_name(struct entry_item *item, const char *name)
-{
-    uint64_t part[4];
-    const char *at = name;
-    for (int i = 0; i < 4; i++) {
-        char *end;
-        if ((*at < '0' || *at > '9') && (*at < 'a' || *at > 'f'))
-            return false;
-        part[i] = strtoull(at, &end, 16);
-        if (i < 3 && *end++ != '-')
-            return false;
-        at = end;
+    struct entry_item copy = *item;
+    char *at = name;
+    for (int i = 0; i < N_MEMBERS; i++) {
+        uint64_t value = *member(&copy, i);
+        int digits = 1;
+        while (digits < 16 && value >> (4 * digits) != 0)
+            digits++;
+        if (i > 0)
+            *at++ = '-';
+        while (digits-- > 0)
+            *at++ = "0123456789abcdef"[value >> (4 * digits) & 15];
     }
-    *item = (struct entry_item){.key = {part[0], part[1]}, .order = part[2], .size = part[3]};
+    memcpy(at, state_suffix[item->state], strlen(state_suffix[item->state]) + 1);
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Takes names of exactly the form in which they are written, so that they can be written again. */
+static bool parse_name(struct entry_item *item, const char *at)
+{
+    *item = (struct entry_item){.state = ENTRY_KEPT};
+    for (int i = 0; i < N_MEMBERS; i++) {
+        uint64_t *value = member(item, i);
+        const char *from = at;
+        while (hex_digit(*at) >= 0)
+            *value = *value << 4 | (unsigned)hex_digit(*at++);
+        if (at == from || at - from > 16 || (*from == '0' && at - from > 1))
+            return false;
+        if (i < N_MEMBERS - 1 && *at++ != '-')
+            return false;
+    }
     while (item->state < ENTRY_UNDOING && strcmp(at, state_suffix[item->state]) != 0)
         item->state++;
-    entry_name(item);
-    return strcmp(item->name, name) == 0;
+    return strcmp(at, state_suffix[item->state]) == 0;
 }
+
+/* ---- the directory ---- */
 
 static int by_order(const void *a, const void *b)
 {
@@ -104,7 +120,7 @@ int entry_list(struct entry_list *list, int dir)
         if ((found->d_type != DT_REG && found->d_type != DT_UNKNOWN) || !parse_name(&item, found->d_name))
             continue;
         if (list->n == room) {
-            room = room ? 2 * room : 64;
+            room = room ? 2 * room : 16;
             list->items = mem_realloc(list->items, room * sizeof *list->items);
         }
         list->items[list->n++] = item;
@@ -121,82 +137,80 @@ void entry_list_release(struct entry_list *list)
     *list = (struct entry_list){0};
 }
 
-uint64_t entry_size(const struct entry *e)
+int entry_move(struct entry_item *item, int dir, int new_dir, enum entry_state state)
 {
-    return sizeof e->head + e->head.n_path + e->head.n_old + e->head.n_put;
-}
-
-static uint64_t sum_of(const struct entry *e)
-{
-    struct text_sum sum;
-    text_sum_begin(&sum);
-    text_sum_add(&sum, (const char *)&e->head + SUM_FROM, sizeof e->head - SUM_FROM);
-    text_sum_add(&sum, e->path, e->head.n_path);
-    text_sum_add(&sum, e->old, e->head.n_old);
-    text_sum_add(&sum, e->put, e->head.n_put);
-    return text_sum_end(&sum);
-}
-
-void entry_seal(struct entry *e)
-{
-    memcpy(e->head.magic, magic, sizeof magic);
-    e->head.sum = sum_of(e);
-}
-
-/* Opens the spare file under a new name, or makes a new one. */
-static int open_new(int spare_dir, int dir, const char *name, off_t *size)
-{
-    struct stat st;
-    *size = 0;
-    if (renameat(spare_dir, SPARE, dir, name) < 0)
-        return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) {
-        *size = st.st_size;
-        return fd;
-    }
-    io_close(&fd);
-    unlinkat(dir, name, 0);
-    return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-int entry_write(const struct entry *e, int dir, const char *name, int spare_dir)
-{
-    off_t size;
-    int fd FD_AUTO = open_new(spare_dir, dir, name, &size);
-    if (fd < 0)
+    char name[ENTRY_NAME_MAX], new_name[ENTRY_NAME_MAX];
+    struct entry_item changed = *item;
+    changed.state = state;
+    entry_name(item, name);
+    entry_name(&changed, new_name);
+    if (renameat(dir, name, new_dir, new_name) < 0)
         return -1;
-    struct iovec parts[] = {{(void *)&e->head, sizeof e->head},
-                            {(void *)e->path, e->head.n_path},
-                            {(void *)e->old, e->head.n_old},
-                            {(void *)e->put, e->head.n_put}};
-    off_t wanted = (off_t)entry_size(e);
-    if (edit_write_parts(fd, parts, sizeof parts / sizeof *parts) < 0 ||
-        (size > wanted && ftruncate(fd, wanted) < 0)) {
-        int failed = errno;
-        unlinkat(dir, name, 0);
-        errno = failed;
-        return -1;
-    }
+    *item = changed;
     return 0;
 }
 
-void entry_drop(int dir, const struct entry_item *item)
+void entry_remove(const struct entry_item *item, int dir)
 {
-    if (item->size > SPARE_MAX || renameat(dir, item->name, dir, SPARE) < 0)
-        unlinkat(dir, item->name, 0);
+    char name[ENTRY_NAME_MAX];
+    entry_name(item, name);
+    unlinkat(dir, name, 0);
 }
 
-/* Sizes are checked one by one against what is there, so that no sum of them can wrap. */
-static bool parts_fit(const struct entry_head *h, size_t left)
+/* ---- content ---- */
+
+uint64_t entry_put_sum(const char *put, size_t n)
 {
-    const uint64_t sizes[] = {h->n_path, h->n_old, h->n_put};
-    for (size_t i = 0; i < 3; i++) {
-        if (sizes[i] > left)
-            return false;
-        left -= sizes[i];
-    }
-    return left == 0 && h->at <= h->n_old && h->cut <= h->n_old - h->at;
+    struct text_sum sum;
+    text_sum_begin(&sum);
+    text_sum_add(&sum, put, n);
+    return text_sum_end(&sum);
+}
+
+bool entry_led_to(const struct entry *e, const char *content, size_t n)
+{
+    const struct entry_item *i = &e->item;
+    size_t tail = i->n_old - i->at - i->cut;
+    return n == i->at + i->n_put + tail && memcmp(content, e->old, i->at) == 0 &&
+           memcmp(content + n - tail, e->old + i->n_old - tail, tail) == 0 &&
+           entry_put_sum(content + i->at, i->n_put) == i->put_sum;
+}
+
+uint64_t entry_stamp(const struct stat *st)
+{
+    return (uint64_t)st->st_mtim.tv_sec * 1000000000ULL + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+int entry_copy(struct entry *e, int dir)
+{
+    struct entry_item *i = &e->item;
+    char name[ENTRY_NAME_MAX];
+    /* Of no more than even seconds, which every file system can keep. */
+    uint64_t seconds = i->time / 2000000000ULL * 2;
+    struct timespec times[2] = {{.tv_sec = (time_t)seconds}, {.tv_sec = (time_t)seconds}};
+    i->size = i->n_old + (e->path ? i->n_put + e->n_path : 0);
+    i->stamp = seconds * 1000000000ULL;
+    entry_name(i, name);
+    int fd FD_AUTO = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    struct iovec parts[] = {
+        {(void *)e->old, i->n_old}, {(void *)e->put, e->path ? i->n_put : 0}, {(void *)e->path, e->n_path}};
+    if (edit_write_parts(fd, parts, sizeof parts / sizeof *parts) == 0 && futimens(fd, times) == 0)
+        return 0;
+    int failed = errno;
+    unlinkat(dir, name, 0);
+    errno = failed;
+    return -1;
+}
+
+int entry_link(struct entry *e, int dir, int from_dir, const char *from, const struct stat *st)
+{
+    char name[ENTRY_NAME_MAX];
+    e->item.size = e->item.n_old;
+    e->item.stamp = entry_stamp(st);
+    entry_name(&e->item, name);
+    return linkat(from_dir, from, dir, name, 0);
 }
 
 static int damaged(void)
@@ -205,53 +219,46 @@ static int damaged(void)
     return -1;
 }
 
-int entry_read(struct entry *e, int dir, const char *name)
+static bool is_whole(const struct entry_item *item, const struct stat *st)
 {
-    struct stat st;
+    return S_ISREG(st->st_mode) && (uint64_t)st->st_size == item->size && entry_stamp(st) == item->stamp;
+}
+
+/* The sizes come out of a name, which may be anybody's; no sum of them may wrap. */
+static bool parts_fit(const struct entry_item *i)
+{
+    return i->size <= 3 * EDIT_FILE_MAX && i->n_old <= i->size && i->at <= i->n_old &&
+           i->cut <= i->n_old - i->at && i->n_put <= EDIT_FILE_MAX &&
+           (i->size == i->n_old || i->n_put < i->size - i->n_old);
+}
+
+int entry_read(struct entry *e, int dir, const struct entry_item *item)
+{
+    char name[ENTRY_NAME_MAX];
+    entry_name(item, name);
     int fd FD_AUTO = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return errno == ELOOP || errno == ENXIO ? damaged() : -1;
-    if (fstat(fd, &st) < 0)
+    if (fstat(fd, &e->st) < 0)
         return -1;
-    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < (off_t)sizeof e->head)
-        return damaged();
-    e->raw.max = 3 * EDIT_FILE_MAX;
-    if (buf_reserve(&e->raw, (size_t)st.st_size) < 0)
+    if (!is_whole(item, &e->st) || !parts_fit(item) || buf_reserve(&e->raw, item->size + 1) < 0)
         return damaged();
     edit_use_large_pages(&e->raw);
-    if (io_read_all(fd, &e->raw) < 0)
+    if (io_read_all(fd, &e->raw) < 0 || fstat(fd, &e->st) < 0)
         return -1;
-    if (e->raw.len < sizeof e->head)
+    if (e->raw.len != item->size || !is_whole(item, &e->st))
         return damaged();
-    memcpy(&e->head, e->raw.data, sizeof e->head);
-    if (memcmp(e->head.magic, magic, sizeof magic) != 0 || !parts_fit(&e->head, e->raw.len - sizeof e->head))
-        return damaged();
-    e->path = e->raw.data + sizeof e->head;
-    e->old = e->path + e->head.n_path;
-    e->put = e->old + e->head.n_old;
-    return sum_of(e) == e->head.sum ? 0 : damaged();
+    e->item = *item;
+    e->old = buf_str(&e->raw);
+    bool copy = item->size > item->n_old;
+    e->put = copy ? e->old + item->n_old : NULL;
+    e->path = copy ? e->put + item->n_put : NULL;
+    e->n_path = copy ? item->size - item->n_old - item->n_put : 0;
+    return 0;
 }
 
 void entry_release(struct entry *e)
 {
     buf_release(&e->raw);
     *e = (struct entry)ENTRY_INIT;
-}
-
-uint64_t content_sum(const char *data, size_t n)
-{
-    struct text_sum sum;
-    text_sum_begin(&sum);
-    text_sum_add(&sum, data, n);
-    return text_sum_end(&sum);
-}
-
-uint64_t content_sum_spliced(const char *data, size_t n, const struct splice *s)
-{
-    struct text_sum sum;
-    text_sum_begin(&sum);
-    text_sum_add(&sum, data, s->at);
-    text_sum_add(&sum, s->put, s->n_put);
-    text_sum_add(&sum, data + s->at + s->cut, n - s->at - s->cut);
-    return text_sum_end(&sum);
 }

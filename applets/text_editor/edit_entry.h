@@ -1,7 +1,10 @@
-/* One remembered edit, as a file of the store.
+/* One remembered edit: a file of the store that holds the old content, and whose name says all the rest.
  *
- * The file's name carries what a look through the directory needs (whose it is, its order and size), its head
- * the rest, with a sum over everything: a damaged entry is told from a whole one and never applied. */
+ * The content is the old file itself, linked into the store before another one took its place, where that can
+ * be had: then nothing is copied, and what has reached the disk is safe there. Otherwise it is a copy, with
+ * the text that was put in and the file's path behind it. Either way the file has exactly the size and the
+ * time of modification that its name says, or it is damaged (or was written by a program that still had it
+ * open), and is never applied. */
 #ifndef EDIT_ENTRY_H
 #define EDIT_ENTRY_H
 
@@ -11,8 +14,6 @@
 #include <sys/stat.h>
 
 #include "buf.h"
-#include "edit_file.h"
-#include "err.h"
 
 enum entry_kind {
     ENTRY_EDIT = 1, /* undone by restoring the old content */
@@ -34,38 +35,44 @@ enum entry_state {
     ENTRY_UNDOING /* ".undo": the edit may have been undone */
 };
 
-/* What stands in the directory. */
 struct entry_item {
-    char name[80];
     struct entry_key key;
-    uint64_t order, size;
+    uint64_t order;
+    uint64_t size;    /* of the file */
+    uint64_t stamp;   /* when it was modified, ns since 1970 */
+    uint64_t kind;    /* enum entry_kind */
+    uint64_t time;    /* of the edit, ns since 1970 */
+    uint64_t n_old;   /* bytes of the old content; more than that has a copy alone */
+    uint64_t at, cut; /* what was cut out of it */
+    uint64_t n_put;   /* and what was put in: how many bytes, and their sum */
+    uint64_t put_sum;
     enum entry_state state;
 };
+#define ENTRY_NAME_MAX 208
+void entry_name(const struct entry_item *item, char name[ENTRY_NAME_MAX]);
+
+/* What stands in the directory, in order. What isn't an entry is passed over. -1 with errno. */
 struct entry_list {
-    struct entry_item *items; /* in order */
+    struct entry_item *items;
     size_t n;
 };
-
-/* Reads the directory. What isn't an entry is passed over. -1 with errno. */
 int entry_list(struct entry_list *list, int dir);
 void entry_list_release(struct entry_list *list);
-void entry_name(struct entry_item *item); /* from the other members */
-/* Renames the file as well. -1 with errno. */
-int entry_set_state(int dir, struct entry_item *item, enum entry_state state);
 
-struct entry_head {
-    char magic[8];
-    uint64_t sum;        /* over all that follows in the file */
-    uint64_t kind, time; /* ns since 1970 */
-    uint64_t inode;      /* after the edit */
-    uint64_t after;      /* sum of the content after the edit */
-    uint64_t at, cut, n_put, n_old, n_path;
-};
+/* Renames the file as well, into another directory where that is wanted. -1 with errno. */
+int entry_move(struct entry_item *item, int dir, int new_dir, enum entry_state state);
+void entry_remove(const struct entry_item *item, int dir);
 
-/* An entry in memory; the pointers lead into raw (of one that is to be written: elsewhere). */
+/* Time of modification as it stands in a name. */
+uint64_t entry_stamp(const struct stat *st);
+
+/* An entry in memory; the pointers lead into raw (of one that is to be written: elsewhere). put and path are
+ * there in a copy alone. */
 struct entry {
-    struct entry_head head;
-    const char *path, *old, *put;
+    struct entry_item item;
+    struct stat st;
+    const char *old, *put, *path;
+    size_t n_path;
     struct buf raw;
 };
 #define ENTRY_INIT                                                                                           \
@@ -73,23 +80,22 @@ struct entry {
         .raw = BUF_INIT                                                                                      \
     }
 
-/* Fills the head's sum. */
-void entry_seal(struct entry *e);
-uint64_t entry_size(const struct entry *e);
-
-/* Writes a new file of that name, taking what entry_drop kept; removed again when it is not completed. -1
- * with errno. */
-int entry_write(const struct entry *e, int dir, const char *name, int spare_dir);
-/* Deletes one, but may keep the file itself, under another name, for the next entry_write (spare_dir). */
-void entry_drop(int dir, const struct entry_item *item);
+/* Writes a copy: e->item says what, and gets its size and stamp; put and path go with it, unless path is
+ * NULL. Removed again when it is not completed. -1 with errno. */
+int entry_copy(struct entry *e, int dir);
+/* Makes the file `name` of another directory, which `st` tells of, the entry as well; for e->item as above.
+ * -1 with errno when that isn't possible. */
+int entry_link(struct entry *e, int dir, int from_dir, const char *name, const struct stat *st);
 
 /* -1 with errno: EBADMSG when it is damaged, others when it can't be read now. */
-int entry_read(struct entry *e, int dir, const char *name);
+int entry_read(struct entry *e, int dir, const struct entry_item *item);
 void entry_release(struct entry *e);
 #define ENTRY_AUTO __attribute__((cleanup(entry_release)))
 
-/* Sum of a content, and of one after a splice. */
-uint64_t content_sum(const char *data, size_t n);
-uint64_t content_sum_spliced(const char *data, size_t n, const struct splice *s);
+/* Whether a content is exactly what the edit made of the old one. */
+bool entry_led_to(const struct entry *e, const char *content, size_t n);
+
+/* Sum of a text that was put in. */
+uint64_t entry_put_sum(const char *put, size_t n);
 
 #endif

@@ -134,10 +134,10 @@ static int read_all(struct edit_file *f)
     }
 }
 
-static bool same_state(const struct stat *a, const struct stat *b)
+bool edit_same_content(const struct stat *a, const struct stat *b)
 {
-    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 int edit_file_read(struct edit_file *f, const struct edit_path *p, struct err *err)
@@ -156,7 +156,7 @@ int edit_file_read(struct edit_file *f, const struct edit_path *p, struct err *e
             f->data.data[f->data.len] = '\0';
         if ((unsigned long long)f->st.st_size == f->data.len)
             return 0;
-        if (fstat(f->fd, &now) == 0 && same_state(&f->st, &now)) {
+        if (fstat(f->fd, &now) == 0 && edit_same_content(&f->st, &now)) {
             f->pseudo = true;
             return 0;
         }

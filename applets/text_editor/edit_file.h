@@ -46,6 +46,9 @@ int edit_file_load(struct edit_file *f, struct edit_path *p, struct err *err);
 /* Reads it again from the begin. */
 int edit_file_read(struct edit_file *f, const struct edit_path *p, struct err *err);
 
+/* Whether nothing was written to the file between the two looks, and it is one. */
+bool edit_same_content(const struct stat *a, const struct stat *b);
+
 /* Writes pieces one behind the other at the descriptor's position, as few calls as can be. Changes `parts`.
  * -1 with errno. */
 int edit_write_parts(int fd, struct iovec *parts, size_t n);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,27 +15,24 @@
 
 enum { STORE_WAIT_MS = 10000 };
 
-int store_find(struct place *place, const char *name)
+/* The first place that has a history. */
+static void find(struct undo_store *s)
 {
     struct buf path BUF_AUTO = BUF_INIT;
-    for (unsigned n = 0; place_candidate(n, &path); n++) {
-        if (place_enter(place, path.data, false, NULL) < 0)
+    for (unsigned n = 0; s->dir < 0 && place_candidate(n, &path); n++) {
+        if (place_enter(&s->place, path.data, false, NULL) < 0)
             continue;
-        int dir = place_subdir(place, name, false, NULL);
-        if (dir >= 0)
-            return dir;
-        place_release(place);
+        s->dir = place_subdir(&s->place, "undo", false, NULL);
+        if (s->dir < 0)
+            place_release(&s->place);
     }
-    return -1;
 }
 
 void undo_open(struct undo_store *s, bool create)
 {
-    *s = (struct undo_store)UNDO_INIT;
-    s->dir = store_find(&s->place, "undo");
-    if (s->dir >= 0 || !create)
-        return;
-    if (place_open(&s->place, &s->why) == 0)
+    if (s->dir < 0)
+        find(s);
+    if (s->dir < 0 && create && place_open(&s->place, &s->why) == 0)
         s->dir = place_subdir(&s->place, "undo", true, &s->why);
 }
 
@@ -70,50 +68,51 @@ bool undo_is_of(const struct entry_item *item, const struct entry_key *key, cons
 /* An entry that was found by the inode alone is this file's when its path leads here too (another hard link),
  * or when nobody has touched the content since (the file was moved); else the inode's number has been given
  * to another file. */
-static bool is_same_file(const struct entry *e, const struct edit_path *p, const char *content,
-                         size_t n_content)
+static bool is_same_file(const struct entry *e, const struct edit_path *p, const struct entry_key *key,
+                         const char *content, size_t n_content)
 {
     char path[PATH_MAX];
     struct stat st;
-    size_t n = e->head.n_path;
-    if (n == strlen(p->real) && memcmp(e->path, p->real, n) == 0)
+    if (e->item.key.path == key->path)
         return true;
-    if (n >= sizeof path || e->head.inode != p->st.st_ino)
-        return false;
-    memcpy(path, e->path, n);
-    path[n] = '\0';
-    if (lstat(path, &st) == 0)
-        return st.st_dev == p->st.st_dev && st.st_ino == p->st.st_ino;
-    return e->head.after == content_sum(content, n_content);
+    if (e->n_path > 0 && e->n_path < sizeof path) {
+        memcpy(path, e->path, e->n_path);
+        path[e->n_path] = '\0';
+        if (lstat(path, &st) == 0)
+            return st.st_dev == p->st.st_dev && st.st_ino == p->st.st_ino;
+    }
+    return entry_led_to(e, content, n_content);
 }
 
 /* Whether an entry that isn't simply kept, because an edit or an undo was interrupted, is one that can be
  * undone. The content says on which side of it the file is. */
-static bool can_be_undone(const struct entry *e, enum entry_state state, const char *content, size_t n)
+static bool can_be_undone(const struct entry *e, const struct edit_path *p, const char *content, size_t n)
 {
+    if (e->st.st_dev == p->st.st_dev && e->st.st_ino == p->st.st_ino)
+        return false; /* the file is still the old one */
     /* Of a created file whose undoing was interrupted: else it was deleted, and somebody made another one. */
-    if (state == ENTRY_FRESH || e->head.kind == ENTRY_CREATED)
-        return e->head.after == content_sum(content, n);
-    return n != e->head.n_old || memcmp(content, e->old, n) != 0;
+    if (e->item.state == ENTRY_FRESH || e->item.kind == ENTRY_CREATED)
+        return entry_led_to(e, content, n);
+    return n != e->item.n_old || memcmp(content, e->old, n) != 0;
 }
 
 /* `content` NULL: there is no file. */
 static void settle(struct undo_store *s, struct entry_item *item, const struct edit_path *p,
-                   const char *content, size_t n)
+                   const struct entry_key *key, const char *content, size_t n)
 {
     struct entry e ENTRY_AUTO = ENTRY_INIT;
     bool keep = false;
-    if (content && entry_read(&e, s->dir, item->name) == 0) {
-        if (!is_same_file(&e, p, content, n))
+    if (content && entry_read(&e, s->dir, item) == 0) {
+        if (!is_same_file(&e, p, key, content, n))
             return;
-        keep = can_be_undone(&e, item->state, content, n);
+        keep = can_be_undone(&e, p, content, n);
     } else if (content && errno != EBADMSG) {
         return;
     }
     if (keep) {
-        (void)!entry_set_state(s->dir, item, ENTRY_KEPT);
+        (void)!entry_move(item, s->dir, s->dir, ENTRY_KEPT);
     } else {
-        unlinkat(s->dir, item->name, 0);
+        entry_remove(item, s->dir);
         item->key = (struct entry_key){0, 0}; /* nobody's */
     }
 }
@@ -127,16 +126,18 @@ static int list_settled(struct undo_store *s, struct entry_list *list, const str
     struct entry_key key = entry_key(p->real, &p->st);
     for (size_t i = 0; i < list->n; i++)
         if (list->items[i].state != ENTRY_KEPT && undo_is_of(&list->items[i], &key, st))
-            settle(s, &list->items[i], p, content, n);
+            settle(s, &list->items[i], p, &key, content, n);
     return 0;
 }
 
-/* Returns the descriptor of the directory that takes the entry, -1 with why. */
-static int pending_dir(struct undo_store *s, bool in_place)
+void undo_settle(struct undo_store *s, const struct edit_path *p, const struct edit_file *f)
 {
-    if (!in_place)
-        return s->dir;
-    return place_subdir(&s->place, "journal", true, &s->why);
+    struct entry_list list;
+    if (s->dir < 0 || lock(s) < 0)
+        return;
+    if (list_settled(s, &list, p, buf_str(&f->data), f->data.len) == 0)
+        entry_list_release(&list);
+    unlock(s);
 }
 
 static void leave_journal(struct undo_store *s)
@@ -145,20 +146,21 @@ static void leave_journal(struct undo_store *s)
         unlinkat(s->place.fd, "journal", AT_REMOVEDIR); /* when it is empty */
 }
 
-static void describe(struct entry *e, const struct undo_change *c, const struct stat *after)
+static struct entry_item describe(const struct undo_change *c, const struct entry_list *list)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    e->head = (struct entry_head){.kind = c->kind,
-                                  .time = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
-                                  .inode = after->st_ino,
-                                  .after = content_sum_spliced(c->old, c->n_old, &c->splice),
-                                  .at = c->splice.at,
-                                  .cut = c->splice.cut,
-                                  .n_old = c->n_old,
-                                  .n_path = strlen(c->path->real)};
-    e->path = c->path->real;
-    e->old = c->old;
+    return (struct entry_item){.key = entry_key(c->path->real, c->after),
+                               .order = list->n > 0 ? list->items[list->n - 1].order + 1 : 1,
+                               .kind = c->kind,
+                               .time = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec,
+                               .size = c->n_old,
+                               .n_old = c->n_old,
+                               .at = c->splice.at,
+                               .cut = c->splice.cut,
+                               .n_put = c->splice.n_put,
+                               .put_sum = entry_put_sum(c->splice.put, c->splice.n_put),
+                               .state = c->in_place ? ENTRY_KEPT : ENTRY_FRESH};
 }
 
 static uint64_t charge(const struct entry_item *item)
@@ -187,33 +189,58 @@ static bool make_room(struct undo_store *s, const struct entry_list *list, uint6
     while (n < list->n && held < size)
         held += list->items[n++].size;
     for (size_t i = 0; held >= size && i < n; i++)
-        unlinkat(s->dir, list->items[i].name, 0);
+        entry_remove(&list->items[i], s->dir);
     return held >= size;
 }
 
-static void write_pending(struct undo_store *s, const struct entry *e, const struct entry_list *list,
-                          bool in_place)
+#define OVERLAYFS 0x794c7630
+
+/* Whether the old file itself can be the entry. In an overlay, a file of the lower layers would have to be
+ * copied and synced for that; one that an edit has made is none of those. */
+static bool can_link(const struct undo_change *c, const struct entry_list *list)
 {
-    entry_name(&s->pending);
-    s->pending_dir = pending_dir(s, in_place);
-    if (s->pending_dir >= 0 && entry_write(e, s->pending_dir, s->pending.name, s->dir) == 0)
+    struct statfs fs;
+    if (c->kind != ENTRY_EDIT || c->in_place || fstatfs(c->path->dir, &fs) < 0)
+        return false;
+    if (fs.f_type != OVERLAYFS)
+        return true;
+    struct entry_key key = entry_key(c->path->real, c->before);
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].key.path == key.path && list->items[i].key.inode == key.inode)
+            return true;
+    return false;
+}
+
+static int write_pending(struct undo_store *s, const struct undo_change *c, struct entry *e,
+                         const struct entry_list *list)
+{
+    s->linked = can_link(c, list) && entry_link(e, s->dir, c->path->dir, c->path->name, c->before) == 0;
+    if (s->linked || entry_copy(e, s->pending_dir) == 0)
+        return 0;
+    return (errno == ENOSPC || errno == EDQUOT) && make_room(s, list, e->item.size)
+               ? entry_copy(e, s->pending_dir)
+               : -1;
+}
+
+static void make_pending(struct undo_store *s, const struct undo_change *c, struct entry *e,
+                         const struct entry_list *list)
+{
+    s->pending_dir = c->in_place ? place_subdir(&s->place, "journal", true, &s->why) : s->dir;
+    if (s->pending_dir < 0)
         return;
-    if (s->pending_dir >= 0 && (errno == ENOSPC || errno == EDQUOT) && make_room(s, list, entry_size(e)) &&
-        entry_write(e, s->pending_dir, s->pending.name, s->dir) == 0)
+    s->has_pending = write_pending(s, c, e, list) == 0;
+    s->pending = e->item;
+    if (s->has_pending)
         return;
-    if (s->pending_dir >= 0)
-        err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
-    s->pending.name[0] = '\0';
+    err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
     leave_journal(s);
 }
 
-void undo_prepare(struct undo_store *s, const struct undo_change *c, const struct stat *after, bool in_place)
+void undo_prepare(struct undo_store *s, const struct undo_change *c)
 {
     struct entry_list list;
-    struct entry e = ENTRY_INIT;
     if (lock(s) < 0)
         return;
-    struct entry_key key = entry_key(c->path->real, after);
     const char *content = c->kind == ENTRY_CREATED ? NULL : c->old;
     /* An undo has seen to that already, and has one of its own under way. */
     if ((c->kind == ENTRY_UNDO ? entry_list(&list, s->dir)
@@ -221,23 +248,19 @@ void undo_prepare(struct undo_store *s, const struct undo_change *c, const struc
         err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be read");
         return;
     }
-    describe(&e, c, after);
-    if (in_place) {
+    struct entry e = {.item = describe(c, &list), .old = c->old};
+    if (c->kind != ENTRY_CREATED) {
         e.put = c->splice.put;
-        e.head.n_put = c->splice.n_put;
+        e.path = c->path->real;
+        e.n_path = strlen(e.path);
     }
-    entry_seal(&e);
-    s->keep = c->kind != ENTRY_UNDO && entry_size(&e) <= UNDO_TOTAL_MAX;
+    s->keep = c->kind != ENTRY_UNDO && c->n_old <= UNDO_TOTAL_MAX;
     if (c->kind != ENTRY_UNDO && !s->keep)
         err_set(&s->why, ERR_TOOL, "the file is larger than the undo history may be (%llu MiB)",
                 UNDO_TOTAL_MAX >> 20);
-    s->pending = (struct entry_item){.key = key,
-                                     .order = list.n > 0 ? list.items[list.n - 1].order + 1 : 1,
-                                     .size = entry_size(&e),
-                                     .state = in_place ? ENTRY_KEPT : ENTRY_FRESH};
-    s->crowded = is_crowded(&list, &s->pending);
-    if (s->keep || in_place)
-        write_pending(s, &e, &list, in_place);
+    s->crowded = is_crowded(&list, &e.item);
+    if (s->keep || c->in_place)
+        make_pending(s, c, &e, &list);
     entry_list_release(&list);
 }
 
@@ -257,7 +280,7 @@ static void trim(struct undo_store *s, const struct entry_key *key)
         bool deep = undo_is_of(&list.items[i], key, NULL) && of_file > EDIT_UNDO_DEPTH;
         if (!deep && total <= UNDO_TOTAL_MAX)
             continue;
-        entry_drop(s->dir, &list.items[i]);
+        entry_remove(&list.items[i], s->dir);
         total -= charge(&list.items[i]);
         of_file -= undo_is_of(&list.items[i], key, NULL);
     }
@@ -266,29 +289,26 @@ static void trim(struct undo_store *s, const struct entry_key *key)
 
 void undo_done(struct undo_store *s)
 {
-    if (s->pending.name[0] != '\0') {
-        struct entry_item kept = s->pending;
-        kept.state = ENTRY_KEPT;
-        entry_name(&kept);
+    if (s->has_pending) {
         if (!s->keep)
-            unlinkat(s->pending_dir, s->pending.name, 0);
-        else if (renameat(s->pending_dir, s->pending.name, s->dir, kept.name) < 0)
+            entry_remove(&s->pending, s->pending_dir);
+        else if (entry_move(&s->pending, s->pending_dir, s->dir, ENTRY_KEPT) < 0)
             err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be written");
         else if (s->crowded)
-            trim(s, &kept.key);
+            trim(s, &s->pending.key);
         leave_journal(s);
     }
-    s->pending.name[0] = '\0';
+    s->has_pending = false;
     unlock(s);
 }
 
 void undo_failed(struct undo_store *s, bool mixed)
 {
-    if (s->pending.name[0] != '\0' && !mixed) {
-        unlinkat(s->pending_dir, s->pending.name, 0);
+    if (s->has_pending && !mixed) {
+        entry_remove(&s->pending, s->pending_dir);
         leave_journal(s);
     }
-    s->pending.name[0] = '\0';
+    s->has_pending = false;
     unlock(s);
 }
 
@@ -299,7 +319,7 @@ static int refuse_unreadable(struct undo_store *s, const struct entry_item *item
         return err_set(err, ERR_TOOL,
                        "Nothing was undone: the last edit of %s can't be read from the undo history: %s",
                        p->shown, edit_errno(errno));
-    unlinkat(s->dir, item->name, 0);
+    entry_remove(item, s->dir);
     return err_set(err, ERR_TOOL,
                    "Nothing was undone: the last edit of %s in the undo history is damaged and was dropped; "
                    "another `undo_edit` "
@@ -324,8 +344,8 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
         *item = list.items[i];
         if (item->state != ENTRY_KEPT || !undo_is_of(item, &key, &f->st))
             continue;
-        if (entry_read(e, s->dir, item->name) == 0)
-            found = is_same_file(e, p, buf_str(&f->data), f->data.len);
+        if (entry_read(e, s->dir, item) == 0)
+            found = is_same_file(e, p, &key, buf_str(&f->data), f->data.len);
         else if (item->key.path == key.path)
             found = refuse_unreadable(s, item, p, err);
         if (found == 0)
@@ -340,31 +360,31 @@ void undo_begin(struct undo_store *s, struct entry_item *item)
 {
     /* Where that can't be said, an undo that is interrupted may have to be repeated: no reason not to undo.
      */
-    (void)!entry_set_state(s->dir, item, ENTRY_UNDOING);
+    (void)!entry_move(item, s->dir, s->dir, ENTRY_UNDOING);
 }
 
 void undo_end(struct undo_store *s, struct entry_item *item, bool undone)
 {
     if (undone)
-        entry_drop(s->dir, item);
+        entry_remove(item, s->dir);
     else if (item->state != ENTRY_KEPT)
-        (void)!entry_set_state(s->dir, item, ENTRY_KEPT);
+        (void)!entry_move(item, s->dir, s->dir, ENTRY_KEPT);
 }
 
-static void show_entry(const struct entry *e, size_t number, struct buf *out)
+static void show_entry(const struct entry_item *item, size_t number, struct buf *out)
 {
-    time_t when = (time_t)(e->head.time / 1000000000ULL);
+    time_t when = (time_t)(item->time / 1000000000ULL);
     struct tm tm;
     buf_addf(out, "%3zu  ", number);
     if (gmtime_r(&when, &tm)) /* strftime would bring the time zones of all the world along */
         buf_addf(out, "%04d-%02d-%02d %02d:%02d:%02d UTC", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
                  tm.tm_hour, tm.tm_min, tm.tm_sec);
     buf_adds(out, "  ");
-    if (e->head.kind == ENTRY_CREATED)
+    if (item->kind == ENTRY_CREATED)
         buf_addf(out, "created\n");
     else
-        buf_addf(out, "edited at byte %llu; %llu bytes before\n", (unsigned long long)e->head.at,
-                 (unsigned long long)e->head.n_old);
+        buf_addf(out, "edited at byte %llu; %llu bytes before\n", (unsigned long long)item->at,
+                 (unsigned long long)item->n_old);
 }
 
 size_t undo_show(struct undo_store *s, const struct edit_path *p, struct buf *out)
@@ -375,15 +395,9 @@ size_t undo_show(struct undo_store *s, const struct edit_path *p, struct buf *ou
     struct entry_key key = entry_key(p->real, &p->st);
     if (s->dir < 0 || entry_list(&list, s->dir) < 0)
         return 0;
-    for (size_t i = list.n; i-- > 0;) {
-        struct entry e ENTRY_AUTO = ENTRY_INIT;
-        if (list.items[i].state != ENTRY_KEPT || !undo_is_of(&list.items[i], &key, st))
-            continue;
-        if (entry_read(&e, s->dir, list.items[i].name) == 0)
-            show_entry(&e, ++count, out);
-        else
-            buf_addf(out, "%3zu  damaged\n", ++count);
-    }
+    for (size_t i = list.n; i-- > 0;)
+        if (list.items[i].state == ENTRY_KEPT && undo_is_of(&list.items[i], &key, st))
+            show_entry(&list.items[i], ++count, out);
     entry_list_release(&list);
     return count;
 }

@@ -5,8 +5,8 @@
  * entry of an edit in place that is under way. An entry belongs to a file by its real path (so that it
  * outlives replacement by renaming, also by others), or by its inode (so that every hard link leads to it).
  *
- * The order of an edit: the entry is written as fresh; the file is replaced; the entry becomes a kept one. Of
- * an undo: the entry is marked; the file is replaced; the entry is dropped. A process that dies between
+ * The order of an edit: the entry is made as a fresh one; the file is replaced; the entry becomes a kept one.
+ * Of an undo: the entry is marked; the file is replaced; the entry is dropped. A process that dies between
  * leaves an entry that isn't a kept one, and the content of the file says on which side it died. One process
  * at a time: a lock on the store is held from undo_prepare to undo_done or undo_failed.
  *
@@ -30,10 +30,12 @@ struct undo_store {
     int dir;        /* "undo"; -1: no history, for the reason in why */
     struct err why; /* msg[0] == '\0': the edit under way can be undone */
     bool locked;
-    struct entry_item pending; /* name[0] == '\0': none */
-    int pending_dir;           /* dir, or the journal */
-    bool keep;                 /* the pending entry becomes a part of the history */
-    bool crowded;              /* and something has to go for it */
+    bool has_pending;
+    struct entry_item pending;
+    int pending_dir; /* dir, or the journal */
+    bool linked;     /* the pending entry is the old file itself */
+    bool keep;       /* the pending entry becomes a part of the history */
+    bool crowded;    /* and something has to go for it */
 };
 
 #define UNDO_INIT                                                                                            \
@@ -41,10 +43,7 @@ struct undo_store {
         .place = PLACE_INIT, .dir = -1, .pending_dir = -1                                                    \
     }
 
-/* Opens a directory of the store, in the first place that has it. -1: none has. */
-int store_find(struct place *place, const char *name);
-
-/* Opens the caller's store, and makes it when `create`. */
+/* Opens the caller's store, and makes it when `create`; nothing when it is open already. */
 void undo_open(struct undo_store *s, bool create);
 void undo_close(struct undo_store *s);
 #define UNDO_AUTO __attribute__((cleanup(undo_close)))
@@ -56,15 +55,19 @@ struct undo_change {
     const char *old; /* the whole content; not for ENTRY_CREATED */
     size_t n_old;
     struct splice splice;
+    const struct stat *before, *after; /* the file (not for ENTRY_CREATED), and the one that will be there */
+    bool in_place;                     /* they are the same one, and will be written over */
 };
 
-/* Remembers it. `after`: the inode that will be there. */
-void undo_prepare(struct undo_store *s, const struct undo_change *change, const struct stat *after,
-                  bool in_place);
+/* Remembers it. */
+void undo_prepare(struct undo_store *s, const struct undo_change *change);
 /* The file has been replaced. */
 void undo_done(struct undo_store *s);
 /* It has not. `mixed`: and is neither old nor new now; then the journal keeps what can put it right. */
 void undo_failed(struct undo_store *s, bool mixed);
+
+/* Sees to what an edit of the file that was interrupted has left; a link to it among that is removed. */
+void undo_settle(struct undo_store *s, const struct edit_path *p, const struct edit_file *f);
 
 /* Reads the newest entry of a file. 1; 0 when there is none; -1 when it is damaged (and dropped). `f` is
  * loaded. */
@@ -82,10 +85,11 @@ bool undo_is_of(const struct entry_item *item, const struct entry_key *key, cons
 size_t undo_show(struct undo_store *s, const struct edit_path *p, struct buf *out);
 
 /* True when an edit in place of this file was under way, or is. */
-bool journal_has(const struct edit_path *p);
+bool journal_has(const struct undo_store *s, const struct edit_path *p);
 
 /* Puts an interrupted edit in place right. `f` is loaded and locked, and loaded again when it was changed.
  * 1: rolled back; 0: there was nothing to do; -1: it couldn't be done. */
-int journal_recover(const struct edit_path *p, struct edit_file *f, struct err *err);
+int journal_recover(const struct undo_store *s, const struct edit_path *p, struct edit_file *f,
+                    struct err *err);
 
 #endif

@@ -10,13 +10,21 @@
 #include "edit_write.h"
 #include "io.h"
 
-bool journal_has(const struct edit_path *p)
+/* The entries of the journal and its directory, -1 when there is none: all but always. */
+static int open_journal(const struct undo_store *s, struct entry_list *list)
 {
-    struct place place PLACE_AUTO = PLACE_INIT;
+    int dir = s->place.fd < 0 ? -1 : place_subdir(&s->place, "journal", false, NULL);
+    if (dir >= 0 && entry_list(list, dir) < 0)
+        io_close(&dir);
+    return dir;
+}
+
+bool journal_has(const struct undo_store *s, const struct edit_path *p)
+{
     struct entry_list list;
     bool found = false;
-    int dir FD_AUTO = store_find(&place, "journal");
-    if (dir < 0 || entry_list(&list, dir) < 0)
+    int dir FD_AUTO = open_journal(s, &list);
+    if (dir < 0)
         return false;
     struct entry_key key = entry_key(p->real, &p->st);
     for (size_t i = 0; i < list.n && !found; i++)
@@ -28,10 +36,10 @@ bool journal_has(const struct edit_path *p)
 /* What the file would hold after the edit, at offset i. */
 static char new_byte(const struct entry *e, size_t i)
 {
-    const struct entry_head *h = &e->head;
-    if (i < h->at)
+    const struct entry_item *c = &e->item;
+    if (i < c->at)
         return e->old[i];
-    return i < h->at + h->n_put ? e->put[i - h->at] : e->old[i - h->n_put + h->cut];
+    return i < c->at + c->n_put ? e->put[i - c->at] : e->old[i - c->n_put + c->cut];
 }
 
 enum state { IS_OLD, IS_NEW, IS_MIXED, IS_OTHER };
@@ -39,7 +47,7 @@ enum state { IS_OLD, IS_NEW, IS_MIXED, IS_OTHER };
 /* Every byte of a file whose edit was interrupted, in either direction, is its old or its new one. */
 static enum state state_of(const struct entry *e, const char *now, size_t n)
 {
-    size_t n_old = e->head.n_old, n_new = n_old - e->head.cut + e->head.n_put;
+    size_t n_old = e->item.n_old, n_new = n_old - e->item.cut + e->item.n_put;
     bool old = n == n_old, new = n == n_new;
     if (n > (n_old > n_new ? n_old : n_new) || n < (n_old < n_new ? n_old : n_new))
         return IS_OTHER;
@@ -55,68 +63,55 @@ static enum state state_of(const struct entry *e, const char *now, size_t n)
 
 static int put_back(const struct edit_path *p, struct edit_file *f, const struct entry *e, struct err *err)
 {
-    size_t n = f->data.len < e->head.n_old ? f->data.len : e->head.n_old;
+    size_t n = f->data.len < e->item.n_old ? f->data.len : e->item.n_old;
     size_t same = text_common_prefix(buf_str(&f->data), e->old, n);
     struct splice s = {
-        .at = same, .cut = f->data.len - same, .put = e->old + same, .n_put = e->head.n_old - same};
+        .at = same, .cut = f->data.len - same, .put = e->old + same, .n_put = e->item.n_old - same};
     if (edit_restore(f, p, &s) < 0)
         return err_set(err, ERR_TOOL, "An edit of %s was interrupted and can't be rolled back: %s", p->shown,
                        edit_errno(errno));
     return edit_file_read(f, p, err);
 }
 
-/* The interrupted edit counts as made, or what it would have taken away is at least kept. */
-static void keep_in_history(const struct place *place, int journal, const struct entry_item *item)
-{
-    int undo FD_AUTO = place_subdir(place, "undo", true, NULL);
-    if (undo < 0 || renameat(journal, item->name, undo, item->name) < 0)
-        unlinkat(journal, item->name, 0);
-}
-
-static int recover_one(const struct place *place, int journal, const struct entry_item *item,
+static int recover_one(const struct undo_store *s, int journal, struct entry_item *item,
                        const struct edit_path *p, struct edit_file *f, struct err *err)
 {
     struct entry e ENTRY_AUTO = ENTRY_INIT;
-    if (entry_read(&e, journal, item->name) < 0) {
+    if (entry_read(&e, journal, item) < 0) {
         if (errno != EBADMSG)
             return err_set(err, ERR_TOOL,
                            "The journal of an edit of %s that was interrupted can't be read: %s", p->shown,
                            edit_errno(errno));
-        unlinkat(journal, item->name, 0); /* it wasn't complete, so the file had not been touched */
+        entry_remove(item, journal); /* it wasn't complete, so the file had not been touched */
         return 0;
     }
-    enum state state = state_of(&e, buf_str(&f->data), f->data.len);
-    if (e.head.inode != f->st.st_ino)
-        state = IS_OTHER;
-    if (state == IS_MIXED) {
-        if (put_back(p, f, &e, err) < 0)
-            return -1;
-        unlinkat(journal, item->name, 0);
-        return 1;
-    }
-    if (state != IS_OLD && e.head.kind == ENTRY_EDIT)
-        keep_in_history(place, journal, item);
-    else
-        unlinkat(journal, item->name, 0);
-    return 0;
+    bool other = item->key.inode != entry_key(p->real, &f->st).inode || !e.put;
+    enum state state = other ? IS_OTHER : state_of(&e, buf_str(&f->data), f->data.len);
+    if (state == IS_MIXED && put_back(p, f, &e, err) < 0)
+        return -1;
+    /* The interrupted edit counts as made, or what it would have taken away is at least kept. */
+    bool keep = (state == IS_NEW || state == IS_OTHER) && item->kind == ENTRY_EDIT;
+    if (!keep || entry_move(item, journal, s->dir, ENTRY_KEPT) < 0)
+        entry_remove(item, journal);
+    return state == IS_MIXED;
 }
 
-int journal_recover(const struct edit_path *p, struct edit_file *f, struct err *err)
+int journal_recover(const struct undo_store *s, const struct edit_path *p, struct edit_file *f,
+                    struct err *err)
 {
-    struct place place PLACE_AUTO = PLACE_INIT;
     struct entry_list list;
-    int dir FD_AUTO = store_find(&place, "journal");
-    if (dir < 0 || entry_list(&list, dir) < 0)
+    int dir FD_AUTO = open_journal(s, &list);
+    if (dir < 0)
         return 0;
     struct entry_key key = entry_key(p->real, &f->st);
     int rc = 0;
     for (size_t i = list.n; i-- > 0 && rc >= 0;) {
         if (!undo_is_of(&list.items[i], &key, &f->st))
             continue;
-        int one = recover_one(&place, dir, &list.items[i], p, f, err);
+        int one = recover_one(s, dir, &list.items[i], p, f, err);
         rc = one < 0 ? -1 : rc | one;
     }
     entry_list_release(&list);
-    unlinkat(place.fd, "journal", AT_REMOVEDIR);
+    unlinkat(s->place.fd, "journal", AT_REMOVEDIR);
     return rc;
 }

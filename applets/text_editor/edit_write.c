@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "edit_beside.h"
@@ -26,9 +27,7 @@ static int refuse(const struct edit_path *p, int errnum, struct err *err)
 static bool is_unchanged(const struct edit_file *f, const struct edit_path *p)
 {
     struct stat st;
-    return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == f->st.st_dev &&
-           st.st_ino == f->st.st_ino && st.st_size == f->st.st_size &&
-           st.st_mtim.tv_sec == f->st.st_mtim.tv_sec && st.st_mtim.tv_nsec == f->st.st_mtim.tv_nsec;
+    return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && edit_same_content(&st, &f->st);
 }
 
 static int refuse_changed(const struct edit_path *p, struct undo_store *undo, struct err *err)
@@ -43,8 +42,77 @@ static int refuse_changed(const struct edit_path *p, struct undo_store *undo, st
 static struct undo_change change_of(const struct edit_file *f, const struct edit_path *p,
                                     const struct splice *s, enum entry_kind kind)
 {
-    return (struct undo_change){
-        .kind = kind, .path = p, .old = buf_str(&f->data), .n_old = f->data.len, .splice = *s};
+    return (struct undo_change){.kind = kind,
+                                .path = p,
+                                .old = buf_str(&f->data),
+                                .n_old = f->data.len,
+                                .splice = *s,
+                                .before = &f->st};
+}
+
+/* 0; 1: it was changed meanwhile; -1 with errno. Where the history has the old file itself, the two can be
+ * swapped: then whatever is there at that moment is seen. */
+static int take_its_place(struct beside *b, const struct edit_file *f, const struct edit_path *p, bool swap)
+{
+    int rc = swap ? beside_exchange(b, p->dir, p->name, &f->st) : -1;
+    if (rc >= 0)
+        return rc;
+    return is_unchanged(f, p) ? beside_rename(b, p->dir, p->name) : 1;
+}
+
+/* So that a loss of power soon afterwards doesn't leave an empty file: what ext4 does by itself when a file
+ * is renamed over another. Nobody waits for the disk. One edit after the other, on the other hand, would wait
+ * when the history drops what is still on its way there; and a large file keeps the disk busy. */
+static void begin_writeback(int fd, const struct edit_file *f)
+{
+    enum { SIZE_MAX_AT_ONCE = 4 << 20, REST_S = 2 };
+    if (f->data.len <= SIZE_MAX_AT_ONCE && time(NULL) - f->st.st_mtim.tv_sec >= REST_S)
+        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+/* Writes the new content and makes it the file; as write_beside. */
+static int replace(struct beside *b, struct edit_file *f, const struct edit_path *p, const struct splice *s,
+                   enum entry_kind kind, struct undo_store *undo, struct err *err)
+{
+    const char *old = buf_str(&f->data);
+    struct iovec parts[] = {{(void *)old, s->at},
+                            {(void *)s->put, s->n_put},
+                            {(void *)(old + s->at + s->cut), f->data.len - s->at - s->cut}};
+    if (edit_write_parts(b->fd, parts, 3) < 0)
+        return refuse(p, errno, err);
+    if (beside_finish(b, &f->st) < 0)
+        return errno == EPERM ? 1 : refuse(p, errno, err);
+    struct undo_change change = change_of(f, p, s, kind);
+    change.after = &b->st;
+    undo_prepare(undo, &change);
+    int rc = take_its_place(b, f, p, undo->linked);
+    if (rc == 0) {
+        if (undo->linked)
+            begin_writeback(b->fd, f);
+        undo_done(undo);
+        return 0;
+    }
+    if (rc > 0)
+        return refuse_changed(p, undo, err);
+    int failed = errno;
+    undo_failed(undo, false);
+    /* A mount point (as /etc/hosts in containers), or somebody else's file in a sticky directory. */
+    if (failed == EBUSY || failed == EPERM || failed == EACCES || failed == EXDEV)
+        return 1;
+    return refuse(p, failed, err);
+}
+
+static bool has_links(const struct edit_file *f, const struct edit_path *p, enum entry_kind kind,
+                      struct undo_store *undo)
+{
+    struct stat st = f->st;
+    if (st.st_nlink == 2) {
+        /* The other one may be what an edit has left that was killed. An undo has seen to that already. */
+        if (kind != ENTRY_UNDO)
+            undo_settle(undo, p, f);
+        fstat(f->fd, &st);
+    }
+    return st.st_nlink != 1;
 }
 
 /* 0: done; -1: refused; 1: this file has to be written in place. */
@@ -52,41 +120,14 @@ static int write_beside(struct edit_file *f, const struct edit_path *p, const st
                         enum entry_kind kind, struct undo_store *undo, struct err *err)
 {
     struct beside b BESIDE_AUTO = BESIDE_INIT;
-    if (f->pseudo || f->st.st_nlink != 1)
+    if (f->pseudo || has_links(f, p, kind, undo))
         return 1;
-    const char *old = buf_str(&f->data);
-    struct iovec parts[] = {{(void *)old, s->at},
-                            {(void *)s->put, s->n_put},
-                            {(void *)(old + s->at + s->cut), f->data.len - s->at - s->cut}};
     int rc = beside_open(&b, p->dir, p->name, 0600);
     if (rc == 0)
         rc = beside_take_after(&b, f->fd, &f->st);
-    if (rc > 0)
-        return rc;
-    if (rc < 0 || edit_write_parts(b.fd, parts, 3) < 0)
+    if (rc < 0)
         return refuse(p, errno, err);
-    if (beside_finish(&b, &f->st) < 0)
-        return errno == EPERM ? 1 : refuse(p, errno, err);
-    struct undo_change change = change_of(f, p, s, kind);
-    undo_prepare(undo, &change, &b.st, false);
-    if (!is_unchanged(f, p)) {
-        undo_failed(undo, false);
-        return err_set(
-            err, ERR_TOOL,
-            "%s was changed by another program meanwhile; nothing was written. View it again and repeat "
-            "the edit",
-            p->shown);
-    }
-    if (beside_rename(&b, p->dir, p->name) == 0) {
-        undo_done(undo);
-        return 0;
-    }
-    int failed = errno;
-    undo_failed(undo, false);
-    /* A mount point (as /etc/hosts in containers), or somebody else's file in a sticky directory. */
-    if (failed == EBUSY || failed == EPERM || failed == EACCES || failed == EXDEV)
-        return 1;
-    return refuse(p, failed, err);
+    return rc > 0 ? rc : replace(&b, f, p, s, kind, undo, err);
 }
 
 /* *at moves with what has been written. */
@@ -194,7 +235,9 @@ static int write_in_place(struct edit_file *f, const struct edit_path *p, const 
         return refuse(p, errno, err);
     const char *old = buf_str(&f->data);
     struct undo_change change = change_of(f, p, s, kind);
-    undo_prepare(undo, &change, &f->st, !f->pseudo);
+    change.after = &f->st;
+    change.in_place = !f->pseudo;
+    undo_prepare(undo, &change);
     if (!f->pseudo && !is_unchanged(f, p))
         return refuse_changed(p, undo, err);
     bool mixed = false;
@@ -253,8 +296,8 @@ static int create(const struct edit_path *p, const char *text, size_t n, struct 
     if (edit_write_parts(b.fd, &part, 1) < 0 || beside_finish(&b, NULL) < 0)
         return -1;
     struct undo_change change = {
-        .kind = ENTRY_CREATED, .path = p, .old = "", .splice = {.put = text, .n_put = n}};
-    undo_prepare(undo, &change, &b.st, false);
+        .kind = ENTRY_CREATED, .path = p, .old = "", .splice = {.put = text, .n_put = n}, .after = &b.st};
+    undo_prepare(undo, &change);
     rc = beside_link(&b, p->dir, p->name);
     int failed = errno;
     if (rc == 0)

@@ -16,11 +16,13 @@
 #define ROLLED_BACK "[An edit of this file had been interrupted; it was rolled back first]\n"
 
 /* Loads a file for editing; an edit that was interrupted is put right before anything else. */
-static int load(struct edit_file *f, struct edit_path *p, struct buf *notes, struct err *err)
+static int load(struct edit_file *f, struct edit_path *p, struct undo_store *undo, struct buf *notes,
+                struct err *err)
 {
     if (edit_file_load(f, p, err) < 0)
         return -1;
-    int rolled_back = journal_has(p) ? journal_recover(p, f, err) : 0;
+    undo_open(undo, false);
+    int rolled_back = journal_has(undo, p) ? journal_recover(undo, p, f, err) : 0;
     if (rolled_back > 0)
         buf_adds(notes, ROLLED_BACK);
     return rolled_back < 0 ? -1 : 0;
@@ -29,14 +31,16 @@ static int load(struct edit_file *f, struct edit_path *p, struct buf *notes, str
 static int view(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
     if (S_ISDIR(p->st.st_mode)) {
         buf_addf(answer, "Files and directories up to 2 levels deep in %s, without hidden ones:\n", p->shown);
         return edit_dir_list(p, answer, err);
     }
-    if (journal_has(p)) {
+    undo_open(&undo, false);
+    if (journal_has(&undo, p)) {
         /* What can't be put right can be looked at. */
-        if (load(&f, p, &notes, err) < 0)
+        if (load(&f, p, &undo, &notes, err) < 0)
             buf_addf(&notes, "[An edit of this file had been interrupted: %s]\n", err->msg);
         edit_file_release(&f);
     }
@@ -48,11 +52,11 @@ static int view(const struct edit_request *r, struct edit_path *p, struct buf *a
     return buf_add(answer, notes.data, notes.len);
 }
 
-/* Lines `from` to `to` of what the splice leads to, which are the edited ones, with the lines around them. */
-static void show_edit(const char *data, size_t n, const struct splice *s, long long from, long long to,
-                      struct buf *answer)
+/* Lines `from` to `to` of what the splice leads to, which are the edited ones, with the lines around them.
+ * The splice begins in line `at_line`. */
+static void show_edit(const char *data, size_t n, const struct splice *s, long long at_line, long long from,
+                      long long to, struct buf *answer)
 {
-    long long at_line = 1 + (long long)text_count_lf(data, s->at);
     long long first = from > EDIT_CONTEXT ? from - EDIT_CONTEXT : 1;
     size_t begin = text_line_back(data, s->at, (size_t)(at_line - first));
     const char *rest = data + s->at + s->cut;
@@ -75,15 +79,16 @@ static void note_undo(const struct undo_store *undo, struct buf *answer)
     "Check that this is what was meant (indentation, nothing doubled or lost); edit again or `undo_edit` "   \
     "if not.\n"
 
-static int write_edit(struct edit_file *f, const struct edit_path *p, const struct splice *s, long long from,
-                      long long to, struct buf *answer, struct err *err)
+/* `from`, `to`, `at_line`: as show_edit. */
+static int write_edit(struct edit_file *f, const struct edit_path *p, const struct splice *s,
+                      long long at_line, long long from, long long to, struct undo_store *undo,
+                      struct buf *answer, struct err *err)
 {
-    struct undo_store undo UNDO_AUTO = UNDO_INIT;
-    undo_open(&undo, true);
-    if (edit_write(f, p, s, ENTRY_EDIT, &undo, err) < 0)
+    undo_open(undo, true);
+    if (edit_write(f, p, s, ENTRY_EDIT, undo, err) < 0)
         return -1;
-    show_edit(buf_str(&f->data), f->data.len, s, from, to, answer);
-    note_undo(&undo, answer);
+    show_edit(buf_str(&f->data), f->data.len, s, at_line, from, to, answer);
+    note_undo(undo, answer);
     return 0;
 }
 
@@ -107,12 +112,13 @@ static int create(const struct edit_request *r, struct edit_path *p, struct buf 
 static int str_replace(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
     struct buf put BUF_AUTO = BUF_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
     struct splice s;
     bool crlf;
-    if (load(&f, p, &notes, err) < 0 || edit_match(buf_str(&f.data), f.data.len, &r->old_str, &r->new_str,
-                                                   p->shown, &s, &put, &crlf, err) < 0)
+    if (load(&f, p, &undo, &notes, err) < 0 || edit_match(buf_str(&f.data), f.data.len, &r->old_str,
+                                                          &r->new_str, p->shown, &s, &put, &crlf, err) < 0)
         return -1;
     long long line = 1 + (long long)text_count_lf(buf_str(&f.data), s.at);
     buf_addf(answer,
@@ -120,7 +126,8 @@ static int str_replace(const struct edit_request *r, struct edit_path *p, struct
              "a snippet "
              "of it:\n",
              p->shown, line);
-    if (write_edit(&f, p, &s, line, line + (long long)text_count_lf(s.put, s.n_put), answer, err) < 0)
+    long long last = line + (long long)text_count_lf(s.put, s.n_put);
+    if (write_edit(&f, p, &s, line, line, last, &undo, answer, err) < 0)
         return -1;
     if (crlf)
         buf_adds(answer, "[The new text was given the CRLF line ends of the lines around it]\n");
@@ -162,11 +169,12 @@ static void insertion(const char *data, size_t n, long long line, long long n_li
 static int insert(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
     struct buf put BUF_AUTO = BUF_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
     struct splice s;
     const struct text *text = r->new_str.s ? &r->new_str : &r->insert_text;
-    if (load(&f, p, &notes, err) < 0)
+    if (load(&f, p, &undo, &notes, err) < 0)
         return -1;
     long long n_lines = 1 + (long long)text_count_lf(buf_str(&f.data), f.data.len);
     if (r->insert_line < 0 || r->insert_line > n_lines)
@@ -181,8 +189,9 @@ static int insert(const struct edit_request *r, struct edit_path *p, struct buf 
              "a snippet "
              "of it:\n",
              p->shown, r->insert_line);
-    long long first = r->insert_line + 1;
-    if (write_edit(&f, p, &s, first, first + (long long)text_count_lf(text->s, text->n), answer, err) < 0)
+    long long first = r->insert_line + 1, last = first + (long long)text_count_lf(text->s, text->n);
+    long long at_line = r->insert_line == n_lines ? n_lines : first;
+    if (write_edit(&f, p, &s, at_line, first, last, &undo, answer, err) < 0)
         return -1;
     buf_add(answer, notes.data, notes.len);
     buf_adds(answer, CHECK_IT);
@@ -214,13 +223,13 @@ static int undo_create(const struct edit_path *p, bool changed, struct buf *answ
 static int undo_content(struct edit_file *f, const struct edit_path *p, const struct entry *e, bool changed,
                         struct undo_store *undo, struct buf *answer, struct err *err)
 {
-    struct splice s = difference(f, e->old, e->head.n_old);
+    struct splice s = difference(f, e->old, e->item.n_old);
     if (edit_write(f, p, &s, ENTRY_UNDO, undo, err) < 0)
         return -1;
     buf_addf(answer, "The last edit of %s has been undone. Output of running `cat -n` on a snippet of it:\n",
              p->shown);
     long long line = 1 + (long long)text_count_lf(buf_str(&f->data), s.at);
-    show_edit(buf_str(&f->data), f->data.len, &s, line, line + (long long)text_count_lf(s.put, s.n_put),
+    show_edit(buf_str(&f->data), f->data.len, &s, line, line, line + (long long)text_count_lf(s.put, s.n_put),
               answer);
     if (changed)
         buf_adds(answer,
@@ -235,9 +244,8 @@ static int undo_edit(struct edit_path *p, struct buf *answer, struct err *err)
     struct entry e ENTRY_AUTO = ENTRY_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
     struct entry_item item;
-    if (load(&f, p, &notes, err) < 0)
+    if (load(&f, p, &undo, &notes, err) < 0)
         return -1;
-    undo_open(&undo, false);
     int found = undo_newest(&undo, p, &f, &item, &e, err);
     if (found < 0)
         return -1;
@@ -247,9 +255,9 @@ static int undo_edit(struct edit_path *p, struct buf *answer, struct err *err)
             "There is no edit of %s to undo; the last %d edits of a file are kept, those of other users and "
             "programs are not",
             p->shown, EDIT_UNDO_DEPTH);
-    bool changed = e.head.after != content_sum(buf_str(&f.data), f.data.len);
+    bool changed = !entry_led_to(&e, buf_str(&f.data), f.data.len);
     undo_begin(&undo, &item);
-    int rc = e.head.kind == ENTRY_CREATED ? undo_create(p, changed, answer, err)
+    int rc = e.item.kind == ENTRY_CREATED ? undo_create(p, changed, answer, err)
                                           : undo_content(&f, p, &e, changed, &undo, answer, err);
     undo_end(&undo, &item, rc == 0);
     if (rc < 0)

@@ -9,7 +9,9 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,17 +22,23 @@ from harness.users import needs_root
 KILLS = int(os.environ.get("TOOLBOX_TEST_KILLS", 15))
 
 
-@pytest.fixture(params=["beside", "in place"])
+@pytest.fixture(params=["beside", "copied", "in place"])
 def way(request):
-    """How the file gets its new content: by a rename, or in place because it has a second link."""
+    """How the file gets its new content and the history the old one: by a rename, the old file going into the history
+    itself; by a rename, and a copy for a history on another file system; in place because it has a second link."""
     return request.param
 
 
 @pytest.fixture
-def tree(workdir):
-    folder = workdir / "tree"
-    folder.mkdir()
-    return folder
+def tree(request, workdir):
+    way = request.getfixturevalue("way") if "way" in request.fixturenames else "beside"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        top = Path(elsewhere) if way == "copied" else workdir
+        if way == "copied" and top.stat().st_dev == workdir.stat().st_dev:
+            pytest.skip("there is one file system")
+        folder = top / "tree"
+        folder.mkdir()
+        yield folder
 
 
 @pytest.fixture
@@ -192,6 +200,8 @@ WRITES = (
     "renameat2",
     "openat",
     "fchmod",
+    "utimensat",
+    "sync_file_range",
     "linkat",
     "unlinkat",
     "mkdirat",
@@ -295,6 +305,7 @@ def test_killed_at_every_call(client, tree, file, way, command):
         assert path.read_bytes() == content, at
         with pytest.raises(RpcError, match="no edit"):
             client.ed("undo_edit", path)
+        assert path.stat().st_nlink == 1 + (way == "in place"), at
     assert injector.runs > 20
 
 
@@ -396,7 +407,7 @@ def test_locked_by_another_program(client, tree, file, way):
     with open(path) as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert "abc" in client.ed("view", path)
-        if way == "beside":
+        if way != "in place":
             client.ed("str_replace", path, old_str="b", new_str="B")
             assert path.read_bytes() == b"aBc\n"
         else:
@@ -477,7 +488,7 @@ def test_what_a_killed_edit_left_is_cleared_away(client, tree):
     path = tree / "file"
     path.write_bytes(b"MARK\n")
     client.machine.run(
-        ["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat:signal=KILL", client.binary, "exec"],
+        ["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat2:signal=KILL", client.binary, "exec"],
         stdin=_request(path),
         env=client.env,
     )

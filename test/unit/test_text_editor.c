@@ -260,8 +260,15 @@ static void die_with(struct place_of_test *t, const char *old, const struct spli
     assert_int_equal(link(t->file, t->link), 0);
     assert_int_equal(edit_path_resolve(&p, t->file, strlen(t->file), false, &err), 0);
     undo_open(&undo, true);
-    struct undo_change change = {.kind = kind, .path = &p, .old = old, .n_old = strlen(old), .splice = *s};
-    undo_prepare(&undo, &change, &p.st, true);
+    struct undo_change change = {.kind = kind,
+                                 .path = &p,
+                                 .old = old,
+                                 .n_old = strlen(old),
+                                 .splice = *s,
+                                 .before = &p.st,
+                                 .after = &p.st,
+                                 .in_place = true};
+    undo_prepare(&undo, &change);
     assert_string_equal(undo.why.msg, "");
     FILE *f = fopen(t->file, "r+b");
     assert_non_null(f);
