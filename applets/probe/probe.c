@@ -17,9 +17,9 @@ const struct applet probe_applet;
 static const char usage[] =
     "Usage: toolbox probe [--json]\n"
     "\n"
-    "Reports on this binary and on where it stands: the system, the user, what may be done here, and whether "
-    "a\n"
-    "server runs. Nothing is started, and nothing is needed: what can't be found out is null.\n"
+    "Reports on this binary and on where it stands: the system, the user, what may be\n"
+    "done here, and whether a server runs. Nothing is started, and nothing is needed:\n"
+    "what can't be found out is null.\n"
     "\n"
     "On a terminal the answer is a table, elsewhere one JSON object on one line.\n"
     "\n"

@@ -192,8 +192,8 @@ static int stop_main(int argc, char **argv)
 /* ---- registration ---- */
 
 #define LOG_USAGE                                                                                            \
-    "  --log-level LEVEL   error, warning, info (the default) or debug: how much is noted in\n"              \
-    "                      the file \"log\" in the server's directory\n"
+    "  --log-level LEVEL   error, warning, info (the default) or debug: how much is\n"                       \
+    "                      noted in the file \"log\" in the server's directory\n"
 
 const struct applet server_applet = {
     .name = "server",

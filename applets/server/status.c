@@ -105,9 +105,9 @@ const struct applet status_applet = {
     .summary = "show what runs: server, sessions, jobs, MCP servers",
     .usage = "Usage: toolbox status [--json]\n"
              "\n"
-             "Shows the server with what it has counted, and every session, job and MCP server:\n"
-             "whose it is, how old, its processes and their memory, and the bytes that wait to\n"
-             "be read. Starts nothing where nothing runs.\n"
+             "Shows the server with what it has counted, and every session, job and MCP\n"
+             "server: whose it is, how old, its processes and their memory, and the bytes that\n"
+             "wait to be read. Starts nothing where nothing runs.\n"
              "\n"
              "  --json   one JSON object on one line\n",
     .run = status_main,
