@@ -113,7 +113,7 @@ def test_c028_no_shell_at_all(place, root):
     client.cli("start-server")
 
     def there():
-        return [line.split(" ", 1)[1] for line in client.machine.processes()]  # without the states, which change
+        return [line.partition(" ")[2] for line in client.machine.processes()]  # without the states, which change
 
     before = there()
     for _ in range(2):
