@@ -2,7 +2,7 @@
  *
  * cJSON does the parsing of parameters; what it is lax about or loses is dealt with here, once:
  * the text is checked strictly first (whole input, UTF-8, depth, number grammar); then cJSON gets a copy in
- * which NUL travels as C0 80, a lone surrogate as U+FFFD and a number as a string that starts with
+ * which NUL travels as C0 80, half of a surrogate pair as C0 81 81 and a number as a string that starts with
  * FF (neither C0 nor FF occurs in UTF-8), so that no text ends early and no number goes through a double.
  * Where the exact text of a value matters (ids, what is passed through), take json_member's span. */
 #ifndef RPC_JSON_H
@@ -61,6 +61,9 @@ struct cJSON *json_parse(struct span text);
 
 /* The exact text of a number node, NULL when the node is none (null included). */
 const char *json_number(const struct cJSON *node);
+/* Whether a string node, or the key under which a node stands, escapes half of a surrogate pair: no
+ * character, so what is taken from it (U+FFFD) isn't what was sent. */
+bool json_has_half_pair(const struct cJSON *node);
 /* Takes the decoded bytes of a string node (NUL and all; free them; a NUL is behind); NULL when the node is
  * none. */
 char *json_take_string(struct cJSON *node, size_t *len);

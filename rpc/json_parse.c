@@ -19,15 +19,16 @@ static unsigned hex4(const char *s)
     return value;
 }
 
-/* What the \u escape at s stands for, a pair of surrogates as one; returns its length. A lone surrogate is
- * U+FFFD. */
+enum { LONE_SURROGATE = 0x110000 };
+
+/* What the \u escape at s stands for, a pair of surrogates as one; returns its length. */
 static size_t escape_u(const char *s, size_t n, unsigned *code_point)
 {
     unsigned first = n >= 6 ? hex4(s + 2) : 0xFFFD;
     *code_point = first;
     if (first < 0xD800 || first > 0xDFFF)
         return n < 6 ? n : 6;
-    *code_point = 0xFFFD;
+    *code_point = LONE_SURROGATE;
     if (first > 0xDBFF || n < 12 || s[6] != '\\' || s[7] != 'u')
         return 6;
     unsigned second = hex4(s + 8);
@@ -44,7 +45,7 @@ static size_t decode_escape(struct buf *out, const char *s, size_t n)
     if (s[1] == 'u') {
         unsigned code_point;
         size_t len = escape_u(s, n, &code_point);
-        utf8_put(out, code_point);
+        utf8_put(out, code_point == LONE_SURROGATE ? 0xFFFD : code_point);
         return len;
     }
     const char *letter = strchr(letters, s[1]);
@@ -85,8 +86,9 @@ bool json_string_is(struct span value, const char *text)
 
 /* ---- what cJSON is given ---- */
 
-static const char NUL_SIGN[] = "\xC0\x80"; /* stands for a NUL in a string */
-static const char NUMBER_SIGN = '\xFF';    /* starts a string that stands for a number */
+static const char NUL_SIGN[] = "\xC0\x80";      /* stands for a NUL in a string */
+static const char HALF_SIGN[] = "\xC0\x81\x81"; /* for half of a surrogate pair; as long as U+FFFD */
+static const char NUMBER_SIGN = '\xFF';         /* starts a string that stands for a number */
 
 /* Copies the string at s (from its opening quote) with the escapes replaced that cJSON doesn't take well. */
 static size_t put_string(struct buf *out, const char *s, size_t n)
@@ -99,9 +101,9 @@ static size_t put_string(struct buf *out, const char *s, size_t n)
         }
         unsigned code_point = 1;
         size_t len = i + 1 < n && s[i + 1] == 'u' ? escape_u(s + i, n - i, &code_point) : 2;
-        if (code_point == 0 || code_point == 0xFFFD) {
+        if (code_point == 0 || code_point == LONE_SURROGATE) {
             buf_add(out, s + start, i - start);
-            buf_adds(out, code_point == 0 ? NUL_SIGN : UTF8_REPLACEMENT);
+            buf_adds(out, code_point == 0 ? NUL_SIGN : HALF_SIGN);
             start = i + len;
         }
         i += len;
@@ -170,11 +172,19 @@ const char *json_number(const struct cJSON *node)
     return text && text[0] == NUMBER_SIGN ? text + 1 : NULL;
 }
 
+bool json_has_half_pair(const struct cJSON *node)
+{
+    const char *text = cJSON_GetStringValue(node);
+    return (text && strstr(text, HALF_SIGN)) || (node->string && strstr(node->string, HALF_SIGN));
+}
+
 /* Takes *text away from its node and puts the NULs back. */
 static char *take_text(char **text, size_t *len)
 {
-    char *s = *text, *to = s;
+    char *s = *text, *to = s, *half = s;
     *text = NULL;
+    while ((half = strstr(half, HALF_SIGN)) != NULL)
+        memcpy(half, UTF8_REPLACEMENT, sizeof HALF_SIGN - 1);
     for (const char *from = s; *from;) {
         bool nul = from[0] == NUL_SIGN[0] && from[1] == NUL_SIGN[1];
         *to++ = nul ? '\0' : *from;

@@ -43,10 +43,14 @@ static int refuse(struct err *err, const struct where *w, const char *what)
 
 static const char NO_STRING[] = "must be a string";
 static const char HAS_NUL[] = "must not contain a NUL character";
+static const char HAS_HALF[] = "has half of a surrogate pair, which is no character";
 
 static int take_text(cJSON *node, bool nul_allowed, struct text *into, const struct where *w, struct err *err)
 {
     size_t n;
+    /* It would become another character: in a file, or in a command, that is damage. */
+    if (json_has_half_pair(node))
+        return refuse(err, w, HAS_HALF);
     char *s = json_take_string(node, &n);
     if (!s)
         return refuse(err, w, NO_STRING);
@@ -152,6 +156,7 @@ static int take_names(const cJSON *node, struct texts *into, const struct where 
 static char *take_variable(cJSON *node, const struct where *w, struct err *err)
 {
     size_t n;
+    bool half = json_has_half_pair(node);
     char *name MEM_AUTO = json_take_key(node, &n);
     struct where at = {w, name, 0};
     struct text value = {NULL, 0};
@@ -159,6 +164,8 @@ static char *take_variable(cJSON *node, const struct where *w, struct err *err)
         refuse(err, w, "a variable's name must not be empty");
     else if (memchr(name, '\0', n) || memchr(name, '=', n))
         refuse(err, &at, "a variable's name must not contain '=' or a NUL character");
+    else if (half)
+        refuse(err, &at, HAS_HALF);
     else
         take_text(node, false, &value, &at, err);
     if (!value.s)

@@ -3,7 +3,8 @@
  * A struct is filled by name: absent and null members of optional parameters leave it as the caller
  * initialised it (so that is where defaults stand; what params_release frees starts as NULL). Every error is
  * ERR_PARAMS with a message "Invalid parameters: FIELD: what is wrong", nested fields as
- * server_params.env.PATH or view_range[1]. */
+ * server_params.env.PATH or view_range[1]. A string that escapes half of a surrogate pair is refused: no text
+ * with that in it is what the caller has. */
 #ifndef RPC_PARAMS_H
 #define RPC_PARAMS_H
 

@@ -75,53 +75,11 @@ static const struct command *select_command(struct span params, struct err *err)
     return found;
 }
 
-static unsigned hex4(const char *s)
-{
-    char digits[5] = {s[0], s[1], s[2], s[3], '\0'};
-    return (unsigned)strtoul(digits, NULL, 16);
-}
-
-/* Whether the checked text of a string escapes half of a surrogate pair. Decoding makes that U+FFFD, which is
- * not what the caller has: in a file it would be damage. */
-static bool has_lone_surrogate(struct span text)
-{
-    for (size_t i = 0; i + 1 < text.n; i++) {
-        if (text.s[i] != '\\')
-            continue;
-        i++;
-        if (text.s[i] != 'u')
-            continue;
-        unsigned c = hex4(text.s + i + 1);
-        i += 4;
-        if (c < 0xD800 || c > 0xDFFF)
-            continue;
-        bool pair = c < 0xDC00 && i + 6 < text.n && text.s[i + 1] == '\\' && text.s[i + 2] == 'u' &&
-                    hex4(text.s + i + 3) >= 0xDC00 && hex4(text.s + i + 3) <= 0xDFFF;
-        if (!pair)
-            return true;
-        i += 6;
-    }
-    return false;
-}
-
-static int refuse_surrogates(const struct params_table *table, struct span params, struct err *err)
-{
-    struct span value;
-    for (size_t i = 0; i < table->n; i++)
-        if (table->list[i].type == PARAM_TEXT && json_member(params, table->list[i].key, &value, NULL) &&
-            json_kind(value) == JSON_STRING && has_lone_surrogate(value))
-            return err_set(err, ERR_PARAMS,
-                           "Invalid parameters: %s: has half of a surrogate pair, which is no character",
-                           table->list[i].key);
-    return 0;
-}
-
 static int run(const struct command *command, struct span params, struct buf *answer, struct err *err)
 {
     struct edit_request request = {.command = command->command};
     struct edit_user user EDIT_USER_AUTO = {0};
-    if (edit_user_take(&user, params, err) < 0 || refuse_surrogates(&command->params, params, err) < 0 ||
-        params_unpack(&command->params, params, &request, err) < 0)
+    if (edit_user_take(&user, params, err) < 0 || params_unpack(&command->params, params, &request, err) < 0)
         return -1;
     int rc;
     if (request.command == EDIT_INSERT && !request.new_str.s && !request.insert_text.s)
