@@ -3,13 +3,14 @@
 #include "bash_session/bash_session.h"
 #include "chunk.h"
 #include "exec_remote/exec_remote.h"
+#include "mcp/mcp.h"
 #include "server/server.h"
 #include "text_editor/text_editor.h"
 
 static const struct tool chunk_tool = {.in_process = chunk_methods};
 
 const struct tool *const tools[] = {
-    &server_tool, &bash_session_tool, &exec_remote_tool, &text_editor_tool, &chunk_tool, NULL,
+    &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &text_editor_tool, &chunk_tool, NULL,
 };
 
 struct method tool_method(const char *name)

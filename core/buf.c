@@ -91,6 +91,17 @@ void buf_consume(struct buf *b, size_t n)
     buf_truncate(b, b->len - n);
 }
 
+int buf_replace(struct buf *b, size_t at, size_t n, const void *data, size_t len)
+{
+    if (len > n && buf_reserve(b, len - n) < 0)
+        return -1;
+    memmove(b->data + at + len, b->data + at + n, b->len - at - n);
+    memcpy(b->data + at, data, len);
+    b->len += len - n;
+    b->data[b->len] = '\0';
+    return 0;
+}
+
 void buf_truncate(struct buf *b, size_t len)
 {
     if (!b->data || len >= b->len)

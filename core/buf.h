@@ -39,6 +39,8 @@ int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 
 int buf_addv(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 void buf_consume(struct buf *b, size_t n); /* drops the first n bytes */
+/* Puts other bytes in the place of n bytes at `at` (all within the buffer); as the above. */
+int buf_replace(struct buf *b, size_t at, size_t n, const void *data, size_t len);
 void buf_truncate(struct buf *b, size_t len);
 const char *buf_str(const struct buf *b); /* never NULL: "" when nothing was appended */
 

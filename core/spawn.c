@@ -69,12 +69,14 @@ static void offer_as_victim(void)
 
 static int enter_directory(const struct spawn *s, struct err *err)
 {
-    if (s->cwd)
-        return chdir(s->cwd) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "cannot use directory '%s'", s->cwd);
     struct stat st;
-    if (s->start_dir >= 0 && fstat(s->start_dir, &st) == 0 && st.st_nlink > 0 && fchdir(s->start_dir) == 0)
-        return 0;
-    return chdir("/") == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "cannot use directory '/'");
+    bool there =
+        s->start_dir >= 0 && fstat(s->start_dir, &st) == 0 && st.st_nlink > 0 && fchdir(s->start_dir) == 0;
+    if (!there && (s->start_dir >= 0 || !s->cwd) && chdir("/") < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot use directory '/'");
+    if (s->cwd && chdir(s->cwd) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot use directory '%s'", s->cwd);
+    return 0;
 }
 
 static int set_descriptors(const struct spawn *s, struct err *err)
@@ -105,15 +107,15 @@ static int run_at(const char *path, const struct spawn *s)
     return errno;
 }
 
-/* As execvp looks a name up, in the PATH of the child's environment: the first that is there and can't be
- * used is remembered, so that "permission denied" isn't told as "not found". */
+/* As execvp looks a name up, in s->path or the PATH of the child's environment: the first that is there and
+ * can't be used is remembered, so that "permission denied" isn't told as "not found". */
 static int run_by_name(const char *name, const struct spawn *s)
 {
     if (strchr(name, '/'))
         return run_at(name, s);
     if (!*name)
         return ENOENT;
-    const char *path = spawn_env_get(s->env, "PATH");
+    const char *path = s->path ? s->path : spawn_env_get(s->env, "PATH");
     char file[PATH_MAX];
     int result = ENOENT;
     for (const char *at = path ? path : DEFAULT_PATH;; at++) {

@@ -18,7 +18,8 @@ struct spawn {
                                     order; NULL at the end */
     char *const *argv;
     char *const *env;
-    const char *cwd;         /* NULL: start_dir, falling back to "/" where that is gone */
+    const char *path;        /* directories that names are looked for in; NULL: PATH of env */
+    const char *cwd;         /* from start_dir, or where we are; NULL: start_dir, or "/" where it is gone */
     int start_dir;           /* descriptor, -1: none */
     const struct user *user; /* NULL: stay who we are */
     int fds[3];              /* become 0, 1, 2; -1: /dev/null */

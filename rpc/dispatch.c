@@ -249,6 +249,21 @@ void rpc_result(struct rpc_call *call, struct span result)
     answered(call, 0);
 }
 
+void rpc_result_take(struct rpc_call *call, struct buf *result)
+{
+    struct buf *out = answer_to(call);
+    if (out && out->len > 0) { /* in a batch */
+        rpc_put_result(out, call->id, span_of(result));
+        buf_release(result);
+    } else if (out) {
+        buf_release(out);
+        *out = *result;
+        buf_init(result, BUF_NO_MAX);
+        rpc_wrap_result(out, call->id);
+    }
+    answered(call, 0);
+}
+
 void rpc_result_string(struct rpc_call *call, const char *s, size_t n)
 {
     struct buf text BUF_AUTO = BUF_INIT;

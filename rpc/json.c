@@ -121,19 +121,31 @@ bool json_next_member(struct span object, size_t *at, struct span *key, struct s
     return true;
 }
 
+void json_members(struct span object, const char *const *keys, size_t n, struct span *values, int *counts)
+{
+    struct span key, value;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (struct span){NULL, 0};
+        counts[i] = 0;
+    }
+    for (size_t at = 0; json_next_member(object, &at, &key, &value);)
+        for (size_t i = 0; i < n; i++)
+            if (json_string_is(key, keys[i])) {
+                values[i] = value;
+                counts[i]++;
+            }
+}
+
 bool json_member(struct span object, const char *name, struct span *value, int *count)
 {
-    struct span key, candidate;
-    int found = 0;
-    for (size_t at = 0; json_next_member(object, &at, &key, &candidate);) {
-        if (!json_string_is(key, name))
-            continue;
-        *value = candidate;
-        found++;
-    }
+    struct span found;
+    int n;
+    json_members(object, &name, 1, &found, &n);
+    if (n > 0)
+        *value = found;
     if (count)
-        *count = found;
-    return found > 0;
+        *count = n;
+    return n > 0;
 }
 
 void json_compact(struct buf *out, struct span text)

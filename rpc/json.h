@@ -43,6 +43,9 @@ enum json_kind json_kind(struct span value);
  * gets their number. */
 bool json_member(struct span object, const char *key, struct span *value, int *count);
 
+/* The same for several keys at once: value and count of each (s == NULL and 0 where there is none). */
+void json_members(struct span object, const char *const *keys, size_t n, struct span *values, int *counts);
+
 /* Walks the members of a checked object in order, or the elements of a checked array: start with *at = 0;
  * false at the end. `key` is the text of a string, with its quotes. */
 bool json_next_member(struct span object, size_t *at, struct span *key, struct span *value);

@@ -3,20 +3,9 @@
 
 #include <string.h>
 
-/* The members that mean something in a request, each with how often it was there. */
+/* The members that mean something in a request. */
 enum { JSONRPC, ID, METHOD, PARAMS, N_MEMBERS };
-
-static void collect(struct span value, struct span found[N_MEMBERS], int count[N_MEMBERS])
-{
-    static const char *const names[N_MEMBERS] = {"jsonrpc", "id", "method", "params"};
-    struct span key, member;
-    for (size_t at = 0; json_next_member(value, &at, &key, &member);)
-        for (int i = 0; i < N_MEMBERS; i++)
-            if (json_string_is(key, names[i])) {
-                found[i] = member;
-                count[i]++;
-            }
-}
+static const char *const names[N_MEMBERS] = {"jsonrpc", "id", "method", "params"};
 
 static int invalid(struct err *err, const char *what)
 {
@@ -43,12 +32,12 @@ static void decode_method(struct rpc_request *r)
 
 int rpc_request_parse(struct rpc_request *r, struct span value, struct err *err)
 {
-    struct span found[N_MEMBERS] = {{NULL, 0}};
-    int count[N_MEMBERS] = {0};
+    struct span found[N_MEMBERS];
+    int count[N_MEMBERS];
     *r = (struct rpc_request){.id = {NULL, 0}};
     if (json_kind(value) != JSON_OBJECT)
         return invalid(err, "it must be an object");
-    collect(value, found, count);
+    json_members(value, names, N_MEMBERS, found, count);
     if (count[ID] > 1)
         return invalid(err, "id is given twice");
     if (count[ID] == 1 && !id_usable(found[ID]))
@@ -103,6 +92,15 @@ void rpc_put_result(struct buf *out, struct span id, struct span result)
     buf_adds(out, ",\"result\":");
     put_span(out, result);
     buf_addc(out, '}');
+}
+
+void rpc_wrap_result(struct buf *result, struct span id)
+{
+    struct buf front BUF_AUTO = BUF_INIT;
+    begin(&front, id, 0);
+    buf_adds(&front, ",\"result\":");
+    buf_replace(result, 0, 0, front.data, front.len);
+    buf_addc(result, '}');
 }
 
 void rpc_put_error(struct buf *out, struct span id, const struct err *err)

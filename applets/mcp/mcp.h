@@ -3,7 +3,9 @@
 #define APPLETS_MCP_MCP_H
 
 #include "applet.h"
+#include "tool.h"
 
+extern const struct tool mcp_tool;
 extern const struct applet mcp_applet;
 
 #endif

@@ -26,7 +26,7 @@ def log_of(client):
 def test_status_where_nothing_runs(client, server_dir):
     done = client.cli("status")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"no server runs\n", b"")
-    assert status_of(client)["server"] is None and status_of(client)["sessions"] == status_of(client)["jobs"] == []
+    assert status_of(client)["server"] is None and status_of(client)["sessions"] == status_of(client)["jobs"] == status_of(client)["mcp_servers"] == []
     assert not server_dir.exists()
 
 
@@ -56,8 +56,8 @@ def test_status_counts(client):
     for _ in range(5):
         client.rpc("remote_version")
     after = status_of(client)["counters"]
-    # each status asks three times itself
-    assert after["requests"] - before["requests"] == 5 + 3 and after["connections"] - before["connections"] == 5 + 3 + 1
+    # each status asks four times itself
+    assert after["requests"] - before["requests"] == 5 + 4 and after["connections"] - before["connections"] == 5 + 4 + 1
     assert after["strangers"] == after["refused"] == 0 and after["bytes_out"] > before["bytes_out"]
 
 

@@ -1,0 +1,250 @@
+#include "mcp_bridge.h"
+
+#include <string.h>
+
+#include "utf8.h"
+
+/* ---- bytes ---- */
+
+static bool is_good(const struct mcp_bridge *b, const char *s, size_t n)
+{
+    if (!b->ascii)
+        return utf8_is_valid(s, n);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] > 0x7F)
+            return false;
+    return true;
+}
+
+/* How many bytes at s belong together, and whether they are good ones. */
+static size_t sequence(const struct mcp_bridge *b, const char *s, size_t n, bool *good)
+{
+    if (!b->ascii)
+        return utf8_sequence(s, n, good);
+    *good = (unsigned char)*s <= 0x7F;
+    return 1;
+}
+
+/* The line with its bad bytes dealt with, in `clean` when there are any. False: it is dropped. */
+static bool clean_line(const struct mcp_bridge *b, struct span *line, struct buf *clean)
+{
+    if ((b->bad_bytes == MCP_STRICT && !b->ascii) || is_good(b, line->s, line->n))
+        return true; /* that is checked with the JSON */
+    if (b->bad_bytes == MCP_STRICT)
+        return false;
+    buf_reserve(clean, line->n);
+    for (size_t at = 0, n; at < line->n; at += n) {
+        bool good;
+        n = sequence(b, line->s + at, line->n - at, &good);
+        if (good)
+            buf_add(clean, line->s + at, n);
+        else if (b->bad_bytes == MCP_REPLACE)
+            buf_adds(clean, UTF8_REPLACEMENT);
+    }
+    *line = span_of(clean);
+    return true;
+}
+
+/* Other characters than ASCII's stand in strings alone, where an escape is as good. */
+static void escape(struct buf *line)
+{
+    struct buf out = BUF_INIT;
+    buf_reserve(&out, line->len);
+    for (size_t i = 0, n; i < line->len; i += n) {
+        const unsigned char *s = (const unsigned char *)line->data + i;
+        n = 1;
+        if (*s < 0x80) {
+            buf_addc(&out, (char)*s);
+            continue;
+        }
+        n = (size_t)utf8_char(line->data + i, line->len - i);
+        unsigned c = *s & (0x7Fu >> n);
+        for (size_t k = 1; k < n; k++)
+            c = c << 6 | (s[k] & 0x3Fu);
+        if (c > 0xFFFF)
+            buf_addf(&out, "\\u%04x\\u%04x", 0xD7C0 + (c >> 10), 0xDC00 + (c & 0x3FF));
+        else
+            buf_addf(&out, "\\u%04x", c);
+    }
+    buf_release(line);
+    *line = out;
+}
+
+/* ---- to the server ---- */
+
+static int ended(const struct mcp_bridge *b, struct err *err)
+{
+    struct buf why BUF_AUTO = BUF_INIT;
+    if (b->killed)
+        return err_set(err, ERR_TOOL, "the MCP server was killed (mcp_kill_server)");
+    mcp_process_put_end(&b->process, &why);
+    return err_set(err, ERR_TOOL, "%s", why.data);
+}
+
+static int can_send(const struct mcp_bridge *b, struct err *err)
+{
+    return b->killed || b->process.ended || b->process.deaf ? ended(b, err) : 0;
+}
+
+/* With its newline. */
+static int send_line(struct mcp_bridge *b, struct buf *line, struct err *err)
+{
+    if (b->ascii)
+        escape(line);
+    if (mcp_process_send(&b->process, span_of(line)) == 0)
+        return 0;
+    return err_set(err, ERR_TOOL,
+                   "the MCP server doesn't read: %zu bytes wait for it, more than %u MiB are not kept",
+                   b->process.queue.len, MCP_QUEUE_MAX >> 20);
+}
+
+void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span request)
+{
+    struct buf line BUF_AUTO = BUF_INIT;
+    struct mcp_message m;
+    struct err err;
+    if (mcp_message_check(request, MCP_REQUEST, "request", &m, &err) < 0) {
+        rpc_fail(call, &err);
+        return;
+    }
+    if (mcp_requests_resume(&b->requests, call, request, &m))
+        return;
+    struct mcp_request *r =
+        can_send(b, &err) == 0 ? mcp_requests_open(&b->requests, call, request, &m, &line, &err) : NULL;
+    if (!r)
+        rpc_fail(call, &err);
+    else if (send_line(b, &line, &err) < 0)
+        mcp_request_fail(r, &err);
+    else
+        mcp_request_sent(r, b->process.queued);
+}
+
+int mcp_bridge_notify(struct mcp_bridge *b, struct span notification, struct err *err)
+{
+    struct buf line BUF_AUTO = BUF_INIT;
+    struct mcp_message m;
+    if (mcp_message_check(notification, MCP_NOTIFICATION, "notification", &m, err) < 0 ||
+        can_send(b, err) < 0)
+        return -1;
+    json_compact(&line, notification);
+    buf_addc(&line, '\n');
+    return send_line(b, &line, err);
+}
+
+/* ---- from the server ---- */
+
+/* Nobody is there who could do what it asks for; but it is not to wait for an answer. */
+static void answer_server(struct mcp_bridge *b, const struct mcp_message *m)
+{
+    struct buf line BUF_AUTO = BUF_INIT;
+    struct err err;
+    if (json_string_is(m->method, "ping")) {
+        rpc_put_result(&line, m->id, (struct span){"{}", 2});
+    } else {
+        err_set(&err, ERR_METHOD_NOT_FOUND, "Method not found: the client answers no requests but ping");
+        rpc_put_error(&line, m->id, &err);
+    }
+    buf_addc(&line, '\n');
+    if (can_send(b, NULL) == 0)
+        send_line(b, &line, NULL); /* where too much waits for it already it does without */
+}
+
+static bool take_response(struct mcp_bridge *b, const struct mcp_message *m, struct span line,
+                          struct buf *clean)
+{
+    struct mcp_request *r = mcp_requests_find(&b->requests, m->id);
+    size_t id = (size_t)(m->id.s - line.s);
+    if (!r)
+        return false;
+    b->initialized = b->initialized || (!m->failed && mcp_request_is(r, "initialize"));
+    if (clean->len == 0)
+        mcp_lines_take(&b->process.lines, line, clean);
+    buf_truncate(clean, line.n);
+    mcp_request_answer(r, clean, id, m->id.n);
+    return true;
+}
+
+static bool take_line(struct mcp_bridge *b, struct span line)
+{
+    struct buf clean BUF_AUTO = BUF_INIT;
+    struct mcp_message m;
+    if (!clean_line(b, &line, &clean))
+        return false;
+    while (line.n > 0 && strchr("\r\t ", line.s[line.n - 1]) && line.s[line.n - 1])
+        line.n--;
+    mcp_message_read(line, &m);
+    switch (m.kind) {
+    case MCP_RESPONSE:
+        return take_response(b, &m, line, &clean);
+    case MCP_REQUEST:
+        answer_server(b, &m);
+        return true;
+    case MCP_NOTIFICATION:
+        mcp_notes_add(&b->notes, line);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whose answer it was had better learn that it won't come. */
+static bool take_long_line(struct mcp_bridge *b, struct span head)
+{
+    struct span id = mcp_id_of_parts(head, span_of(&b->process.lines.tail));
+    struct mcp_request *r = id.s ? mcp_requests_find(&b->requests, id) : NULL;
+    struct err err;
+    if (!r)
+        return false;
+    err_set(&err, ERR_TOOL,
+            "the MCP server's answer is a line of more than %zu bytes (INSPECT_MCP_READLINE_LIMIT_BYTES)",
+            b->process.lines.max);
+    mcp_request_fail(r, &err);
+    return true;
+}
+
+static void on_line(void *arg, enum mcp_lines_state state, struct span line)
+{
+    struct mcp_bridge *b = arg;
+    if (!(state == MCP_LINES_LINE ? take_line(b, line) : take_long_line(b, line)))
+        b->dropped_lines++;
+}
+
+/* ---- its end ---- */
+
+static void fail_open(struct mcp_bridge *b, unsigned long long written)
+{
+    struct err err;
+    ended(b, &err);
+    mcp_requests_fail(&b->requests, written, &err);
+}
+
+static void on_ended(void *arg)
+{
+    fail_open(arg, 0);
+}
+
+static void on_deaf(void *arg)
+{
+    struct mcp_bridge *b = arg;
+    fail_open(b, b->process.written);
+}
+
+static void on_reaped(void *arg)
+{
+    struct mcp_bridge *b = arg;
+    b->reaped(b->arg);
+}
+
+void mcp_bridge_hang_up(struct mcp_bridge *b)
+{
+    b->killed = true;
+    mcp_process_close_stdin(&b->process);
+    fail_open(b, 0);
+}
+
+int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, size_t line_max,
+                     struct err *err)
+{
+    static const struct mcp_process_events events = {on_line, on_ended, on_deaf, on_reaped};
+    return mcp_process_start(&b->process, loop, s, line_max, &events, b, err);
+}

@@ -1,0 +1,116 @@
+#include "mcp_params.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#define LAUNCH(member) offsetof(struct mcp_launch_params, member)
+#define SESSION(member) offsetof(struct mcp_session_params, member)
+#define TABLE(array)                                                                                         \
+    {                                                                                                        \
+        .list = (array), .n = sizeof(array) / sizeof *(array), .ignore_unknown = true                        \
+    }
+
+static const struct param server_list[] = {
+    {.key = "command", .type = PARAM_NAME, .offset = LAUNCH(command), .required = true},
+    {.key = "args", .type = PARAM_NAMES, .offset = LAUNCH(args)},
+    {.key = "env", .type = PARAM_ENV, .offset = LAUNCH(env)},
+    {.key = "cwd", .type = PARAM_NAME, .offset = LAUNCH(cwd)},
+    {.key = "encoding", .type = PARAM_NAME, .offset = LAUNCH(encoding)},
+    {.key = "encoding_error_handler", .type = PARAM_NAME, .offset = LAUNCH(encoding_error_handler)},
+};
+static const struct params_table server_params = TABLE(server_list);
+
+static const struct param launch_list[] = {
+    {.key = "server_params", .type = PARAM_OBJECT, .required = true, .table = &server_params},
+    {.key = "user", .type = PARAM_USER, .offset = LAUNCH(user)},
+};
+const struct params_table mcp_launch_params = TABLE(launch_list);
+
+/* A number that can't be is no fault of the form: it is that of no server. */
+#define SESSION_ID                                                                                           \
+    {                                                                                                        \
+        .key = "session_id", .type = PARAM_INT, .offset = SESSION(session_id), .required = true              \
+    }
+
+static const struct param session_list[] = {SESSION_ID};
+const struct params_table mcp_session_params = TABLE(session_list);
+
+static const struct param request_list[] = {
+    SESSION_ID,
+    {.key = "request", .type = PARAM_RAW, .offset = SESSION(request), .required = true},
+};
+const struct params_table mcp_request_params = TABLE(request_list);
+
+static const struct param notification_list[] = {
+    SESSION_ID,
+    {.key = "notification", .type = PARAM_RAW, .offset = SESSION(notification), .required = true},
+};
+const struct params_table mcp_notification_params = TABLE(notification_list);
+
+static const struct param read_list[] = {
+    SESSION_ID,
+    {.key = "max", .type = PARAM_INT, .offset = SESSION(max), .max = PARAM_MAX},
+};
+const struct params_table mcp_read_params = TABLE(read_list);
+
+/* As Python looks its codecs up: case, and what stands between the parts of a name, don't count. */
+static bool is_codec(const char *name, const char *const *known)
+{
+    char plain[32];
+    size_t n = 0;
+    for (; *name && n < sizeof plain - 1; name++)
+        if (!strchr("-_ .", *name))
+            plain[n++] = *name;
+    plain[n] = '\0';
+    for (; *known; known++)
+        if (*name == '\0' && strcasecmp(plain, *known) == 0)
+            return true;
+    return false;
+}
+
+static bool is_utf8(const char *encoding)
+{
+    static const char *const names[] = {"utf8", "u8", "utf", "cp65001", NULL};
+    return is_codec(encoding, names);
+}
+
+static bool is_ascii(const char *encoding)
+{
+    static const char *const names[] = {"ascii", "usascii", "646", NULL};
+    return is_codec(encoding, names);
+}
+
+/* -1: none of them. */
+static int bad_bytes(const struct text *name)
+{
+    static const char *const names[] = {
+        [MCP_STRICT] = "strict", [MCP_IGNORE] = "ignore", [MCP_REPLACE] = "replace"};
+    for (int i = 0; i < 3; i++)
+        if (!name->s || strcmp(name->s, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+int mcp_launch_check(const struct mcp_launch_params *p, struct err *err)
+{
+    static const char where[] = "Invalid parameters: server_params.";
+    if (p->command.n == 0)
+        return err_set(err, ERR_PARAMS, "%scommand: must not be empty", where);
+    if (p->encoding.s && !is_utf8(p->encoding.s) && !is_ascii(p->encoding.s))
+        return err_set(err, ERR_PARAMS, "%sencoding: must be \"utf-8\" or \"ascii\"", where);
+    if (bad_bytes(&p->encoding_error_handler) < 0)
+        return err_set(err, ERR_PARAMS,
+                       "%sencoding_error_handler: must be \"strict\", \"ignore\" or \"replace\"", where);
+    return 0;
+}
+
+bool mcp_launch_is_ascii(const struct mcp_launch_params *p)
+{
+    return p->encoding.s && is_ascii(p->encoding.s);
+}
+
+enum mcp_bad_bytes mcp_launch_bad_bytes(const struct mcp_launch_params *p)
+{
+    return (enum mcp_bad_bytes)bad_bytes(&p->encoding_error_handler);
+}

@@ -1,0 +1,271 @@
+#include "mcp_requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+#include "sha256.h"
+
+struct mcp_request {
+    struct mcp_request *next, *previous;
+    struct mcp_requests *all;
+    struct rpc_call *call;     /* NULL: nobody waits */
+    struct span text;          /* while the call is there */
+    char sum[SHA256_HEX_SIZE]; /* of the text; once it is kept */
+    bool kept;
+    struct buf key;      /* of its id */
+    struct buf wire_key; /* of the id that it was sent with, where that is another one; then */
+    struct buf id;       /* the one that it came with */
+    char method[32];     /* as written, with quotes; "" for a longer one */
+    unsigned long long end;
+    bool answered;
+    struct buf answer; /* kept, or on its way to the client */
+};
+
+/* ---- the list ---- */
+
+static struct mcp_request *request_new(struct mcp_requests *all)
+{
+    struct mcp_request *r = mem_zalloc(sizeof *r);
+    r->all = all;
+    buf_init(&r->key, BUF_NO_MAX);
+    buf_init(&r->wire_key, BUF_NO_MAX);
+    buf_init(&r->id, BUF_NO_MAX);
+    buf_init(&r->answer, BUF_NO_MAX);
+    r->previous = all->last;
+    *(all->last ? &all->last->next : &all->first) = r;
+    all->last = r;
+    return r;
+}
+
+static void unkeep(struct mcp_request *r)
+{
+    if (!r->kept)
+        return;
+    r->kept = false;
+    r->all->n_kept--;
+    r->all->kept_bytes -= r->answer.len;
+}
+
+static void forget(struct mcp_request *r)
+{
+    struct mcp_requests *all = r->all;
+    unkeep(r);
+    *(r->previous ? &r->previous->next : &all->first) = r->next;
+    *(r->next ? &r->next->previous : &all->last) = r->previous;
+    buf_release(&r->key);
+    buf_release(&r->wire_key);
+    buf_release(&r->id);
+    buf_release(&r->answer);
+    free(r);
+}
+
+static bool same(const struct buf *a, const struct buf *b)
+{
+    return a->len == b->len && memcmp(buf_str(a), buf_str(b), a->len) == 0;
+}
+
+/* ---- kept for a client that comes again ---- */
+
+static void drop_oldest(struct mcp_requests *all)
+{
+    for (struct mcp_request *r = all->first, *next; r; r = next) {
+        next = r->next;
+        if (r->kept && (all->n_kept > MCP_KEPT_MAX || all->kept_bytes > MCP_KEPT_BYTES))
+            forget(r);
+    }
+}
+
+/* Its text must be there. */
+static void keep(struct mcp_request *r)
+{
+    sha256_hex(r->text.s, r->text.n, r->sum);
+    r->text = (struct span){NULL, 0};
+    r->kept = true;
+    r->all->n_kept++;
+    r->all->kept_bytes += r->answer.len;
+    drop_oldest(r->all);
+}
+
+static bool is_kept(const struct mcp_request *r, struct span text)
+{
+    char sum[SHA256_HEX_SIZE];
+    if (!r->kept)
+        return false;
+    sha256_hex(text.s, text.n, sum);
+    return memcmp(sum, r->sum, sizeof sum) == 0;
+}
+
+static void on_abandon(void *arg)
+{
+    struct mcp_request *r = arg;
+    r->call = NULL;
+    r->all->n_open--;
+    keep(r);
+}
+
+static void on_delivered(void *arg, bool delivered)
+{
+    struct mcp_request *r = arg;
+    if (delivered)
+        forget(r);
+    else
+        keep(r);
+}
+
+/* ---- a request's way ---- */
+
+static void wait_for_answer(struct mcp_request *r, struct rpc_call *call, struct span text)
+{
+    r->call = call;
+    r->text = text;
+    r->all->n_open++;
+    rpc_on_abandon(call, on_abandon, r);
+}
+
+/* Answers the call with r->answer, of which a short one stays until it is known to have arrived. */
+static void deliver(struct mcp_request *r)
+{
+    struct rpc_call *call = r->call;
+    struct buf answer BUF_AUTO = BUF_INIT;
+    r->call = NULL;
+    r->all->n_open--;
+    if (r->answer.len > MCP_ANSWER_COPIED) {
+        answer = r->answer;
+        buf_init(&r->answer, BUF_NO_MAX);
+        rpc_on_abandon(call, NULL, NULL);
+        forget(r);
+    } else {
+        buf_add(&answer, r->answer.data, r->answer.len);
+        rpc_on_delivered(call, on_delivered, r);
+    }
+    rpc_result_take(call, &answer);
+}
+
+static void put_line(struct span text, struct buf *line)
+{
+    json_compact(line, text);
+    buf_addc(line, '\n');
+}
+
+/* Its id is that of a request which the server has not answered and nobody waits for. */
+static void rename_request(struct mcp_request *r, struct span text, struct span id, struct buf *line)
+{
+    struct buf renamed BUF_AUTO = BUF_INIT;
+    char name[48];
+    int n = snprintf(name, sizeof name, "\"toolbox-%llu\"", ++r->all->renamed);
+    buf_add(&r->id, id.s, id.n);
+    mcp_id_key((struct span){name, (size_t)n}, &r->wire_key);
+    buf_add(&renamed, text.s, (size_t)(id.s - text.s));
+    buf_add(&renamed, name, (size_t)n);
+    buf_add(&renamed, id.s + id.n, (size_t)(text.s + text.n - id.s) - id.n);
+    put_line(span_of(&renamed), line);
+}
+
+bool mcp_requests_resume(struct mcp_requests *all, struct rpc_call *call, struct span text,
+                         const struct mcp_message *m)
+{
+    struct buf key BUF_AUTO = BUF_INIT;
+    mcp_id_key(m->id, &key);
+    struct mcp_request *r = all->first;
+    while (r && !(same(&r->key, &key) && is_kept(r, text)))
+        r = r->next;
+    if (!r)
+        return false;
+    unkeep(r);
+    wait_for_answer(r, call, text);
+    if (r->answered)
+        deliver(r);
+    return true;
+}
+
+struct mcp_request *mcp_requests_open(struct mcp_requests *all, struct rpc_call *call, struct span text,
+                                      const struct mcp_message *m, struct buf *line, struct err *err)
+{
+    struct buf key BUF_AUTO = BUF_INIT;
+    bool clash = false;
+    mcp_id_key(m->id, &key);
+    for (const struct mcp_request *r = all->first; r; r = r->next) {
+        if (!same(&r->key, &key))
+            continue;
+        if (r->call) {
+            err_set(err, ERR_TOOL,
+                    "a request with the id %.*s is open; wait for its answer or use another id",
+                    (int)(m->id.n < 100 ? m->id.n : 100), m->id.s);
+            return NULL;
+        }
+        clash = clash || !r->answered;
+    }
+    struct mcp_request *r = request_new(all);
+    buf_add(&r->key, key.data, key.len);
+    if (m->method.n < sizeof r->method)
+        memcpy(r->method, m->method.s, m->method.n);
+    if (clash)
+        rename_request(r, text, m->id, line);
+    else
+        put_line(text, line);
+    wait_for_answer(r, call, text);
+    return r;
+}
+
+void mcp_request_sent(struct mcp_request *r, unsigned long long end)
+{
+    r->end = end;
+}
+
+void mcp_request_fail(struct mcp_request *r, const struct err *err)
+{
+    struct rpc_call *call = r->call;
+    r->all->n_open -= call != NULL;
+    forget(r);
+    if (!call)
+        return;
+    rpc_on_abandon(call, NULL, NULL);
+    rpc_fail(call, err);
+}
+
+struct mcp_request *mcp_requests_find(const struct mcp_requests *all, struct span id)
+{
+    struct buf key BUF_AUTO = BUF_INIT;
+    if (!mcp_id_key(id, &key))
+        return NULL;
+    struct mcp_request *r = all->first;
+    while (r && (r->answered || !same(r->wire_key.len > 0 ? &r->wire_key : &r->key, &key)))
+        r = r->next;
+    return r;
+}
+
+bool mcp_request_is(const struct mcp_request *r, const char *method)
+{
+    return json_string_is((struct span){r->method, strlen(r->method)}, method);
+}
+
+void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, size_t id_len)
+{
+    if (r->id.len > 0)
+        buf_replace(response, id, id_len, r->id.data, r->id.len);
+    r->answered = true;
+    r->answer = *response;
+    buf_init(response, BUF_NO_MAX);
+    if (r->call) {
+        deliver(r);
+    } else {
+        r->all->kept_bytes += r->answer.len;
+        drop_oldest(r->all);
+    }
+}
+
+static struct mcp_request *first_unwritten(const struct mcp_requests *all, unsigned long long written)
+{
+    struct mcp_request *r = all->first;
+    while (r && (r->answered || r->end <= written))
+        r = r->next;
+    return r;
+}
+
+/* From the front each time: an answered call may start another one, of a batch. */
+void mcp_requests_fail(struct mcp_requests *all, unsigned long long written, const struct err *err)
+{
+    for (struct mcp_request *r; (r = first_unwritten(all, written));)
+        mcp_request_fail(r, err);
+}

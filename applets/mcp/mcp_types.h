@@ -1,0 +1,27 @@
+/* Params of the MCP methods, as plain structs. Strings are owned by params_release. */
+#ifndef APPLETS_MCP_MCP_TYPES_H
+#define APPLETS_MCP_MCP_TYPES_H
+
+#include "params.h"
+#include "user_param.h"
+
+#define MCP_PREFIX "Mcp" /* a server's keeper listens as Mcp (session 0) or Mcp_SESSION */
+
+struct mcp_launch_params {
+    struct text command, cwd, encoding, encoding_error_handler;
+    struct texts args, env;
+    struct user_param user;
+};
+
+/* Of every method of a server; each takes those that its table names. */
+struct mcp_session_params {
+    long long session_id;
+    struct span request, notification;
+    long long max; /* < 0: all */
+};
+#define MCP_SESSION_DEFAULTS                                                                                 \
+    {                                                                                                        \
+        .max = -1                                                                                            \
+    }
+
+#endif
