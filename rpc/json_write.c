@@ -30,12 +30,13 @@ static size_t plain_run(const char *s, size_t n)
 
 static void put_escape(struct buf *out, unsigned char c)
 {
+    static const char hex[] = "0123456789abcdef";
     static const char special[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
     const char *found = c ? strchr(special, c) : NULL;
     if (found)
         buf_add(out, (char[]){'\\', letter[found - special]}, 2);
     else
-        buf_addf(out, "\\u%04x", c);
+        buf_add(out, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
 }
 
 void json_put_string(struct buf *out, const char *s, size_t n)

@@ -14,6 +14,8 @@
 #include "json.h"
 #include "json_table.h"
 #include "mem.h"
+#include "spawn.h"
+#include "utf8.h"
 
 static const char NAME[] = "exec_remote";
 
@@ -25,14 +27,15 @@ static const char usage[] =
     "       toolbox exec_remote wait PID [--ack SEQ] [--timeout SECONDS]\n"
     "       toolbox exec_remote write PID TEXT [--ack SEQ]\n"
     "       toolbox exec_remote signal PID SIGNAL\n"
-    "       toolbox exec_remote list\n"
+    "       toolbox exec_remote list [--json]\n"
     "\n"
     "Programs that run in the background (jobs), with their output kept until it is\n"
     "acknowledged.\n"
     "\n"
     "  run     runs a program as if it were called directly: stdin, stdout, stderr,\n"
     "          signals and exit status are its own (128+N: signal N, 125: it could\n"
-    "          not be started)\n"
+    "          not be started), and so are directory and environment, unless it runs\n"
+    "          as another USER\n"
     "  start   starts a job and prints its pid\n"
     "  poll    what it has printed since what was acknowledged, and its state\n"
     "  wait    as poll, but not before there is something to say\n"
@@ -50,20 +53,21 @@ static const char usage[] =
     "\n"
     "poll, wait, kill, write and close print their result as JSON.\n";
 
-enum { OPT_USER = 256, OPT_CWD, OPT_ENV, OPT_TIMEOUT, OPT_ACK, OPT_INPUT, OPT_STDIN };
+enum { OPT_USER = 256, OPT_CWD, OPT_ENV, OPT_TIMEOUT, OPT_ACK, OPT_INPUT, OPT_STDIN, OPT_JSON };
 
 static const struct option options[] = {
-    {"user", 1, NULL, OPT_USER},   {"cwd", 1, NULL, OPT_CWD},
-    {"env", 1, NULL, OPT_ENV},     {"timeout", 1, NULL, OPT_TIMEOUT},
-    {"ack", 1, NULL, OPT_ACK},     {"input", 1, NULL, OPT_INPUT},
-    {"stdin", 0, NULL, OPT_STDIN}, {0},
+    {"user", 1, NULL, OPT_USER},       {"cwd", 1, NULL, OPT_CWD},   {"env", 1, NULL, OPT_ENV},
+    {"timeout", 1, NULL, OPT_TIMEOUT}, {"ack", 1, NULL, OPT_ACK},   {"input", 1, NULL, OPT_INPUT},
+    {"stdin", 0, NULL, OPT_STDIN},     {"json", 0, NULL, OPT_JSON}, {0},
 };
 
 /* What the command line says, as the params it will become. */
 struct command_line {
-    struct buf params, env;
+    struct buf params;
+    char **env; /* --env, NULL-terminated; NULL: none */
+    size_t n_env;
     const char *ack;
-    bool by_shell;
+    bool by_shell, as_json, has_user, has_cwd;
     char **words;
     int n_words;
 };
@@ -80,13 +84,14 @@ static int put_number(struct command_line *c, const char *key, const char *value
     return EXIT_OK;
 }
 
-static int put_env(struct command_line *c, const char *entry)
+static int add_env(struct command_line *c, char *entry)
 {
     const char *equals = strchr(entry, '=');
-    if (!equals || equals == entry)
-        return usage_error(NAME, "--env takes NAME=VALUE, not '%s'", entry);
-    char *name MEM_AUTO = mem_dup(entry, (size_t)(equals - entry));
-    json_member_string(&c->env, name, equals + 1);
+    if (!equals || equals == entry || !utf8_is_valid(entry, strlen(entry)))
+        return usage_error(NAME, "--env takes NAME=VALUE in UTF-8, not '%s'", entry);
+    c->env = mem_realloc(c->env, (c->n_env + 2) * sizeof *c->env);
+    c->env[c->n_env++] = entry;
+    c->env[c->n_env] = NULL;
     return EXIT_OK;
 }
 
@@ -94,13 +99,15 @@ static int take_option(struct command_line *c, int option, const char *word)
 {
     switch (option) {
     case OPT_USER:
+        c->has_user = true;
         json_member_string(&c->params, "user", optarg);
         return EXIT_OK;
     case OPT_CWD:
+        c->has_cwd = true;
         json_member_string(&c->params, "cwd", optarg);
         return EXIT_OK;
     case OPT_ENV:
-        return put_env(c, optarg);
+        return add_env(c, optarg);
     case OPT_TIMEOUT:
         return put_number(c, "timeout", optarg);
     case OPT_ACK:
@@ -111,6 +118,9 @@ static int take_option(struct command_line *c, int option, const char *word)
         return EXIT_OK;
     case OPT_STDIN:
         json_member_bool(&c->params, "stdin_open", true);
+        return EXIT_OK;
+    case OPT_JSON:
+        c->as_json = true;
         return EXIT_OK;
     case 'c':
         c->by_shell = true;
@@ -169,10 +179,42 @@ static int simple(struct command_line *c, const char *method)
 
 /* ---- commands ---- */
 
+/* What the program gets beside the server's own. The caller's, where it is to behave as if it were started
+ * here. */
+static void put_env(struct command_line *c, bool of_caller)
+{
+    char **env = spawn_env(of_caller ? environ : NULL, c->env, NULL);
+    char between = '{';
+    json_key(&c->params, "env");
+    for (char **at = env; *at; at++) {
+        const char *equals = strchr(*at, '=');
+        if (!equals || equals == *at || !utf8_is_valid(*at, strlen(*at)))
+            continue; /* not to be had through JSON */
+        char *name MEM_AUTO = mem_dup(*at, (size_t)(equals - *at));
+        buf_addc(&c->params, between);
+        json_puts(&c->params, name);
+        buf_addc(&c->params, ':');
+        json_puts(&c->params, equals + 1);
+        between = ',';
+    }
+    buf_adds(&c->params, between == '{' ? "{}" : "}");
+    spawn_env_free(env);
+}
+
+static void put_cwd(struct command_line *c)
+{
+    char *here MEM_AUTO = getcwd(NULL, 0);
+    if (here && *here == '/' && utf8_is_valid(here, strlen(here)))
+        json_member_string(&c->params, "cwd", here);
+}
+
 static int put_program(struct command_line *c)
 {
     if (c->n_words == 0)
         return usage_error(NAME, "a program is missing");
+    for (int i = 0; i < c->n_words; i++)
+        if (!utf8_is_valid(c->words[i], strlen(c->words[i])))
+            return usage_error(NAME, "word %d of the program is not UTF-8, which no request can hold", i + 1);
     if (c->by_shell && c->n_words > 1)
         return usage_error(NAME, "-c takes one command, not %d words", c->n_words);
     if (c->by_shell) {
@@ -185,16 +227,16 @@ static int put_program(struct command_line *c)
         }
         buf_addc(&c->params, ']');
     }
-    if (c->env.len > 0) {
-        json_key(&c->params, "env");
-        buf_addf(&c->params, "{%s}", c->env.data);
-    }
     return EXIT_OK;
 }
 
+/* As if it were started here; another user has his own surroundings. */
 static int do_run(struct command_line *c)
 {
     int result = put_program(c);
+    put_env(c, !c->has_user);
+    if (!c->has_user && !c->has_cwd)
+        put_cwd(c);
     return result == EXIT_OK ? exec_remote_run(&c->params) : result;
 }
 
@@ -204,6 +246,7 @@ static int do_start(struct command_line *c)
     struct buf line BUF_AUTO = BUF_INIT;
     struct span pid;
     int status = put_program(c);
+    put_env(c, false);
     buf_addc(&c->params, '}');
     if (status == EXIT_OK)
         status = call("exec_remote_start", &c->params, &result);
@@ -264,9 +307,11 @@ static int do_list(struct command_line *c)
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
     buf_addc(&c->params, '}');
+    if (c->n_words > 0)
+        return usage_error(NAME, "list takes no arguments");
     int status = call("exec_remote_list", &c->params, &result);
-    if (status != EXIT_OK)
-        return status;
+    if (status != EXIT_OK || c->as_json)
+        return status == EXIT_OK ? print_line(&result) : status;
     json_table(&text, span_of(&result), exec_remote_tool.list.columns);
     buf_truncate(&text, text.len - 1);
     return print_line(&text);
@@ -287,13 +332,13 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static int run_command(size_t i, int argc, char **argv)
 {
-    struct command_line c = {.params = BUF_INIT, .env = BUF_INIT};
+    struct command_line c = {.params = BUF_INIT};
     buf_addc(&c.params, '{');
     int result = parse(&c, argc, argv, commands[i].program);
     if (result == EXIT_OK)
         result = commands[i].run(&c);
     buf_release(&c.params);
-    buf_release(&c.env);
+    free(c.env);
     return result;
 }
 

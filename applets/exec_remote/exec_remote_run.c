@@ -26,12 +26,12 @@
 
 static const char NAME[] = "exec_remote";
 
-#define INPUT_STEP 65536
-#define FULL_MS 100 /* until stdin that the job hasn't taken is offered again */
+#define INPUT_STEP (1u << 20) /* bytes of stdin in one call, where so many are there */
+#define FULL_MS 100           /* until stdin that the job hasn't taken is offered again */
 
 enum { EXIT_NOT_RUN = 125, BY_SIGNAL = 128 };
 
-static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
 
 struct run {
     long pid;
@@ -58,11 +58,24 @@ static void signal_job(struct run *r, int number)
     call_method("exec_remote_signal", span_of(&params), &result, NULL); /* it may have ended */
 }
 
+/* The job stops while we do. With what stops every program: its group is an orphaned one, in which SIGTSTP
+ * does nothing. */
+static void stop_both(struct run *r)
+{
+    signal_job(r, SIGSTOP);
+    raise(SIGSTOP);
+    signal_job(r, SIGCONT);
+}
+
 static void forward_signals(struct run *r)
 {
     struct signalfd_siginfo info;
-    while (read(r->signal_fd, &info, sizeof info) == sizeof info)
-        signal_job(r, (int)info.ssi_signo);
+    while (read(r->signal_fd, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGTSTP)
+            stop_both(r);
+        else
+            signal_job(r, (int)info.ssi_signo);
+    }
 }
 
 /* What a pipe takes at once, so that signals are heard while it is full. */
@@ -111,14 +124,24 @@ static void kill_job(struct run *r)
     call_method("exec_remote_kill", span_of(&params), &result, NULL);
 }
 
-/* Takes a result. -1: our own reader has gone, which is the end of the job as of any writer into a pipe. */
+/* Our own reader has gone, which is the end of the job as of any writer into a pipe; or nothing can be
+ * written, which the job can't be told. */
+static void output_lost(struct run *r)
+{
+    bool broken = errno == EPIPE;
+    if (!broken)
+        applet_failed(NAME, "cannot write: %s", err_text(errno));
+    kill_job(r);
+    r->status = broken ? BY_SIGNAL + SIGPIPE : EXIT_FAILED;
+}
+
+/* Takes a result. -1: it can't be written. */
 static int take_result(struct run *r, struct span result)
 {
     struct span value;
     if (write_text(r, STDOUT_FILENO, result, "stdout") < 0 ||
         write_text(r, STDERR_FILENO, result, "stderr") < 0) {
-        kill_job(r);
-        r->status = BY_SIGNAL + SIGPIPE;
+        output_lost(r);
         return -1;
     }
     if (json_member(result, "seq", &value, NULL))
@@ -207,17 +230,20 @@ static void offer_input(struct run *r)
 
 static void read_input(struct run *r)
 {
+    struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
+    ssize_t n;
     buf_reserve(&r->input, INPUT_STEP);
-    ssize_t n = read(STDIN_FILENO, r->input.data, INPUT_STEP);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n > 0) {
-        r->input.len = (size_t)n;
+    do {
+        n = read(STDIN_FILENO, r->input.data + r->input.len, INPUT_STEP - r->input.len);
+        if (n > 0)
+            r->input.len += (size_t)n;
+    } while (n > 0 && r->input.len < INPUT_STEP && poll(&more, 1, 0) == 1);
+    if (r->input.len > 0) { /* the end, if this is it, is read again */
         offer_input(r);
-        return;
+    } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+        r->eof = true;
+        send_data(r, "exec_remote_close_stdin", NULL, NULL);
     }
-    r->eof = true;
-    send_data(r, "exec_remote_close_stdin", NULL, NULL);
 }
 
 /* ---- life ---- */

@@ -1,4 +1,5 @@
 """Jobs beyond the listed cases: many at once, races, the end of the server, limits, the command line."""
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from harness import processes
 from harness.client import TOOLERR, RpcError
 from harness.containers import REPO
 from harness.jobs import Job, alive, keepers, no_keepers, run
-from harness.server import kill_servers, titled
+from harness.server import kill_servers, status, titled
 
 
 def files(client):
@@ -331,3 +332,54 @@ def test_commands(client):
     other = cli(client, "start", "sleep", "95")[1].decode().strip()
     assert cli(client, "kill", other)[0] == 0
     assert b'"state":"killed"' in cli(client, "poll", other)[1]
+
+
+def test_run_has_the_surroundings_of_its_caller(client, workdir):
+    client.cli("start-server")
+    surroundings = {"MINE": "é", "OTHER": "caller's"}
+    client.env.update(surroundings)
+    done = client.cli("exec_remote", "run", "--env", "OTHER=given", "sh", "-c", "pwd; echo $MINE $OTHER; env | grep -c TOOLBOX",
+                      cwd=workdir)
+    assert done.stdout.decode().splitlines() == [str(workdir), "é given", "0"]
+    assert cli(client, "run", "--cwd", "/", "pwd")[1] == b"/\n"
+
+
+def test_run_as_another_user_has_that_users_surroundings(client, user):
+    client.env["HOME"] = "/of-the-caller"
+    assert cli(client, "run", "--user", user.name, "sh", "-c", "id -u; echo $HOME")[1] == f"{user.uid}\n{user.home}\n".encode()
+
+
+def test_run_tells_what_cannot_be_written(client):
+    for target, why in (("/dev/full", b"No space"), ("/dev/null", b"Bad file descriptor")):
+        with open(target, "r" if target == "/dev/null" else "w") as out:
+            process = client.popen("exec_remote", "run", "echo", "hi", stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
+            err = process.communicate(timeout=60)[1]
+        assert process.returncode == 1 and why in err
+
+
+def test_run_stops_and_goes_on_with_its_job(client):
+    process = client.popen("exec_remote", "run", "-c", "while :; do echo x; sleep 0.02; done", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"x\n"
+    process.send_signal(signal.SIGTSTP)
+    processes.wait_until(lambda: status(process.pid)["State"].startswith("T"), "run to stop")
+    (job,) = [entry["pid"] for entry in client.rpc("exec_remote_list")]
+    processes.wait_until(lambda: status(job)["State"].startswith("T"), "the job to stop")
+    process.send_signal(signal.SIGCONT)
+    processes.wait_until(lambda: not status(job)["State"].startswith("T"), "the job to go on")
+    process.send_signal(signal.SIGTERM)
+    process.stdout.close()
+    assert process.wait(30) in (141, 143)
+
+
+def test_run_passes_many_bytes_of_stdin_on(client):
+    data = bytes(range(256)) * 40000
+    assert cli(client, "run", "cat", stdin=data)[:2] == (0, data)
+    assert cli(client, "run", "true", stdin=data)[0] == 0
+    assert cli(client, "run", "echo", "\udcff")[0] == 2
+
+
+def test_list_as_json(client):
+    pid = int(cli(client, "start", "sleep", "96")[1])
+    assert [entry["pid"] for entry in json.loads(cli(client, "list", "--json")[1])] == [pid]
+    assert cli(client, "list", "more")[0] == 2
+    assert cli(client, "kill", str(pid))[0] == 0
