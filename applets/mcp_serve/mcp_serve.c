@@ -1,10 +1,149 @@
+/* The command line of `mcp serve`, and its end. */
 #include "mcp_serve.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "applet.h"
+#include "exec/route.h"
+#include "io.h"
+#include "mcp_tools.h"
+#include "serve.h"
+
+static const char NAME[] = "mcp serve";
+
+static const char usage[] =
+    "Usage: toolbox mcp serve [--keep-sessions]\n"
+    "\n"
+    "An MCP server on stdin and stdout that offers this container to any MCP client: shells that stay,\n"
+    "background jobs, an exact editor, reading, writing, listing and searching files. As a client's\n"
+    "configuration this is all:\n"
+    "\n"
+    "  {\"command\": \"docker\", \"args\": [\"exec\", \"-i\", \"CONTAINER\", \"toolbox\", \"mcp\", "
+    "\"serve\"]}\n"
+    "\n"
+    "Revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28 of the protocol.\n"
+    "\n"
+    "At the end of the input calls that are open are finished (up to 10 s), and the shells and jobs that\n"
+    "were started are ended.\n"
+    "\n"
+    "  --keep-sessions  leave them running: shell_list and job_list of a later server find them\n"
+    "  --help           this text\n";
+
+#define PATIENCE_MS 10000 /* for calls that are open when the input ends */
+#define LEAVE_MS 4000     /* for what has to be ended, and for the last output */
+
+/* ---- the end ---- */
+
+/* Calls that somebody may still want an answer of. */
+static bool is_busy(const struct serve *s)
+{
+    for (const struct call *c = s->calls; c; c = c->next)
+        if (c->task)
+            return true;
+    return s->out.len > 0 && !s->output_ended;
+}
+
+static void out_of_patience(void *arg)
+{
+    struct serve *s = arg;
+    if (s->ending)
+        loop_stop(s->loop, EXIT_OK);
+    else
+        serve_finish(s);
+}
+
+/* A command that runs is left to the end of its session, or, where that is kept, to itself. Subscriptions end
+ * with the server, which says so. */
+static void end_calls(struct serve *s)
+{
+    s->scheduling = true; /* nothing more is begun */
+    for (struct call *c = s->calls, *next; c; c = next) {
+        next = c->next;
+        if (c->tool)
+            serve_cancel(c, false);
+        else if (!c->task)
+            serve_subscription_end(c);
+    }
+    s->scheduling = false;
+}
+
+/* Shells and jobs end side by side, each ended by a process of its own. */
+static void end_what_was_made(struct serve *s)
+{
+    for (size_t i = 0; i < s->sessions.n; i++)
+        serve_task(s, mcp_end_session, s->sessions.list[i], 0);
+    for (const struct job_note *note = s->jobs.first; note; note = note->next)
+        if (note->ours)
+            serve_task(s, mcp_end_job, NULL, note->pid);
+}
+
+void serve_finish(struct serve *s)
+{
+    if (s->ending)
+        return;
+    s->ending = true;
+    loop_drop(&s->in);
+    loop_drop(&s->in_timer);
+    s->input_ended = true;
+    end_calls(s);
+    loop_drop(&s->patience);
+    s->patience = loop_timer(s->loop, LEAVE_MS, out_of_patience, s);
+    if (!s->keep)
+        end_what_was_made(s);
+    serve_call_ended(s);
+}
+
+void serve_call_ended(struct serve *s)
+{
+    if (!s->input_ended || s->scheduling)
+        return;
+    if (is_busy(s)) {
+        if (!s->patience)
+            s->patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
+    } else if (!s->ending) {
+        serve_finish(s);
+    } else {
+        loop_stop(s->loop, EXIT_OK);
+    }
+}
+
+static void on_signal(void *arg, int signal)
+{
+    (void)signal;
+    serve_finish(arg);
+}
+
+/* ---- the begin ---- */
+
+static int serve(bool keep)
+{
+    struct err err;
+    struct serve s = {.pid = getpid(), .keep = keep, .level = LEVEL_WARNING, .line = BUF_INIT};
+    s.last = &s.calls;
+    s.loop = loop_new(&err);
+    if (!s.loop)
+        return applet_failed(NAME, "%s", err.msg);
+    loop_on_signal(s.loop, on_signal, &s);
+    serve_io_start(&s);
+    return loop_run(s.loop);
+}
 
 int mcp_serve_main(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    return applet_failed("mcp", "serve is not there yet");
+    bool keep = false;
+    for (int i = 1; i < argc; i++) {
+        static const char *const options[] = {"--keep-sessions", "--help", NULL};
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(usage, stdout);
+            return stdout_flushed();
+        }
+        if (argv[i][0] != '-')
+            return usage_error(NAME, "takes no argument, not '%s'", argv[i]);
+        if (strcmp(argv[i], "--keep-sessions") != 0)
+            return usage_unknown(NAME, "option", argv[i], options);
+        keep = true;
+    }
+    return serve(keep);
 }

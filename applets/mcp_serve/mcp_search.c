@@ -1,0 +1,328 @@
+/* Searching the contents of files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mcp_tools.h"
+#include "mem.h"
+#include "walk.h"
+
+#define FILE_MAX (32u << 20)    /* bytes: larger files are not searched */
+#define BINARY_LOOK 8192        /* a NUL among the first bytes: no text */
+#define LINE_MAX_MATCHED 65536u /* bytes of a line that are searched */
+#define LINE_SHOWN 500u         /* bytes of a line that are given */
+#define OUTPUT_MAX (512u << 10)
+#define STATUS_EACH 256 /* files */
+#define LATE_S 5        /* beyond the deadline, for one line with an expensive expression */
+#define MEMORY_MAX (512u << 20)
+
+struct search {
+    struct work *w;
+    struct walk walk;
+    const char *shown_start; /* in front of paths; "": nothing */
+    bool plain;              /* the pattern is a text */
+    const char *text;
+    size_t n_text;
+    regex_t regex;
+    long long left, deadline_ms;
+    unsigned long long searched, binary, large, unreadable;
+    bool full, late;
+    struct buf data;
+};
+
+/* ---- the pattern ---- */
+
+/* Without these an expression is the text itself, which is found much faster. */
+static bool has_meaning(const char *pattern)
+{
+    return pattern[strcspn(pattern, "\\^$.[]|()?*+{}")] != '\0';
+}
+
+/* References to what matched before make the search of a line exponential. */
+static bool has_reference(const char *pattern)
+{
+    for (const char *p = pattern; *p; p++)
+        if (*p == '\\' && *++p >= '1' && *p <= '9')
+            return true;
+        else if (*p == '\0')
+            return false;
+    return false;
+}
+
+static int compile(struct search *s, struct err *err)
+{
+    const struct args *a = &s->w->args;
+    s->text = a->pattern.s;
+    s->n_text = a->pattern.n;
+    s->plain = !a->ignore_case && (a->literal || !has_meaning(s->text));
+    if (s->n_text == 0)
+        return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: is empty");
+    if (strchr(s->text, '\n'))
+        return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: lines are searched one by one");
+    if (s->plain)
+        return 0;
+    struct buf pattern BUF_AUTO = BUF_INIT;
+    for (const char *p = s->text; *p; p++) {
+        if (a->literal && strchr("\\^$.[]|()?*+{}", *p))
+            buf_addc(&pattern, '\\');
+        buf_addc(&pattern, *p);
+    }
+    if (has_reference(pattern.data))
+        return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: references like \\1 are not supported");
+    int code =
+        regcomp(&s->regex, pattern.data, REG_EXTENDED | REG_NEWLINE | (a->ignore_case ? REG_ICASE : 0));
+    if (code != 0) {
+        char why[128];
+        regerror(code, &s->regex, why, sizeof why);
+        return err_set(err, ERR_PARAMS,
+                       "Invalid parameters: pattern: %s (POSIX extended syntax; or say literal)", why);
+    }
+    return 0;
+}
+
+/* `line` has a NUL behind its n bytes. Where the match begins; -1: there is none. */
+static ptrdiff_t find_in(struct search *s, const char *line, size_t n)
+{
+    regmatch_t at;
+    if (s->plain) {
+        const char *found = memmem(line, n, s->text, s->n_text);
+        return found ? found - line : -1;
+    }
+    return regexec(&s->regex, line, 1, &at, 0) == 0 ? (ptrdiff_t)at.rm_so : -1;
+}
+
+/* ---- results ---- */
+
+static void put_path(struct buf *out, const struct search *s, const char *path)
+{
+    char *whole MEM_AUTO = mem_printf("%s%s", s->shown_start, path);
+    json_member_string(out, "path", whole);
+}
+
+/* The part of a line around a match. */
+static void put_line(struct buf *out, const char *key, const char *line, size_t n, size_t match)
+{
+    size_t from = match > LINE_SHOWN / 2 && n > LINE_SHOWN ? match - LINE_SHOWN / 2 : 0;
+    while (from > 0 && from < n && ((unsigned char)line[from] & 0xC0) == 0x80)
+        from--;
+    if (n > from && line[n - 1] == '\r')
+        n--;
+    size_t len = n - from < LINE_SHOWN ? n - from : LINE_SHOWN;
+    while (len > 0 && from + len < n && ((unsigned char)line[from + len] & 0xC0) == 0x80)
+        len--;
+    json_member_text(out, key, line + from, len);
+    if (from > 0 || from + len < n)
+        json_member_bool(out, "line_cut", true);
+}
+
+/* The lines `count` in front of `at` (a begin of a line), or behind, as one text. */
+static void put_context(struct buf *out, const char *key, const char *from, const char *to)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (to <= from)
+        return;
+    for (const char *p = from; p < to;) {
+        const char *end = memchr(p, '\n', (size_t)(to - p));
+        size_t n = (size_t)((end ? end : to) - p);
+        buf_add(&text, p, n < LINE_SHOWN ? n : LINE_SHOWN);
+        buf_addc(&text, '\n');
+        p += n + 1;
+    }
+    json_member_text(out, key, text.data, text.len);
+}
+
+static const char *lines_back(const char *begin, const char *at, long long count)
+{
+    while (count-- > 0 && at > begin) {
+        const char *lf = memrchr(begin, '\n', (size_t)(at - 1 - begin));
+        at = lf ? lf + 1 : begin;
+    }
+    return at;
+}
+
+static const char *lines_on(const char *at, const char *end, long long count)
+{
+    while (count-- > 0 && at < end) {
+        const char *lf = memchr(at, '\n', (size_t)(end - at));
+        at = lf ? lf + 1 : end;
+    }
+    return at;
+}
+
+struct place_of {
+    const char *path, *line;
+    size_t n, match;
+    long long number;
+};
+
+static bool give(struct search *s, const struct place_of *p)
+{
+    struct buf *out = &s->w->structured;
+    const char *begin = s->data.data, *end = begin + s->data.len;
+    long long context = s->w->args.context;
+    s->full = s->left <= 0 || out->len > OUTPUT_MAX;
+    s->left--;
+    if (s->full)
+        return false;
+    if (out->data[out->len - 1] != '[')
+        buf_addc(out, ',');
+    buf_addc(out, '{');
+    put_path(out, s, p->path);
+    json_member_int(out, "line", p->number);
+    put_line(out, "text", p->line, p->n, p->match);
+    if (context > 0) {
+        const char *behind = p->line + p->n < end ? p->line + p->n + 1 : end;
+        put_context(out, "before", lines_back(begin, p->line, context), p->line);
+        put_context(out, "after", behind, lines_on(behind, end, context));
+    }
+    buf_addc(out, '}');
+    return true;
+}
+
+/* ---- one file ---- */
+
+static bool is_late(struct search *s)
+{
+    s->late = s->late || now_ms() > s->deadline_ms;
+    return s->late;
+}
+
+/* True to go on with other files. */
+static bool search_lines(struct search *s, const char *path)
+{
+    char *begin = s->data.data, *end = begin + s->data.len;
+    long long number = 1;
+    for (char *line = begin; line < end; number++) {
+        char *lf = memchr(line, '\n', (size_t)(end - line));
+        size_t n = (size_t)((lf ? lf : end) - line), looked_at = n < LINE_MAX_MATCHED ? n : LINE_MAX_MATCHED;
+        char behind = line[looked_at];
+        line[looked_at] = '\0';
+        ptrdiff_t match = find_in(s, line, looked_at);
+        line[looked_at] = behind;
+        struct place_of p = {.path = path, .line = line, .n = n, .match = (size_t)match, .number = number};
+        if (match >= 0 && !give(s, &p))
+            return false;
+        if (number % 256 == 0 && is_late(s))
+            return false;
+        line += n + 1;
+    }
+    return true;
+}
+
+/* The text that is sought, where it is one, is mostly in none of the lines. */
+static bool may_match(const struct search *s)
+{
+    return !s->plain || memmem(s->data.data, s->data.len, s->text, s->n_text);
+}
+
+static bool read_text(struct search *s, int dir, const char *name)
+{
+    struct stat st;
+    int fd FD_AUTO = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    buf_truncate(&s->data, 0);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        s->unreadable += fd < 0;
+        return false;
+    }
+    s->data.max = FILE_MAX;
+    if (io_read_all(fd, &s->data) < 0) {
+        s->large += errno == EFBIG;
+        s->unreadable += errno != EFBIG;
+        return false;
+    }
+    s->searched++;
+    if (s->data.len == 0)
+        return false;
+    size_t look = s->data.len < BINARY_LOOK ? s->data.len : BINARY_LOOK;
+    bool binary = memchr(s->data.data, '\0', look) != NULL;
+    s->binary += binary;
+    return !binary;
+}
+
+static bool search_file(struct search *s, int dir, const char *name, const char *path)
+{
+    if ((s->searched + 1) % STATUS_EACH == 0)
+        work_status(s->w, "%llu files searched", s->searched);
+    if (is_late(s))
+        return false;
+    return !read_text(s, dir, name) || !may_match(s) || search_lines(s, path);
+}
+
+static bool on_entry(void *arg, const struct walk_entry *e)
+{
+    struct search *s = arg;
+    const struct args *a = &s->w->args;
+    if (e->type != WALK_FILE || (a->glob.s && !walk_matches(a->glob.s, e->path, e->name)))
+        return true;
+    return search_file(s, e->dir, e->name, e->path);
+}
+
+/* ---- the whole ---- */
+
+/* Against expressions that take more than there is: the process is ended, which is told. */
+static void bound(double timeout_s)
+{
+    struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
+    setrlimit(RLIMIT_AS, &memory);
+    alarm((unsigned)timeout_s + LATE_S);
+}
+
+static int search_all(struct search *s, const char *start, struct err *err)
+{
+    struct stat st;
+    if (stat(start, &st) < 0)
+        return err_sys(err, ERR_TOOL, errno, "%s", start);
+    buf_adds(&s->w->structured, "{\"matches\":[");
+    if (!S_ISDIR(st.st_mode)) {
+        s->shown_start = "";
+        search_file(s, AT_FDCWD, start, start);
+        return 0;
+    }
+    return walk_run(&s->walk, start, err);
+}
+
+static void put_end(struct search *s)
+{
+    struct buf *out = &s->w->structured;
+    bool late = s->late || s->walk.late;
+    buf_addc(out, ']');
+    json_member_int(out, "files_searched", (long long)s->searched);
+    json_member_int(out, "files_binary", (long long)s->binary);
+    json_member_int(out, "files_too_large", (long long)s->large);
+    json_member_int(out, "unreadable", (long long)(s->unreadable + s->walk.unreadable));
+    json_member_bool(out, "truncated", s->full || late);
+    json_member_bool(out, "timed_out", late);
+    buf_addc(out, '}');
+}
+
+int mcp_search_files(struct work *w, struct err *err)
+{
+    const struct args *a = &w->args;
+    const char *start = a->path.s && a->path.n > 0 ? a->path.s : ".";
+    size_t n = strlen(start);
+    bool here = strcmp(start, ".") == 0;
+    char *shown MEM_AUTO = mem_printf("%s%s", here ? "" : start, here || start[n - 1] == '/' ? "" : "/");
+    struct search s = {.w = w, .left = a->limit, .shown_start = shown, .data = BUF_INIT};
+    s.deadline_ms = now_ms() + (long long)(a->timeout * 1000);
+    s.walk = (struct walk){.hidden = a->hidden,
+                           .exclude = a->exclude.list,
+                           .n_exclude = a->exclude.n,
+                           .deadline_ms = s.deadline_ms,
+                           .entry = on_entry,
+                           .arg = &s};
+    if (walk_check_patterns(a->exclude.list, a->exclude.n, "exclude", err) < 0 ||
+        (a->glob.s && walk_check_patterns((char *const *)&a->glob.s, 1, "glob", err) < 0))
+        return -1;
+    bound(a->timeout);
+    if (compile(&s, err) < 0 || search_all(&s, start, err) < 0)
+        return -1;
+    put_end(&s);
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* A tool as an MCP client sees it, and the process that does one call of it.
+ *
+ * Everything about a tool is one entry of a table: what tools/list says of it, how its arguments are checked
+ * (from the same fields as its input schema) and the function that does the work. That runs in a process of
+ * its own, may take its time, and is killed when the call is cancelled. A new tool is a file with a function
+ * and an entry in mcp_tools.c. */
+#ifndef APPLETS_MCP_SERVE_MCP_TOOL_H
+#define APPLETS_MCP_SERVE_MCP_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+#include "err.h"
+#include "json.h"
+#include "params.h"
+
+/* The arguments of all tools together; each takes those that its fields name. */
+struct args {
+    struct text session, command, text, cwd, user, shell;
+    struct text path, pattern, glob, content, encoding, mode, until, type;
+    struct text file_text, old_str, new_str;
+    struct texts argv, env, exclude;
+    struct ints view_range;
+    double timeout;
+    long long timeout_s, max_bytes, job, offset, limit, depth, context, insert_line;
+    bool enter, close, open, hidden, literal, ignore_case, parents;
+};
+
+enum { UNBOUNDED = -1 };
+
+/* An argument: a member of struct args, and what the input schema says of it. */
+struct field {
+    const char *key, *about;
+    const char *words; /* "a|b|c": one of these; NULL: any */
+    short type;        /* enum param_type */
+    short offset;
+    bool required;
+    int min, max;  /* of numbers; both 0: no bounds; max UNBOUNDED: only min */
+    int otherwise; /* of numbers and booleans, where the argument is absent */
+};
+
+struct work;
+
+enum { TOOL_READS = 1, TOOL_DESTROYS = 2, TOOL_IDEMPOTENT = 4, TOOL_OPEN_WORLD = 8 };
+
+struct mcp_tool {
+    const char *name, *title, *description;
+    const struct field *fields;
+    unsigned char n_fields;
+    unsigned char hints; /* TOOL_… */
+    /* Calls of tools with this set are done one after the other in each session. */
+    bool in_turn;
+    /* The members of the structured result: "session:s exit_code:i? state:w(completed|exited) list:[path:s]":
+     * s string, i integer, n number, b boolean, o any object, w one of some words, [] array of objects (or,
+     * with one letter inside, of that); ? behind the type: or null; ? behind the name: may be absent. */
+    const char *result;
+    int (*run)(struct work *w, struct err *err);
+    /* May be NULL. What is to be done when a call is cancelled, after its process has been killed; only where
+     * work_uses_session was called. */
+    int (*cancelled)(struct work *w, struct err *err);
+};
+
+/* Ends with an entry without a name. */
+extern const struct mcp_tool mcp_tools[];
+
+/* The params table that a tool's fields mean, in `list` (room for n_fields), and the values of those that are
+ * absent in *args. */
+void mcp_tool_params(const struct mcp_tool *tool, struct param *list, struct args *args);
+
+/* Whether a word is one of "a|b|c". */
+bool mcp_word_is_of(const char *words, const char *word, size_t n);
+
+/* ---- the work: what a run function gets and gives ---- */
+
+struct job_notes;
+
+struct work {
+    struct args args;
+    struct span arguments; /* the same, as they came: a checked object */
+    const char *session;   /* what `args.session` or else the default means; NULL: there is none yet */
+    const struct job_notes *jobs;
+    int out;               /* to the process that serves */
+    struct buf structured; /* the result: an object. On error (-1) it doesn't matter */
+    struct buf text;       /* as text; empty: the object's JSON */
+    struct buf image;      /* base64 */
+    const char *image_type;
+};
+
+/* What else is told while the work goes on. */
+void work_status(struct work *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* for progress */
+void work_log(struct work *w, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void work_made_session(struct work *w, const char *name, bool is_default);
+void work_uses_session(struct work *w, const char *name);
+void work_closed_session(struct work *w, const char *name);
+void work_made_job(struct work *w, long long pid);
+void work_ended_job(struct work *w, long long pid);
+
+/* Output of a job that was taken from it up to `seq`: kept until an answer with it has gone out. */
+void work_job_output(struct work *w, long long pid, long long seq, struct span out, struct span err);
+
+/* What is kept of a job: NULL when nothing is known of it. */
+struct job_note {
+    struct job_note *next;
+    long long pid, seq;
+    struct buf out[2]; /* taken from the job, not told yet */
+    unsigned long long omitted[2];
+    bool ours; /* started by this server */
+};
+struct job_notes {
+    struct job_note *first;
+};
+const struct job_note *work_job(const struct work *w, long long pid);
+void job_note_add(struct job_note *note, int stream, struct span text);
+
+#endif

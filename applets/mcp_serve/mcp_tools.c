@@ -1,0 +1,299 @@
+/* The table of tools: what clients and models are told of each. */
+#include "mcp_tool.h"
+
+#include <stddef.h>
+
+#include "mcp_tools.h"
+
+/* An argument: its key, its type as of params.h, where it goes, what it means; and bounds and the like. */
+#define ARG_WITH(key_, type_, member, about_, ...)                                                           \
+    {                                                                                                        \
+        .key = (key_), .type = PARAM_##type_, .offset = (short)offsetof(struct args, member),                \
+        .about = (about_), __VA_ARGS__                                                                       \
+    }
+#define ARG(key_, type_, member, about_) ARG_WITH(key_, type_, member, about_, .words = NULL)
+#define FIELDS(list) list, sizeof list / sizeof *list
+
+/* ---- arguments that several tools have ---- */
+
+#define SESSION                                                                                              \
+    ARG("session", NAME, session,                                                                            \
+        "Which shell, by the name that shell_new or shell_run gave; default: the one that shell_run starts")
+#define MAX_OUTPUT                                                                                           \
+    ARG_WITH("max_output_bytes", INT, max_bytes,                                                             \
+             "Longest output; of more, the middle is left out and counted", .min = 1, .max = 10485760,       \
+             .otherwise = 65536)
+#define MAX_READ                                                                                             \
+    ARG_WITH("max_output_bytes", INT, max_bytes,                                                             \
+             "Longest output; of more, the oldest is left out and counted", .min = 1, .max = 10485760,       \
+             .otherwise = 65536)
+#define JOB                                                                                                  \
+    ARG_WITH("job", INT, job, "Number that job_start gave", .required = true, .min = 1, .max = UNBOUNDED)
+#define HIDDEN ARG("hidden", BOOL, hidden, "Also look at names that begin with a dot")
+#define EXCLUDE                                                                                              \
+    ARG("exclude", NAMES, exclude,                                                                           \
+        "Patterns of what to leave out with all below it, such as node_modules; ignore files are not read")
+#define SECONDS                                                                                              \
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds after which what was found so far is given", .min = 1,     \
+             .max = 600, .otherwise = 20)
+
+/* ---- shells ---- */
+
+static const struct field run_fields[] = {
+    ARG_WITH("command", TEXT, command, "Command line, or several lines", .required = true),
+    SESSION,
+    ARG_WITH("timeout", NUMBER, timeout,
+             "Seconds to wait for the end; then the command runs on and shell_wait goes on waiting",
+             .max = 86400, .otherwise = 45),
+    MAX_OUTPUT,
+};
+static const struct field wait_fields[] = {
+    SESSION,
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds to wait for the end", .max = 86400, .otherwise = 45),
+    MAX_OUTPUT,
+};
+static const struct field input_fields[] = {
+    ARG_WITH("text", TEXT, text,
+             "What to type; control characters act as keys (\\u0003 is Ctrl-C, \\u0004 the end of input)",
+             .required = true),
+    ARG_WITH("enter", BOOL, enter, "Type Enter behind it", .otherwise = 1),
+    SESSION,
+    ARG_WITH("timeout", INT, timeout_s, "Seconds to wait for the first output", .max = 86400, .otherwise = 5),
+    MAX_READ,
+};
+static const struct field read_fields[] = {
+    SESSION,
+    ARG_WITH("timeout", INT, timeout_s, "Seconds to wait for the first output", .max = 86400, .otherwise = 5),
+    MAX_READ,
+};
+static const struct field session_fields[] = {SESSION};
+static const struct field close_fields[] = {
+    ARG_WITH("session", NAME, session, "Name of the shell to end", .required = true),
+};
+static const struct field new_fields[] = {
+    ARG("cwd", NAME, cwd, "Directory to start in"),
+    ARG("env", ENV, env, "Variables to set"),
+    ARG("user", NAME, user, "User to run as (takes root)"),
+    ARG("shell", NAME, shell, "Path of the shell; default: bash where there is one, else sh"),
+};
+
+/* ---- jobs ---- */
+
+static const struct field start_fields[] = {
+    ARG("command", TEXT, command, "Command line for /bin/sh -c; or give argv"),
+    ARG("argv", NAMES, argv, "Program and arguments, run without a shell"),
+    ARG("cwd", NAME, cwd, "Directory to start in"),
+    ARG("env", ENV, env, "Variables to add"),
+    ARG("user", NAME, user, "User to run as (takes root)"),
+    ARG("input", TEXT, text, "Text for its stdin"),
+    ARG("stdin_open", BOOL, open, "Keep stdin open for job_write"),
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds after which it is killed; default: never", .max = 31536000),
+};
+static const struct field job_wait_fields[] = {
+    JOB,
+    ARG_WITH("for", TEXT, until, "What to wait for: its end, or any new output", .words = "end|output"),
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds to wait; 0 only looks", .max = 86400, .otherwise = 30),
+};
+static const struct field job_write_fields[] = {
+    JOB,
+    ARG("text", TEXT, text, "Text for its stdin, as it is: end lines with \\n"),
+    ARG("close", BOOL, close, "Close stdin behind it"),
+};
+static const struct field job_fields[] = {JOB};
+
+/* ---- files ---- */
+
+static const struct field editor_fields[] = {
+    ARG_WITH("command", TEXT, command, "What to do", .words = "view|create|str_replace|insert|undo_edit",
+             .required = true),
+    ARG_WITH("path", NAME, path, "File, or for view also a directory", .required = true),
+    ARG("view_range", INTS, view_range, "view: first and last line, from 1; last -1 is the end"),
+    ARG("file_text", TEXT, file_text, "create: the content"),
+    ARG("old_str", TEXT, old_str, "str_replace: text that stands in the file exactly once"),
+    ARG("new_str", TEXT, new_str, "str_replace: what takes its place (default: nothing); insert: the lines"),
+    ARG("insert_line", INT, insert_line, "insert: behind which line; 0 is the front"),
+};
+static const struct field read_file_fields[] = {
+    ARG_WITH("path", NAME, path, "File", .required = true),
+    ARG_WITH("offset", INT, offset, "First byte; next_offset of the result goes on", .max = UNBOUNDED),
+    ARG_WITH("max_bytes", INT, max_bytes, "Longest piece", .min = 1, .max = 10485760, .otherwise = 262144),
+    ARG_WITH("encoding", TEXT, encoding,
+             "How the content is given; default: an image as an image, else as UTF-8 text",
+             .words = "utf-8|base64"),
+};
+static const struct field write_file_fields[] = {
+    ARG_WITH("path", NAME, path, "File", .required = true),
+    ARG_WITH("content", TEXT, content, "What to write", .required = true),
+    ARG_WITH("mode", TEXT, mode,
+             "replace the whole content (default), create only where nothing is, or append",
+             .words = "replace|create|append"),
+    ARG_WITH("encoding", TEXT, encoding, "How the content is given", .words = "utf-8|base64"),
+    ARG("parents", BOOL, parents, "Make missing directories"),
+};
+static const struct field list_files_fields[] = {
+    ARG("path", NAME, path, "Directory; default: the server's own"),
+    ARG_WITH("depth", INT, depth, "Levels", .min = 1, .max = 100, .otherwise = 1),
+    HIDDEN,
+    EXCLUDE,
+    ARG_WITH("limit", INT, limit, "Most entries", .min = 1, .max = 10000, .otherwise = 1000),
+    SECONDS,
+};
+static const struct field find_fields[] = {
+    ARG_WITH("pattern", NAME, pattern,
+             "Glob: * ? [a-z] {a,b}, and ** for any number of directories. Without a slash it is for names, "
+             "anywhere; with one for paths from the start on, such as src/**/*.c",
+             .required = true),
+    ARG("path", NAME, path, "Directory to start from; default: the server's own"),
+    ARG_WITH("type", TEXT, type, "Only what is this", .words = "file|directory|symlink|other"),
+    HIDDEN,
+    EXCLUDE,
+    ARG_WITH("limit", INT, limit, "Most paths", .min = 1, .max = 10000, .otherwise = 1000),
+    SECONDS,
+};
+static const struct field search_fields[] = {
+    ARG_WITH("pattern", NAME, pattern, "POSIX extended regular expression, for single lines",
+             .required = true),
+    ARG("literal", BOOL, literal, "The pattern is plain text"),
+    ARG("ignore_case", BOOL, ignore_case, "Upper and lower case are the same"),
+    ARG("path", NAME, path, "File, or directory to start from; default: the server's own"),
+    ARG("glob", NAME, glob, "Only files that match this, as of find_files"),
+    ARG_WITH("context", INT, context, "Lines to give around each match", .max = 20),
+    HIDDEN,
+    EXCLUDE,
+    ARG_WITH("limit", INT, limit, "Most matches", .min = 1, .max = 10000, .otherwise = 200),
+    SECONDS,
+};
+
+/* ---- results ---- */
+
+#define RUN_RESULT                                                                                           \
+    "session:s state:w(completed|timeout|awaiting_input|exited) exit_code:i? output:s cwd:s? duration_ms:i " \
+    "omitted_bytes:i"
+#define READ_RESULT "session:s output:s"
+#define SESSION_RESULT "session:s"
+#define JOB_RESULT                                                                                           \
+    "job:i state:w(running|completed|killed) exit_code:i? timed_out?:b oom_killed?:b stdout:s stderr:s "     \
+    "omitted_bytes:i"
+
+/* ---- the tools ---- */
+
+const struct mcp_tool mcp_tools[] = {
+    {"shell_run", "Run a command in a shell",
+     "Runs a command in a shell that stays: its directory, variables, functions and background programs are "
+     "there for the "
+     "next call. Returns what the command printed (stdout and stderr together) and its exit code. state is "
+     "completed; timeout "
+     "when it runs on; awaiting_input when a program asks for input (shell_input answers it) or the command "
+     "is not finished; "
+     "exited when the shell has ended (shell_restart). The first call without session starts the default "
+     "shell.",
+     FIELDS(run_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, true, RUN_RESULT, mcp_shell_run,
+     mcp_shell_cancelled},
+    {"shell_wait", "Wait for a command in a shell",
+     "Waits on for the command that shell_run left running, or that got its input: the rest of its output "
+     "and its exit code.",
+     FIELDS(wait_fields), TOOL_READS | TOOL_OPEN_WORLD, true, RUN_RESULT, mcp_shell_wait, NULL},
+    {"shell_input", "Type into a shell",
+     "Types text into the terminal of a shell, for programs that ask questions or are interactive, and "
+     "returns what comes. For "
+     "commands shell_run is better: it knows when they end.",
+     FIELDS(input_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, false, READ_RESULT, mcp_shell_input, NULL},
+    {"shell_read", "Read from a shell",
+     "Returns what has been printed in a shell since the last call, and waits for it a while.",
+     FIELDS(read_fields), TOOL_READS, false, READ_RESULT, mcp_shell_read, NULL},
+    {"shell_interrupt", "Interrupt a program in a shell",
+     "Types Ctrl-C, which ends most programs, and returns what comes. For one that doesn't listen there is "
+     "shell_restart.",
+     FIELDS(read_fields), TOOL_DESTROYS, false, READ_RESULT, mcp_shell_interrupt, NULL},
+    {"shell_restart", "Restart a shell",
+     "Ends everything in a shell, background programs included, and starts it anew in the directory it first "
+     "began in.",
+     FIELDS(session_fields), TOOL_DESTROYS, false, SESSION_RESULT, mcp_shell_restart, NULL},
+    {"shell_new", "Start another shell",
+     "Starts a shell beside the default one and returns its name as session. It lives until shell_close or "
+     "the end of this "
+     "server.",
+     FIELDS(new_fields), TOOL_OPEN_WORLD, false, "session:s shell:s", mcp_shell_new, NULL},
+    {"shell_list", "List shells", "Lists the shells of this container, also those that others have started.",
+     NULL, 0, TOOL_READS, false,
+     "default_session:s? sessions:[session_name:s pid:i user:s shell:s cwd:s? "
+     "state:w(prompt|running|awaiting_input|ended) "
+     "foreground:s? idle_s:n unread_bytes:i]",
+     mcp_shell_list, NULL},
+    {"shell_close", "End a shell", "Ends a shell and everything in it.", FIELDS(close_fields),
+     TOOL_DESTROYS | TOOL_IDEMPOTENT, false, SESSION_RESULT, mcp_shell_close, NULL},
+
+    {"job_start", "Start a background job",
+     "Starts a program in the background, with separate stdout and stderr, and returns its number as job at "
+     "once. Then use "
+     "job_wait. It runs on until its end, job_kill or the end of this server.",
+     FIELDS(start_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, false, "job:i", mcp_job_start, NULL},
+    {"job_wait", "Wait for a job",
+     "Waits for the end of a job (or its next output) and returns what it has printed since the last call, "
+     "its state and exit "
+     "code (-N: ended by signal N). At the timeout it returns what there is, and the job runs on.",
+     FIELDS(job_wait_fields), TOOL_READS | TOOL_OPEN_WORLD, false, JOB_RESULT, mcp_job_wait, NULL},
+    {"job_write", "Write to a job",
+     "Writes to the stdin of a job that was started with stdin_open, or closes it.", FIELDS(job_write_fields),
+     TOOL_DESTROYS | TOOL_OPEN_WORLD, false, "job:i", mcp_job_write, NULL},
+    {"job_kill", "Kill a job",
+     "Ends a job and all its descendants (TERM, after 5 seconds KILL) and returns the last of its output.",
+     FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, false, JOB_RESULT, mcp_job_kill, NULL},
+    {"job_list", "List jobs", "Lists the jobs that run and those that ended less than an hour ago.", NULL, 0,
+     TOOL_READS, false,
+     "jobs:[pid:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n "
+     "unread_stdout?:i unread_stderr?:i "
+     "timed_out?:b oom_killed?:b]",
+     mcp_job_list, NULL},
+
+    {"text_editor", "View and edit files",
+     "Views and edits text files exactly. view numbers the lines (and shows images and directories); create "
+     "makes a new file; "
+     "str_replace replaces one text that occurs exactly once; insert puts lines behind a line; undo_edit "
+     "takes the last edit "
+     "back, up to ten of them. No other byte of the file changes, and an edit that fails changes nothing.",
+     FIELDS(editor_fields), TOOL_DESTROYS, false, "text:s", mcp_text_editor, NULL},
+    {"read_file", "Read a file",
+     "Returns the content of a file as it is: text, an image (PNG, JPEG, GIF, WebP) for you to see, or any "
+     "bytes as base64. Long "
+     "files come in pieces.",
+     FIELDS(read_file_fields), TOOL_READS, false,
+     "path:s size:i encoding:w(utf-8|base64|image) mime_type?:s next_offset?:i end?:b content?:s",
+     mcp_read_file, NULL},
+    {"write_file", "Write a file",
+     "Writes a whole file, or more to the end of one; links and modes stay. It happens as a whole or not at "
+     "all, and "
+     "text_editor's undo_edit takes it back.",
+     FIELDS(write_file_fields), TOOL_DESTROYS, false, "path:s created:b size:i can_be_undone:b",
+     mcp_write_file, NULL},
+    {"list_files", "List a directory",
+     "Lists what is in a directory, sorted, with types and sizes. Symbolic links are not followed.",
+     FIELDS(list_files_fields), TOOL_READS, false,
+     "entries:[path:s type:w(file|directory|symlink|other) size?:i target?:s] truncated:b timed_out:b "
+     "unreadable_directories:i",
+     mcp_list_files, NULL},
+    {"find_files", "Find files by name",
+     "Finds files by a pattern for names or paths, sorted. Symbolic links are not followed, and /proc, /sys "
+     "and their like are "
+     "not entered unless the search starts there.",
+     FIELDS(find_fields), TOOL_READS, false, "paths:[s] truncated:b timed_out:b unreadable_directories:i",
+     mcp_find_files, NULL},
+    {"search_files", "Search in files",
+     "Finds lines in files by a regular expression or plain text. Binary files and files above 32 MiB are "
+     "skipped and counted; "
+     "links and special directories are treated as by find_files.",
+     FIELDS(search_fields), TOOL_READS, false,
+     "matches:[path:s line:i text:s line_cut?:b before?:s after?:s] files_searched:i files_binary:i "
+     "files_too_large:i "
+     "unreadable:i truncated:b timed_out:b",
+     mcp_search_files, NULL},
+
+    {"probe", "Describe the container",
+     "Reports what this container is: distribution, kernel, user, capabilities, shells, limits, directories "
+     "that can be written "
+     "to.",
+     NULL, 0, TOOL_READS, false,
+     "version:s arch:s kernel:s distribution:o libc:o uid:i user:s? home:s shells:[s] limits:o", mcp_probe,
+     NULL},
+    {0},
+};

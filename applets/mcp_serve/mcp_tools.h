@@ -1,0 +1,50 @@
+/* The functions behind the table of tools, by file. Each fills w->structured, or returns -1. */
+#ifndef APPLETS_MCP_SERVE_MCP_TOOLS_H
+#define APPLETS_MCP_SERVE_MCP_TOOLS_H
+
+#include "mcp_tool.h"
+
+/* mcp_shell.c */
+int mcp_shell_run(struct work *w, struct err *err);
+int mcp_shell_wait(struct work *w, struct err *err);
+int mcp_shell_input(struct work *w, struct err *err);
+int mcp_shell_read(struct work *w, struct err *err);
+int mcp_shell_interrupt(struct work *w, struct err *err);
+int mcp_shell_restart(struct work *w, struct err *err);
+int mcp_shell_new(struct work *w, struct err *err);
+int mcp_shell_close(struct work *w, struct err *err);
+int mcp_shell_list(struct work *w, struct err *err);
+int mcp_shell_cancelled(struct work *w, struct err *err);
+int mcp_end_session(struct work *w, struct err *err); /* of our own accord: w->session */
+/* Members of params for what starts in a directory, as a user, with variables: cwd, user, env. */
+void mcp_put_surroundings(struct buf *params, const struct args *a);
+
+/* mcp_job.c */
+int mcp_job_start(struct work *w, struct err *err);
+int mcp_job_wait(struct work *w, struct err *err);
+int mcp_job_write(struct work *w, struct err *err);
+int mcp_job_kill(struct work *w, struct err *err);
+int mcp_job_list(struct work *w, struct err *err);
+int mcp_end_job(struct work *w, struct err *err); /* of our own accord: w->args.job */
+
+/* mcp_write.c */
+int mcp_text_editor(struct work *w, struct err *err);
+int mcp_write_file(struct work *w, struct err *err);
+
+/* mcp_read.c */
+int mcp_read_file(struct work *w, struct err *err);
+/* Takes the file as the image of the result, when it is one. 0: it is none, and nothing was taken. */
+int mcp_take_image(struct work *w, const char *path, struct err *err);
+/* The type of image that the first bytes of a file are of; NULL: none that is known (PNG, JPEG, GIF, WebP).
+ */
+const char *mcp_image_type(const char *data, size_t n);
+
+/* mcp_find.c, mcp_search.c */
+int mcp_list_files(struct work *w, struct err *err);
+int mcp_find_files(struct work *w, struct err *err);
+int mcp_search_files(struct work *w, struct err *err);
+
+/* mcp_probe.c */
+int mcp_probe(struct work *w, struct err *err);
+
+#endif

@@ -1,0 +1,212 @@
+/* The inside of `mcp serve`: one process that reads messages, hands each tool call to a process of its own
+ * and writes what comes of it. Nothing here blocks but for writing to a file.
+ *
+ *   serve_io.c        lines in, lines out
+ *   serve_message.c   what a message is, and whether it is one: revisions, methods, errors
+ *   serve_answer.c    results and notifications as JSON
+ *   serve_call.c      calls: when each is begun, what its process says, how it ends
+ *   serve_work.c      the inside of such a process (mcp_tool.h)
+ *   mcp_serve.c       the command line; begin and end */
+#ifndef APPLETS_MCP_SERVE_SERVE_H
+#define APPLETS_MCP_SERVE_SERVE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "buf.h"
+#include "fifo.h"
+#include "json.h"
+#include "loop.h"
+#include "mcp_tool.h"
+
+#define SERVE_LINE_MAX (64u << 20) /* bytes of a message */
+#define SERVE_OUT_MAX (4u << 20)   /* bytes that wait for a slow client, until nothing more is read from it */
+#define SERVE_CALLS_MAX 4096       /* calls that are open at once */
+#define SERVE_CALL_BYTES (128u << 20) /* of their requests */
+#define SERVE_WORKERS_MAX 500         /* of them at work */
+
+/* Protocol revisions in the order of time. The last one has no handshake: every request names it. */
+enum revision {
+    REVISION_NONE,
+    REVISION_2024_11_05,
+    REVISION_2025_03_26,
+    REVISION_2025_06_18,
+    REVISION_2025_11_25,
+    REVISION_2026_07_28,
+    REVISION_END
+};
+extern const char *const revision_names[REVISION_END];
+
+/* Severities, as syslog has them. */
+enum { LEVEL_WARNING = 3, LEVEL_EMERGENCY = 7, LEVEL_NEVER = 8 };
+extern const char *const level_names[LEVEL_NEVER];
+
+/* The requests of one array: answered by one, once the last of them is. */
+struct batch {
+    struct buf answer;
+    size_t open;
+};
+
+/* Whom an answer is for. */
+struct origin {
+    struct span id;         /* s == NULL: it could not be read */
+    enum revision revision; /* by which the answer is made */
+    struct batch *batch;    /* NULL: none */
+};
+
+struct lane;
+
+/* A request that is not answered at once: a tool call, or a subscription (tool == NULL), which only its end
+ * answers. */
+struct call {
+    struct call *next, **link;
+    struct serve *serve;
+    char *text; /* the request; origin.id, token and arguments lie in it */
+    size_t n_text;
+    struct origin origin;
+    struct span token, arguments; /* s == NULL: none */
+    int level;                    /* of the log messages that it wants */
+    const struct mcp_tool *tool;
+    int (*task)(struct work *w, struct err *err); /* what its process does */
+    bool silent;                                  /* cancelled, or ours: nobody gets an answer */
+    struct lane *lane;
+    /* at work */
+    pid_t pid; /* 0: it has not begun */
+    int pipe;
+    struct loop_source *source, *child;
+    struct buf in;
+    bool closed, reaped;
+    int exit_status;
+    long long started_ms;
+    /* what its process has said */
+    char *session, *status;
+    long long job, seq; /* whose output the answer tells, up to where */
+    struct buf structured, plain, image;
+    struct err error; /* code 0: none */
+};
+
+/* A list of names. */
+struct names {
+    char **list;
+    size_t n;
+};
+
+struct serve {
+    struct loop *loop;
+    pid_t pid; /* our own */
+    bool keep; /* sessions and jobs outlive us */
+    /* in */
+    struct buf line;
+    size_t looked_at; /* bytes of `line` that hold no newline */
+    bool skipping;    /* the rest of a line that is too long */
+    bool input_ended;
+    struct loop_source *in, *in_timer;
+    /* out */
+    struct fifo out;
+    struct loop_source *out_source; /* NULL: a file, written at once */
+    bool output_ended;
+    bool paused; /* reading waits until the output has gone */
+    /* the client */
+    enum revision revision; /* agreed by initialize */
+    int level;
+    /* calls */
+    struct call *calls, **last;
+    size_t n_calls, n_workers, call_bytes;
+    struct lane *lanes;
+    struct loop_source *tick, *retry;
+    bool scheduling; /* it is being looked at what can begin: not again from inside, and no end of all */
+    /* what the calls have made */
+    char *shell; /* the session of calls that name none */
+    struct names sessions;
+    struct job_notes jobs;
+    /* the end */
+    bool ending;
+    struct loop_source *patience, *leaving;
+};
+
+/* ---- serve_io.c ---- */
+
+void serve_io_start(struct serve *s);
+/* Bytes that came from the client. */
+void serve_feed(struct serve *s, const char *data, size_t n);
+/* The client has closed its side: what came behind the last newline is a message as well. */
+void serve_feed_end(struct serve *s);
+/* A message to the client; a newline is put behind it. */
+void serve_send(struct serve *s, struct span message);
+/* Reads on, or pauses, as the amount of waiting output wants it. */
+void serve_io_balance(struct serve *s);
+
+/* ---- serve_message.c ---- */
+
+void serve_message(struct serve *s, struct span line);
+
+/* ---- serve_answer.c ---- */
+
+/* `members`: the result's own, without braces. */
+void serve_result(struct serve *s, const struct origin *o, struct span members);
+void serve_error(struct serve *s, const struct origin *o, const struct err *err, struct span data);
+/* A request of a batch has ended without an answer. */
+void serve_nothing(struct serve *s, const struct origin *o);
+void serve_batch_release(struct serve *s, struct batch *b); /* sends it when all of it is answered */
+void serve_tool_result(struct serve *s, struct call *c);
+void serve_subscription_end(struct call *c); /* answers and forgets it */
+void serve_progress(struct call *c);
+void serve_log(struct call *c, const char *level, const char *text);
+
+void put_initialize(struct buf *out, enum revision r);
+void put_discover(struct buf *out);
+void put_versions(struct buf *out);
+void put_tools(struct buf *out, enum revision r);
+
+/* ---- serve_call.c ---- */
+
+/* Takes the request's text over from `value`, and begins when it can. */
+struct call *serve_call_new(struct serve *s, const struct origin *o, struct span value);
+void serve_call_submit(struct call *c); /* members are set */
+struct call *serve_call_find(struct serve *s, struct span id);
+/* Its process ends, and nobody gets an answer. `follow`: the tool does what it does about that. */
+void serve_cancel(struct call *c, bool follow);
+void serve_call_end(struct call *c); /* forgets it */
+/* A task of our own in the name of a session (NULL: none), with no one to answer. */
+void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), const char *session,
+                long long job);
+void serve_schedule(struct serve *s);
+
+/* ---- serve_work.c ---- */
+
+/* What a process says: a head, and n bytes. */
+struct frame {
+    char kind;
+    unsigned n;
+};
+enum {
+    FRAME_STATUS = 'P',
+    FRAME_LOG = 'L', /* level, NUL, text */
+    FRAME_MADE = 'S',
+    FRAME_MADE_DEFAULT = 'D',
+    FRAME_USES = 'U',
+    FRAME_CLOSED = 'C',
+    FRAME_JOB = 'J', /* long long */
+    FRAME_JOB_ENDED = 'K',
+    FRAME_JOB_OUTPUT = 'O', /* struct frame_output and the two texts */
+    FRAME_STRUCTURED = 'R',
+    FRAME_TEXT = 'T',
+    FRAME_IMAGE = 'I', /* type, NUL, base64 */
+    FRAME_ERROR = 'E', /* struct err */
+    FRAME_DONE = '.'
+};
+struct frame_output {
+    long long pid, seq;
+    size_t n_out;
+};
+
+_Noreturn void serve_work(struct call *c, int out);
+
+/* ---- mcp_serve.c ---- */
+
+/* Nobody is there any more, or TERM: leaves nothing behind and ends. */
+void serve_finish(struct serve *s);
+/* A call has ended: when it was the last one, and no other can come, that is the end. */
+void serve_call_ended(struct serve *s);
+
+#endif

@@ -1,0 +1,428 @@
+/* Results and notifications, as each revision wants them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+#include "mem.h"
+#include "rpc.h"
+#include "serve.h"
+#include "version.h"
+
+#define HOUR_MS "3600000"
+
+static const char instructions[] =
+    "Tools of one Linux container. shell_run runs a command in a shell that keeps its directory, variables "
+    "and background programs between calls; the first call starts it. Use shell_new for more shells, "
+    "job_start for programs that run long or need separate stdout and stderr. Edit files with text_editor, "
+    "which can undo; find things with find_files and search_files. Relative paths are taken from the "
+    "directory in which this server was started, whatever the directory of a shell is.";
+
+/* ---- responses ---- */
+
+/* Sends it, or puts it to the others of its batch. */
+static void respond(struct serve *s, const struct origin *o, struct buf *response)
+{
+    if (!o->batch) {
+        serve_send(s, span_of(response));
+        return;
+    }
+    buf_addc(&o->batch->answer, o->batch->answer.len > 0 ? ',' : '[');
+    buf_add(&o->batch->answer, response->data, response->len);
+    serve_batch_release(s, o->batch);
+}
+
+void serve_batch_release(struct serve *s, struct batch *b)
+{
+    if (--b->open > 0)
+        return;
+    if (b->answer.len > 0) {
+        buf_addc(&b->answer, ']');
+        serve_send(s, span_of(&b->answer));
+    }
+    buf_release(&b->answer);
+    free(b);
+}
+
+void serve_nothing(struct serve *s, const struct origin *o)
+{
+    if (o->batch)
+        serve_batch_release(s, o->batch);
+}
+
+static void put_identity(struct buf *out, enum revision r)
+{
+    buf_addc(out, '{');
+    json_member_string(out, "name", "toolbox");
+    if (r >= REVISION_2025_06_18)
+        json_member_string(out, "title", "Container tools");
+    json_member_string(out, "version", toolbox_version);
+    buf_addc(out, '}');
+}
+
+/* `subscription`: the request that the result ends is one; s == NULL: it is none. */
+static void send_result(struct serve *s, const struct origin *o, struct span members,
+                        struct span subscription)
+{
+    struct buf out BUF_AUTO = BUF_INIT;
+    buf_reserve(&out, members.n + o->id.n + 256);
+    buf_adds(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buf_add(&out, o->id.s, o->id.n);
+    buf_adds(&out, ",\"result\":{");
+    buf_add(&out, members.s, members.n);
+    if (o->revision == REVISION_2026_07_28) {
+        json_member_string(&out, "resultType", "complete");
+        buf_adds(&out, ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+        put_identity(&out, o->revision);
+        if (subscription.s) {
+            json_key(&out, "io.modelcontextprotocol/subscriptionId");
+            buf_add(&out, subscription.s, subscription.n);
+        }
+        buf_addc(&out, '}');
+    }
+    buf_adds(&out, "}}");
+    respond(s, o, &out);
+}
+
+void serve_result(struct serve *s, const struct origin *o, struct span members)
+{
+    send_result(s, o, members, (struct span){0});
+}
+
+void serve_subscription_end(struct call *c)
+{
+    send_result(c->serve, &c->origin, (struct span){"", 0}, c->origin.id);
+    serve_call_end(c);
+}
+
+/* JSON-RPC wants null for an id that could not be read; MCP since 2025-11-25 wants none. */
+void serve_error(struct serve *s, const struct origin *o, const struct err *err, struct span data)
+{
+    struct buf out BUF_AUTO = BUF_INIT;
+    buf_adds(&out, "{\"jsonrpc\":\"2.0\"");
+    if (o->id.s || o->revision < REVISION_2025_11_25) {
+        json_key(&out, "id");
+        buf_add(&out, o->id.s ? o->id.s : "null", o->id.s ? o->id.n : 4);
+    }
+    buf_adds(&out, ",\"error\":{");
+    json_member_int(&out, "code", err->code);
+    json_member_string(&out, "message", err->msg);
+    if (data.s) {
+        json_key(&out, "data");
+        buf_add(&out, data.s, data.n);
+    }
+    buf_adds(&out, "}}");
+    respond(s, o, &out);
+}
+
+/* ---- who we are ---- */
+
+#define CAPABILITIES "\"capabilities\":{\"logging\":{},\"tools\":{}}"
+
+void put_initialize(struct buf *out, enum revision r)
+{
+    json_member_string(out, "protocolVersion", revision_names[r]);
+    buf_adds(out, "," CAPABILITIES ",\"serverInfo\":");
+    put_identity(out, r);
+    json_member_string(out, "instructions", instructions);
+}
+
+void put_versions(struct buf *out)
+{
+    for (int r = REVISION_2026_07_28; r > REVISION_NONE; r--)
+        buf_addf(out, "%c\"%s\"", r == REVISION_2026_07_28 ? '[' : ',', revision_names[r]);
+    buf_addc(out, ']');
+}
+
+/* Not ever does anything of this change while the server runs. */
+static void put_cacheable(struct buf *out)
+{
+    buf_adds(out, ",\"ttlMs\":" HOUR_MS ",\"cacheScope\":\"public\"");
+}
+
+void put_discover(struct buf *out)
+{
+    buf_adds(out, "\"supportedVersions\":");
+    put_versions(out);
+    buf_adds(out, "," CAPABILITIES);
+    json_member_string(out, "instructions", instructions);
+    put_cacheable(out);
+}
+
+/* ---- tools/list ---- */
+
+static void put_words(struct buf *out, const char *words, size_t n)
+{
+    buf_adds(out, "\"enum\":[");
+    for (const char *at = words, *end = words + n; at < end;) {
+        const char *bar = memchr(at, '|', (size_t)(end - at));
+        size_t len = (size_t)((bar ? bar : end) - at);
+        if (at > words)
+            buf_addc(out, ',');
+        json_put_string(out, at, len);
+        at += len + 1;
+    }
+    buf_addc(out, ']');
+}
+
+static void put_bounds(struct buf *out, const struct field *f)
+{
+    if (f->min == 0 && f->max == 0)
+        return;
+    json_member_int(out, "minimum", f->min);
+    if (f->max != UNBOUNDED)
+        json_member_int(out, "maximum", f->max);
+}
+
+static void put_field(struct buf *out, const struct field *f)
+{
+    static const char *const types[] = {
+        [PARAM_TEXT] = "\"type\":\"string\"",
+        [PARAM_NAME] = "\"type\":\"string\"",
+        [PARAM_INT] = "\"type\":\"integer\"",
+        [PARAM_NUMBER] = "\"type\":\"number\"",
+        [PARAM_BOOL] = "\"type\":\"boolean\"",
+        [PARAM_INTS] = "\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":2,\"maxItems\":2",
+        [PARAM_NAMES] = "\"type\":\"array\",\"items\":{\"type\":\"string\"}",
+        [PARAM_ENV] = "\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}",
+    };
+    json_key(out, f->key);
+    buf_addc(out, '{');
+    buf_adds(out, types[f->type]);
+    json_member_string(out, "description", f->about);
+    if (f->words) {
+        buf_addc(out, ',');
+        put_words(out, f->words, strlen(f->words));
+    }
+    if (f->type == PARAM_INT || f->type == PARAM_NUMBER)
+        put_bounds(out, f);
+    if (f->otherwise && f->type == PARAM_BOOL)
+        json_member_bool(out, "default", true);
+    else if (f->otherwise)
+        json_member_int(out, "default", f->otherwise);
+    buf_addc(out, '}');
+}
+
+static void put_input_schema(struct buf *out, const struct mcp_tool *t)
+{
+    bool some = false;
+    buf_adds(out, "{\"type\":\"object\",\"properties\":{");
+    for (size_t i = 0; i < t->n_fields; i++)
+        put_field(out, &t->fields[i]);
+    buf_addc(out, '}');
+    for (size_t i = 0; i < t->n_fields; i++) {
+        if (!t->fields[i].required)
+            continue;
+        buf_adds(out, some ? "," : ",\"required\":[");
+        json_puts(out, t->fields[i].key);
+        some = true;
+    }
+    buf_adds(out, some ? "],\"additionalProperties\":false}" : ",\"additionalProperties\":false}");
+}
+
+static const char *put_object_schema(struct buf *out, const char *at);
+
+/* One type of the little language of struct mcp_tool's `result`, at `at`. Returns what is behind it. */
+static const char *put_type(struct buf *out, const char *at)
+{
+    const char *word = *at == 's'   ? "string"
+                       : *at == 'i' ? "integer"
+                       : *at == 'n' ? "number"
+                       : *at == 'b' ? "boolean"
+                       : *at == 'o' ? "object"
+                                    : "string";
+    if (*at == '[') {
+        bool plain = at[2] == ']';
+        buf_adds(out, "{\"type\":\"array\",\"items\":");
+        at = plain ? put_type(out, at + 1) : put_object_schema(out, at + 1);
+        buf_addc(out, '}');
+        return at + 1;
+    }
+    const char *behind = *at == 'w' ? strchr(at, ')') + 1 : at + 1;
+    buf_addf(out, *behind == '?' ? "{\"type\":[\"%s\",\"null\"]" : "{\"type\":\"%s\"", word);
+    if (*at == 'w') {
+        buf_addc(out, ',');
+        put_words(out, at + 2, (size_t)(behind - at) - 3);
+    }
+    buf_addc(out, '}');
+    return behind + (*behind == '?');
+}
+
+/* Members up to the end of the text or the closing bracket. */
+static const char *put_object_schema(struct buf *out, const char *at)
+{
+    struct buf required BUF_AUTO = BUF_INIT;
+    buf_adds(out, "{\"type\":\"object\",\"properties\":{");
+    while (*at && *at != ']') {
+        size_t n = strcspn(at, ":?");
+        bool optional = at[n] == '?';
+        if (out->data[out->len - 1] != '{')
+            buf_addc(out, ',');
+        json_put_string(out, at, n);
+        buf_addc(out, ':');
+        if (!optional) {
+            buf_adds(&required, required.len > 0 ? "," : ",\"required\":[");
+            json_put_string(&required, at, n);
+        }
+        at = put_type(out, at + n + 1 + optional);
+        at += *at == ' ';
+    }
+    buf_addc(out, '}');
+    if (required.len > 0) {
+        buf_add(out, required.data, required.len);
+        buf_addc(out, ']');
+    }
+    buf_addc(out, '}');
+    return at;
+}
+
+static void put_hints(struct buf *out, const struct mcp_tool *t)
+{
+    buf_addc(out, '{');
+    json_member_string(out, "title", t->title);
+    json_member_bool(out, "readOnlyHint", t->hints & TOOL_READS);
+    json_member_bool(out, "destructiveHint", t->hints & TOOL_DESTROYS);
+    json_member_bool(out, "idempotentHint", t->hints & TOOL_IDEMPOTENT);
+    json_member_bool(out, "openWorldHint", t->hints & TOOL_OPEN_WORLD);
+    buf_addc(out, '}');
+}
+
+static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r)
+{
+    buf_addc(out, '{');
+    json_member_string(out, "name", t->name);
+    if (r >= REVISION_2025_06_18)
+        json_member_string(out, "title", t->title);
+    json_member_string(out, "description", t->description);
+    json_key(out, "inputSchema");
+    put_input_schema(out, t);
+    if (r >= REVISION_2025_06_18 && t->result) {
+        json_key(out, "outputSchema");
+        put_object_schema(out, t->result);
+    }
+    if (r >= REVISION_2025_03_26) {
+        json_key(out, "annotations");
+        put_hints(out, t);
+    }
+    buf_addc(out, '}');
+}
+
+void put_tools(struct buf *out, enum revision r)
+{
+    buf_reserve(out, 32768);
+    buf_adds(out, "\"tools\":[");
+    for (const struct mcp_tool *t = mcp_tools; t->name; t++) {
+        if (t > mcp_tools)
+            buf_addc(out, ',');
+        put_tool(out, t, r);
+    }
+    buf_addc(out, ']');
+    if (r == REVISION_2026_07_28)
+        put_cacheable(out);
+}
+
+/* ---- tools/call ---- */
+
+static void put_text_block(struct buf *out, const char *text, size_t n)
+{
+    buf_adds(out, "{\"type\":\"text\"");
+    json_member_text(out, "text", text, n);
+    buf_addc(out, '}');
+}
+
+static void put_image_block(struct buf *out, const struct buf *image)
+{
+    const char *data = image->data + strlen(image->data) + 1; /* behind the type */
+    buf_adds(out, "{\"type\":\"image\"");
+    json_member_string(out, "mimeType", image->data);
+    buf_adds(out, ",\"data\":\"");
+    buf_add(out, data, image->len - (size_t)(data - image->data));
+    buf_adds(out, "\"}");
+}
+
+/* What a tool says no with is for the model to read. Arguments that are none are so as well since 2025-11-25;
+ * before, that was a matter of the protocol. */
+static void tool_failed(struct serve *s, struct call *c)
+{
+    struct buf out BUF_AUTO = BUF_INIT;
+    if (c->error.code == ERR_PARAMS && c->origin.revision < REVISION_2025_11_25) {
+        serve_error(s, &c->origin, &c->error, (struct span){0});
+        return;
+    }
+    buf_adds(&out, "\"content\":[");
+    put_text_block(&out, c->error.msg, strlen(c->error.msg));
+    buf_addc(&out, ']');
+    json_member_bool(&out, "isError", true);
+    serve_result(s, &c->origin, span_of(&out));
+}
+
+void serve_tool_result(struct serve *s, struct call *c)
+{
+    struct buf out BUF_AUTO = BUF_INIT;
+    const struct buf *text = c->plain.len > 0 ? &c->plain : &c->structured;
+    if (c->error.code != 0) {
+        tool_failed(s, c);
+        return;
+    }
+    buf_reserve(&out, 2 * c->structured.len + text->len + c->image.len + 128);
+    buf_adds(&out, "\"content\":[");
+    if (c->image.len > 0) {
+        put_image_block(&out, &c->image);
+        buf_addc(&out, ',');
+    }
+    put_text_block(&out, text->data, text->len);
+    buf_addc(&out, ']');
+    if (c->origin.revision >= REVISION_2025_06_18) {
+        json_key(&out, "structuredContent");
+        buf_add(&out, c->structured.data, c->structured.len);
+    }
+    json_member_bool(&out, "isError", false);
+    serve_result(s, &c->origin, span_of(&out));
+}
+
+/* ---- notifications ---- */
+
+static void notify(struct serve *s, const char *method, struct buf *params)
+{
+    struct buf out BUF_AUTO = BUF_INIT;
+    buf_addf(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\",\"params\":{", method);
+    buf_add(&out, params->data, params->len);
+    buf_adds(&out, "}}");
+    serve_send(s, span_of(&out));
+}
+
+/* Seconds, which only grow, against the longest that the call may take. */
+void serve_progress(struct call *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct span limit;
+    long long ms = now_ms() - c->started_ms;
+    buf_adds(&params, "\"progressToken\":");
+    buf_add(&params, c->token.s, c->token.n);
+    buf_addf(&params, ",\"progress\":%lld.%03lld", ms / 1000, ms % 1000);
+    if (c->arguments.s && json_member(c->arguments, "timeout", &limit, NULL) &&
+        json_kind(limit) == JSON_NUMBER) {
+        json_key(&params, "total");
+        buf_add(&params, limit.s, limit.n);
+    }
+    if (c->origin.revision >= REVISION_2025_03_26) {
+        char *message MEM_AUTO = c->status ? mem_printf("%s: %lld s, %s", c->tool->name, ms / 1000, c->status)
+                                           : mem_printf("%s: %lld s", c->tool->name, ms / 1000);
+        json_member_string(&params, "message", message);
+    }
+    notify(c->serve, "progress", &params);
+}
+
+void serve_log(struct call *c, const char *level, const char *text)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    int least = c->origin.revision == REVISION_2026_07_28 ? c->level : c->serve->level;
+    int i = 0;
+    while (i < LEVEL_NEVER && strcmp(level_names[i], level) != 0)
+        i++;
+    if (c->silent || i < least)
+        return;
+    json_member_string(&params, "level", level);
+    json_member_string(&params, "logger", "toolbox");
+    json_member_string(&params, "data", text);
+    notify(c->serve, "message", &params);
+}

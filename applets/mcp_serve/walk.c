@@ -1,0 +1,177 @@
+#include "walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "glob.h"
+#include "io.h"
+#include "mem.h"
+
+#define DEPTH_MAX 256 /* a descriptor each */
+
+struct listed {
+    char *name;
+    unsigned char type; /* DT_… */
+};
+
+bool walk_matches(const char *pattern, const char *path, const char *name)
+{
+    return glob_match(pattern, strchr(pattern, '/') ? path : name);
+}
+
+int walk_check_patterns(char *const *patterns, size_t n, const char *field, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *wrong = glob_check(patterns[i]);
+        if (wrong)
+            return err_set(err, ERR_PARAMS, "Invalid parameters: %s: '%.100s' %s", field, patterns[i], wrong);
+    }
+    return 0;
+}
+
+static bool is_made_up(int fd)
+{
+    static const unsigned long kinds[] = {PROC_SUPER_MAGIC,   SYSFS_MAGIC,      DEBUGFS_MAGIC,
+                                          TRACEFS_MAGIC,      SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
+                                          CGROUP2_SUPER_MAGIC};
+    struct statfs fs;
+    if (fstatfs(fd, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if ((unsigned long)fs.f_type == kinds[i])
+            return true;
+    return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct listed *)a)->name, ((const struct listed *)b)->name);
+}
+
+static enum walk_type type_of(int dir, const struct listed *l)
+{
+    struct stat st;
+    unsigned char type = l->type;
+    if (type == DT_UNKNOWN && fstatat(dir, l->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        type = IFTODT(st.st_mode);
+    return type == DT_REG   ? WALK_FILE
+           : type == DT_DIR ? WALK_DIRECTORY
+           : type == DT_LNK ? WALK_SYMLINK
+                            : WALK_OTHER;
+}
+
+static bool is_over(struct walk *w)
+{
+    if (w->deadline_ms > 0 && now_ms() > w->deadline_ms)
+        w->late = true;
+    return w->late || w->stopped;
+}
+
+static bool is_wanted(const struct walk *w, const char *name)
+{
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return false;
+    return w->hidden || name[0] != '.';
+}
+
+/* All that is wanted of a directory, sorted; takes fd. */
+static struct listed *list(struct walk *w, int fd, size_t *n)
+{
+    struct listed *all = NULL;
+    size_t room = 0;
+    DIR *dir = fdopendir(fd);
+    *n = 0;
+    if (!dir) {
+        close(fd);
+        w->unreadable++;
+        return NULL;
+    }
+    const struct dirent *entry;
+    errno = 0;
+    while ((*n % 1024 != 1023 || !is_over(w)) && (entry = readdir(dir)) != NULL) {
+        if (!is_wanted(w, entry->d_name))
+            continue;
+        if (*n == room) {
+            room = room ? 2 * room : 64;
+            all = mem_realloc(all, room * sizeof *all);
+        }
+        all[(*n)++] = (struct listed){mem_strdup(entry->d_name), entry->d_type};
+    }
+    w->unreadable += errno != 0;
+    closedir(dir);
+    if (*n > 0)
+        qsort(all, *n, sizeof *all, by_name);
+    return all;
+}
+
+static bool is_excluded(const struct walk *w, const char *name)
+{
+    for (size_t i = 0; i < w->n_exclude; i++)
+        if (walk_matches(w->exclude[i], w->path, name))
+            return true;
+    return false;
+}
+
+static void descend(struct walk *w, int fd, unsigned depth);
+
+static void enter(struct walk *w, const struct walk_entry *e)
+{
+    if (w->max_depth > 0 && e->depth >= w->max_depth)
+        return;
+    int fd = openat(e->dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || e->depth >= DEPTH_MAX) {
+        w->unreadable += errno != ENOENT;
+        io_close(&fd);
+        return;
+    }
+    if (is_made_up(fd) && !is_made_up(e->dir)) {
+        close(fd);
+        return;
+    }
+    descend(w, fd, e->depth);
+}
+
+/* fd: the directory that w->path names, for reading its entries and, by a second descriptor, for them. */
+static void descend(struct walk *w, int fd, unsigned depth)
+{
+    size_t n, length = w->n_path;
+    int dir FD_AUTO = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    struct listed *all = list(w, fd, &n);
+    for (size_t i = 0; i < n; i++) {
+        size_t n_name = strlen(all[i].name), slash = length > 0;
+        if (!is_over(w) && length + slash + n_name < sizeof w->path) {
+            if (slash)
+                w->path[length] = '/';
+            memcpy(w->path + length + slash, all[i].name, n_name + 1);
+            w->n_path = length + slash + n_name;
+            struct walk_entry e = {.dir = dir, .name = all[i].name, .path = w->path, .depth = depth + 1};
+            if (!is_excluded(w, e.name)) {
+                e.type = type_of(dir, &all[i]);
+                w->seen++;
+                w->stopped = !w->entry(w->arg, &e);
+                if (!w->stopped && e.type == WALK_DIRECTORY)
+                    enter(w, &e);
+            }
+            w->path[w->n_path = length] = '\0';
+        }
+        free(all[i].name);
+    }
+    free(all);
+}
+
+int walk_run(struct walk *w, const char *start, struct err *err)
+{
+    int fd = open(start, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return err_sys(err, ERR_TOOL, errno, "%s", start);
+    w->n_path = 0;
+    w->path[0] = '\0';
+    descend(w, fd, 0);
+    return 0;
+}
