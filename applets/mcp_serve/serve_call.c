@@ -360,7 +360,8 @@ static bool take_frames(struct call *c)
         *end = behind;
         at += head.n;
     }
-    buf_consume(&c->in, at);
+    if (at > 0)
+        buf_consume(&c->in, at);
     return false;
 }
 

@@ -44,7 +44,8 @@ void serve_feed(struct serve *s, const char *data, size_t n)
         take_line(s, s->line.data + at, stop - at);
         at = s->looked_at = stop + 1;
     }
-    buf_consume(&s->line, at);
+    if (at > 0)
+        buf_consume(&s->line, at);
     s->looked_at = s->line.len;
     if (s->line.len > SERVE_LINE_MAX) {
         if (!s->skipping)

@@ -272,8 +272,10 @@ static void take_request(struct serve *s, struct request *r)
 {
     struct span version;
     const struct method *method = find_method(r->rpc.method);
+    /* A handshake is one, whatever it is wrapped in. */
     bool stateless = member_of(r->rpc.params, "_meta", JSON_OBJECT, &r->meta) &&
-                     json_member(r->meta, META_PREFIX "protocolVersion", &version, NULL);
+                     json_member(r->meta, META_PREFIX "protocolVersion", &version, NULL) &&
+                     !(method && method->run == do_initialize);
     if (member(r->meta, "progressToken", &r->token) && json_kind(r->token) != JSON_STRING &&
         json_kind(r->token) != JSON_NUMBER)
         r->token.s = NULL;

@@ -9,7 +9,7 @@ static int rewrite(struct edit_whole *w, struct edit_path *p, const char *data, 
                    struct undo_store *undo, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
-    if (edit_file_load(&f, p, err) < 0 || (journal_has(p) && journal_recover(p, &f, err) < 0))
+    if (edit_file_load(&f, p, err) < 0 || (journal_has(undo, p) && journal_recover(undo, p, &f, err) < 0))
         return -1;
     bool append = w->how == WHOLE_APPEND;
     struct splice s = {
