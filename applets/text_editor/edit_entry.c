@@ -47,6 +47,7 @@ static const size_t name_members[] = {
     offsetof(struct entry_item, time),     offsetof(struct entry_item, n_old),
     offsetof(struct entry_item, at),       offsetof(struct entry_item, cut),
     offsetof(struct entry_item, n_put),    offsetof(struct entry_item, put_sum),
+    offsetof(struct entry_item, old_sum),
 };
 enum { N_MEMBERS = sizeof name_members / sizeof *name_members };
 
@@ -167,6 +168,12 @@ uint64_t entry_put_sum(const char *put, size_t n)
     return text_sum_end(&sum);
 }
 
+uint64_t entry_old_sum(const char *old, size_t n)
+{
+    enum { SUMMED_MAX = 4 << 20 };
+    return n <= SUMMED_MAX ? entry_put_sum(old, n) | 1 : 0;
+}
+
 bool entry_led_to(const struct entry *e, const char *content, size_t n)
 {
     const struct entry_item *i = &e->item;
@@ -219,9 +226,17 @@ static int damaged(void)
     return -1;
 }
 
-static bool is_whole(const struct entry_item *item, const struct stat *st)
+/* `n`: bytes that were read. */
+static bool is_whole(const struct entry_item *item, const struct stat *st, size_t n)
 {
-    return S_ISREG(st->st_mode) && (uint64_t)st->st_size == item->size && entry_stamp(st) == item->stamp;
+    return n == item->size && (uint64_t)st->st_size == item->size && entry_stamp(st) == item->stamp;
+}
+
+/* The old file, which somebody has written to, still begins with all of the old content. */
+static bool has_old(const struct entry_item *item, const struct buf *raw)
+{
+    return item->size == item->n_old && raw->len >= item->n_old && item->old_sum != 0 &&
+           entry_old_sum(raw->data, item->n_old) == item->old_sum;
 }
 
 /* The sizes come out of a name, which may be anybody's; no sum of them may wrap. */
@@ -241,12 +256,16 @@ int entry_read(struct entry *e, int dir, const struct entry_item *item)
         return errno == ELOOP || errno == ENXIO ? damaged() : -1;
     if (fstat(fd, &e->st) < 0)
         return -1;
-    if (!is_whole(item, &e->st) || !parts_fit(item) || buf_reserve(&e->raw, item->size + 1) < 0)
+    if (!S_ISREG(e->st.st_mode) || !parts_fit(item))
         return damaged();
+    e->raw.max = 3 * EDIT_FILE_MAX;
+    buf_reserve(&e->raw, item->size + 1);
     edit_use_large_pages(&e->raw);
-    if (io_read_all(fd, &e->raw) < 0 || fstat(fd, &e->st) < 0)
+    if (io_read_all(fd, &e->raw) < 0 && errno != EFBIG)
         return -1;
-    if (e->raw.len != item->size || !is_whole(item, &e->st))
+    if (fstat(fd, &e->st) < 0)
+        return -1;
+    if (!is_whole(item, &e->st, e->raw.len) && !has_old(item, &e->raw))
         return damaged();
     e->item = *item;
     e->old = buf_str(&e->raw);

@@ -3,8 +3,8 @@
  * The content is the old file itself, linked into the store before another one took its place, where that can
  * be had: then nothing is copied, and what has reached the disk is safe there. Otherwise it is a copy, with
  * the text that was put in and the file's path behind it. Either way the file has exactly the size and the
- * time of modification that its name says, or it is damaged (or was written by a program that still had it
- * open), and is never applied. */
+ * time of modification that its name says. Otherwise it is damaged, or a program that still had it open went
+ * on writing; then it is applied only if the old content is there by its sum. */
 #ifndef EDIT_ENTRY_H
 #define EDIT_ENTRY_H
 
@@ -46,6 +46,7 @@ struct entry_item {
     uint64_t at, cut; /* what was cut out of it */
     uint64_t n_put;   /* and what was put in: how many bytes, and their sum */
     uint64_t put_sum;
+    uint64_t old_sum; /* of the old content; 0: it is too long */
     enum entry_state state;
 };
 #define ENTRY_NAME_MAX 208
@@ -95,7 +96,8 @@ void entry_release(struct entry *e);
 /* Whether a content is exactly what the edit made of the old one. */
 bool entry_led_to(const struct entry *e, const char *content, size_t n);
 
-/* Sum of a text that was put in. */
+/* For put_sum and old_sum. */
 uint64_t entry_put_sum(const char *put, size_t n);
+uint64_t entry_old_sum(const char *old, size_t n);
 
 #endif

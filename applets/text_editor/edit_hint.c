@@ -37,7 +37,7 @@ static void fold_into(struct buf *out, const char *s, size_t n, int fold)
     buf_reserve(out, n);
     for (size_t i = 0; i < n; i++)
         if (!is_left_out(s[i], fold))
-            buf_addc(out, folded(s[i], fold));
+            out->data[out->len++] = folded(s[i], fold);
 }
 
 /* Offset of the byte that is number `at` of those that are left. */
@@ -123,6 +123,32 @@ static bool hint_folded(struct buf *out, const char *data, size_t n, const char 
     return false;
 }
 
+/* The text with the escapes of a JSON string, or of most languages, taken for what they mean. */
+static void unescape(struct buf *out, const char *s, size_t n)
+{
+    static const char letters[] = "ntr\"'\\/", meaning[] = "\n\t\r\"'\\/";
+    for (size_t i = 0; i < n; i++) {
+        const char *letter = s[i] == '\\' && i + 1 < n ? memchr(letters, s[i + 1], sizeof letters - 1) : NULL;
+        buf_addc(out, letter ? meaning[letter - letters] : s[i]);
+        i += letter != NULL;
+    }
+}
+
+/* A model that escapes twice. */
+static bool hint_escaped(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)
+{
+    struct buf plain BUF_AUTO = BUF_INIT;
+    unescape(&plain, old, n_old);
+    const char *found = plain.len < n_old ? memmem(data, n, plain.data, plain.len) : NULL;
+    if (!found)
+        return false;
+    size_t first = 1 + text_count_lf(data, (size_t)(found - data));
+    buf_adds(out, "It seems to be escaped once too often: what its backslashes stand for is in ");
+    put_lines(out, first, first + text_count_lf(found, plain.len));
+    buf_adds(out, "; give line ends, tabs and quotes themselves (new_str as well)");
+    return true;
+}
+
 /* A model that copies from a numbered view: every line begins with a number and a tab. */
 static bool has_line_numbers(const char *old, size_t n_old)
 {
@@ -185,31 +211,28 @@ static unsigned pair_of(const char *s)
     return ((unsigned char)s[0] * 31u + (unsigned char)s[1]) & 1023;
 }
 
-/* Dice's coefficient of the pairs of neighbouring bytes, in thousandths. `pairs`: those of a, counted. */
-static unsigned alike(const uint16_t *pairs, size_t n_a, struct line b)
+enum { ALIKE_MIN = 500 };
+
+/* How much of a is in b, and how little else, in thousandths: by the pairs of neighbouring bytes that they
+ * have in common, their share of a's pairs counting twice, that of all pairs (Dice's coefficient) once.
+ * `pairs`: a's, counted; the same again in the end. */
+static unsigned alike(int16_t *pairs, size_t n_a, struct line b)
 {
-    uint16_t left[1024];
     unsigned common = 0;
-    if (n_a < 2 || b.n < 2)
+    /* Length alone rules many lines out. */
+    if (n_a < 2 || b.n < 2 || 1000 * b.n / n_a < ALIKE_MIN)
         return 0;
-    /* Lengths alone rule most lines out. */
-    size_t shorter = n_a < b.n ? n_a : b.n;
-    if (2000 * shorter / (n_a + b.n) < 500)
-        return 0;
-    memcpy(left, pairs, sizeof left);
-    for (size_t i = 0; i + 1 < b.n; i++) {
-        unsigned pair = pair_of(b.s + i);
-        if (left[pair] > 0) {
-            left[pair]--;
-            common++;
-        }
-    }
-    return (unsigned)(2000UL * common / (n_a - 1 + b.n - 1));
+    for (size_t i = 0; i + 1 < b.n; i++)
+        common += pairs[pair_of(b.s + i)]-- > 0;
+    for (size_t i = 0; i + 1 < b.n; i++)
+        pairs[pair_of(b.s + i)]++;
+    size_t in_a = n_a - 1, in_all = n_a - 1 + b.n - 1;
+    return (unsigned)((2000UL * common / in_a + 2000UL * common / in_all) / 3);
 }
 
 static bool hint_alike(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)
 {
-    uint16_t pairs[1024] = {0};
+    int16_t pairs[1024] = {0};
     size_t index = 0, n_lines = 1, line = 1, best_line = 0;
     unsigned best = 0;
     struct line anchor = anchor_of(old, n_old, &index, &n_lines);
@@ -228,7 +251,7 @@ static bool hint_alike(struct buf *out, const char *data, size_t n, const char *
             break;
         at = lf + 1;
     }
-    if (best < 500)
+    if (best < ALIKE_MIN)
         return false;
     size_t start =
         text_line_back(data, (size_t)(begin - data), index < best_line - 1 ? index : best_line - 1);
@@ -255,7 +278,8 @@ int edit_refuse_none(const char *data, size_t n, const char *old, size_t n_old, 
         buf_adds(&hint,
                  "It seems to hold the line numbers of a view; leave each number and the tab behind it out");
     else if (n > LOOK_MAX || n_old > LOOK_MAX ||
-             (!hint_folded(&hint, data, n, old, n_old) && !hint_alike(&hint, data, n, old, n_old)))
+             (!hint_folded(&hint, data, n, old, n_old) && !hint_escaped(&hint, data, n, old, n_old) &&
+              !hint_alike(&hint, data, n, old, n_old)))
         buf_adds(&hint, "View the file and copy the text exactly, with its white space");
     return err_set(err, ERR_TOOL, "Nothing was replaced: old_str does not occur in %s. %s", shown, hint.data);
 }

@@ -160,6 +160,7 @@ static struct entry_item describe(const struct undo_change *c, const struct entr
                                .cut = c->splice.cut,
                                .n_put = c->splice.n_put,
                                .put_sum = entry_put_sum(c->splice.put, c->splice.n_put),
+                               .old_sum = entry_old_sum(c->old, c->n_old),
                                .state = c->in_place ? ENTRY_KEPT : ENTRY_FRESH};
 }
 
@@ -320,11 +321,12 @@ static int refuse_unreadable(struct undo_store *s, const struct entry_item *item
                        "Nothing was undone: the last edit of %s can't be read from the undo history: %s",
                        p->shown, edit_errno(errno));
     entry_remove(item, s->dir);
-    return err_set(err, ERR_TOOL,
-                   "Nothing was undone: the last edit of %s in the undo history is damaged and was dropped; "
-                   "another `undo_edit` "
-                   "takes back the edit before it",
-                   p->shown);
+    return err_set(
+        err, ERR_TOOL,
+        "Nothing was undone: the last edit of %s in the undo history is damaged (or another program "
+        "went on writing into the old file) and was dropped; another `undo_edit` takes back the "
+        "edit before it",
+        p->shown);
 }
 
 int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,

@@ -114,9 +114,9 @@ static void put_like(struct buf *out, const struct text *new, const char *old, s
     }
 }
 
-/* Tries with line ends compared as such. Number of matches. */
-static size_t match_line_ends(const char *data, size_t n, const struct text *old, const struct text *new,
-                              struct splice *s, struct buf *put)
+/* Tries with line ends compared as such. Number of matches: 0 or 1; -1: there are more. */
+static int match_line_ends(const char *data, size_t n, const struct text *old, const struct text *new,
+                           const char *shown, struct splice *s, struct buf *put, struct err *err)
 {
     struct buf plain BUF_AUTO = BUF_INIT;
     struct buf wanted BUF_AUTO = BUF_INIT;
@@ -126,8 +126,10 @@ static size_t match_line_ends(const char *data, size_t n, const struct text *old
     if (plain.len == n)
         return 0;
     size_t count = count_matches(buf_str(&plain), plain.len, wanted.data, wanted.len, &at);
-    if (count != 1)
-        return count;
+    if (count > 1)
+        return refuse_many(buf_str(&plain), plain.len, wanted.data, wanted.len, count, shown, err);
+    if (count == 0)
+        return 0;
     size_t begin = with_cr(data, n, at), end = with_cr(data, n, at + wanted.len);
     put_like(put, new, data + begin, end - begin);
     *s = (struct splice){.at = begin, .cut = end - begin, .put = buf_str(put), .n_put = put->len};
@@ -164,16 +166,10 @@ int edit_match(const char *data, size_t n, const struct text *old, const struct 
         return 0;
     }
     if (has_bare_lf(old)) {
-        count = match_line_ends(data, n, old, new, s, put);
-        *crlf = count == 1 && put->len != new->n;
-        if (count == 1)
-            return 0;
-        if (count > 1)
-            return err_set(
-                err, ERR_TOOL,
-                "Nothing was replaced: old_str occurs %zu times in %s (with CRLF line ends). Give more of "
-                "the text around the one that is meant, so that it is unique",
-                count, shown);
+        int found = match_line_ends(data, n, old, new, shown, s, put, err);
+        *crlf = found == 1 && put->len != new->n;
+        if (found != 0)
+            return found > 0 ? 0 : -1;
     }
     return edit_refuse_none(data, n, old->s, old->n, shown, err);
 }

@@ -157,8 +157,14 @@ void view_notes(struct view *v, long long following)
         long long left = following < 0 ? 0 : following - (long long)(whole_lines ? v->line_taken : v->taken);
         if (left > 0)
             buf_addf(v->out, "; %lld more bytes of the file follow", left);
-        buf_addf(v->out, ". To see what comes next: view_range [%lld, -1]]\n",
-                 v->line + (whole_lines ? 0 : 1));
+        if (whole_lines)
+            buf_addf(v->out, ". To see what comes next: view_range [%lld, -1]]\n", v->line);
+        else
+            buf_addf(
+                v->out,
+                ". A view shows no more of that line (`cut -c` in a shell does); to see the lines behind "
+                "it, where there are any: view_range [%lld, -1]]\n",
+                v->line + 1);
     }
     if (v->lone_cr)
         buf_adds(v->out, "[" CR_SIGN " stands for a carriage return that ends no line]\n");
@@ -173,7 +179,7 @@ static int check_range(const struct ints *range, long long *first, long long *la
     if (range->n == 0)
         return 0;
     if (range->n != 2)
-        return err_set(err, ERR_TOOL, "Invalid `view_range`: it has %zu numbers; give two, [first, last]",
+        return err_set(err, ERR_TOOL, "Invalid `view_range`: give two numbers, [first, last], not %zu",
                        range->n);
     *first = range->list[0];
     *last = range->list[1];

@@ -13,6 +13,10 @@
 #include "edit_view.h"
 #include "edit_write.h"
 
+/* Bytes in front of an edit that are shown with it. */
+enum { HEAD_MAX = 4000 };
+#define CUT_SIGN "…"
+
 #define ROLLED_BACK "[An edit of this file had been interrupted; it was rolled back first]\n"
 
 /* Loads a file for editing; an edit that was interrupted is put right before anything else. */
@@ -59,14 +63,25 @@ static void show_edit(const char *data, size_t n, const struct splice *s, long l
 {
     long long first = from > EDIT_CONTEXT ? from - EDIT_CONTEXT : 1;
     size_t begin = text_line_back(data, s->at, (size_t)(at_line - first));
-    const char *rest = data + s->at + s->cut;
+    const char *rest = data + s->at + s->cut, *lf;
     struct view v;
+    /* Long lines in front must not take the place of what was edited. */
+    for (; s->at - begin > HEAD_MAX && (lf = memchr(data + begin, '\n', s->at - begin)); first++)
+        begin = (size_t)(lf - data) + 1;
+    size_t left_out = s->at - begin > HEAD_MAX ? s->at - begin - HEAD_MAX : 0;
+    while (left_out > 0 && left_out < s->at - begin && (data[begin + left_out] & 0xC0) == 0x80)
+        left_out++; /* to where a character begins */
     view_begin(&v, answer, first);
+    if (left_out > 0)
+        view_feed(&v, CUT_SIGN, strlen(CUT_SIGN), -1);
+    begin += left_out;
     if (view_feed(&v, data + begin, s->at - begin, to + EDIT_CONTEXT) &&
         view_feed(&v, s->put, s->n_put, to + EDIT_CONTEXT) &&
         view_feed(&v, rest, (size_t)(data + n - rest), to + EDIT_CONTEXT))
         view_end_of_text(&v);
     view_notes(&v, -1);
+    if (left_out > 0)
+        buf_addf(answer, "[" CUT_SIGN " stands for the first %zu bytes of line %lld]\n", left_out, first);
 }
 
 static void note_undo(const struct undo_store *undo, struct buf *answer)
@@ -96,11 +111,9 @@ static int create(const struct edit_request *r, struct edit_path *p, struct buf 
 {
     struct undo_store undo UNDO_AUTO = UNDO_INIT;
     if (p->exists)
-        return err_set(
-            err, ERR_TOOL,
-            "The path %s exists already (it is %s); `create` overwrites nothing. To change a file use "
-            "`str_replace` or `insert`",
-            p->shown, edit_type(p->st.st_mode));
+        return err_set(err, ERR_TOOL, "The path %s exists already (it is %s); `create` overwrites nothing%s",
+                       p->shown, edit_type(p->st.st_mode),
+                       S_ISREG(p->st.st_mode) ? ". To change a file use `str_replace` or `insert`" : "");
     undo_open(&undo, true);
     if (edit_create(p, r->file_text.s, r->file_text.n, &undo, err) < 0)
         return -1;
@@ -129,6 +142,8 @@ static int str_replace(const struct edit_request *r, struct edit_path *p, struct
     long long last = line + (long long)text_count_lf(s.put, s.n_put);
     if (write_edit(&f, p, &s, line, line, last, &undo, answer, err) < 0)
         return -1;
+    if (s.cut == s.n_put && memcmp(buf_str(&f.data) + s.at, s.put, s.cut) == 0)
+        buf_adds(answer, "[What was put in is what was there: the content of the file is the same]\n");
     if (crlf)
         buf_adds(answer, "[The new text was given the CRLF line ends of the lines around it]\n");
     buf_add(answer, notes.data, notes.len);
