@@ -34,6 +34,8 @@ static const struct applet *find(const char *name)
     return NULL;
 }
 
+static const char *called_as = "";
+
 /* ---- the program's own options ---- */
 
 static int print_help(void)
@@ -87,7 +89,10 @@ static int install(int argc, char **argv)
     if (argc != (symbolic ? 3 : 2))
         return usage_error(NULL, "--install takes [-s] and a directory");
     char self[4096];
-    if (!proc_link(getpid(), "exe", self, sizeof self))
+    bool known = proc_link(getpid(), "exe", self, sizeof self);
+    if (!known && called_as[0] == '/') /* by its whole path */
+        known = snprintf(self, sizeof self, "%s", called_as) < (int)sizeof self;
+    if (!known)
         return applet_failed("--install", "cannot find the program itself: no /proc");
     int result = EXIT_OK;
     for (size_t i = 0; i < N_APPLETS; i++)
@@ -145,6 +150,7 @@ int main(int argc, char **argv)
         argc = 1;
         argv = nothing;
     }
+    called_as = argv[0];
     const struct applet *applet = find(title_program());
     return applet ? run_applet(applet, argc, argv) : applet_main(argc, argv);
 }

@@ -20,12 +20,13 @@ static bool called_as_inspect(void)
            strcmp(title_program(), "inspect-tool-support") == 0;
 }
 
-static int print_line(struct answer *a)
+static int print_line(struct answer *a, bool whole)
 {
     struct err err;
     /* The hosts of the inspect-* names that know of pieces set the variable; for the others there is no
      * limit. */
-    if (chunk_wrap(&a->line, a->id, chunk_limit(called_as_inspect() ? 0 : CHUNK_LIMIT_DEFAULT), &err) < 0)
+    if (!whole &&
+        chunk_wrap(&a->line, a->id, chunk_limit(called_as_inspect() ? 0 : CHUNK_LIMIT_DEFAULT), &err) < 0)
         fprintf(stderr, "toolbox exec: %s\n", err.msg);
     buf_addc(&a->line, '\n');
     if (io_write_all(STDOUT_FILENO, a->line.data, a->line.len) < 0)
@@ -33,7 +34,7 @@ static int print_line(struct answer *a)
     return EXIT_OK;
 }
 
-static int serve(struct span request)
+static int serve(struct span request, bool whole)
 {
     struct answer a = ANSWER_INIT;
     struct err err;
@@ -41,7 +42,7 @@ static int serve(struct span request)
     if (route(&a, request, &err) < 0)
         result = applet_failed("exec", "%s", err.msg);
     else if (a.line.len > 0)
-        result = print_line(&a);
+        result = print_line(&a, whole);
     route_end(&a, result == EXIT_OK);
     return result;
 }
@@ -49,15 +50,18 @@ static int serve(struct span request)
 static int exec_main(int argc, char **argv)
 {
     struct buf request BUF_AUTO = {.max = REQUEST_MAX};
+    bool whole = argc > 1 && strcmp(argv[1], "--whole") == 0;
+    argc -= whole;
+    argv += whole;
     if (argc > 2)
         return usage_error("exec", "one request at most, not %d arguments", argc - 1);
     if (argc == 2 && argv[1][0] == '-')
         return usage_unknown("exec", "option", argv[1], NULL);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error to report, not the end of us */
     if (argc == 2)
-        return serve((struct span){argv[1], strlen(argv[1])});
+        return serve((struct span){argv[1], strlen(argv[1])}, whole);
     if (io_read_all(STDIN_FILENO, &request) == 0)
-        return serve(span_of(&request));
+        return serve(span_of(&request), whole);
     if (errno != EFBIG)
         return applet_failed("exec", "cannot read the request: %s", err_text(errno));
     return applet_failed("exec", "the request is longer than %u MiB", REQUEST_MAX >> 20);
@@ -66,7 +70,7 @@ static int exec_main(int argc, char **argv)
 const struct applet exec_applet = {
     .name = "exec",
     .summary = "answer one JSON-RPC request",
-    .usage = "Usage: toolbox exec [REQUEST]\n"
+    .usage = "Usage: toolbox exec [--whole] [REQUEST]\n"
              "\n"
              "Takes one JSON-RPC 2.0 request from stdin (or as the only argument) and prints\n"
              "the answer as one line of JSON:\n"
@@ -75,8 +79,9 @@ const struct applet exec_applet = {
              "\n"
              "Starts the server where a method needs it and none runs. An answer longer than\n"
              "$INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES (65536) comes in pieces;\n"
-             "docs/protocol.md says how, and lists all methods. A request as an argument can\n"
-             "be read by others of the machine in its process list.\n"
+             "docs/protocol.md says how, and lists all methods; with --whole it is one line.\n"
+             "A request as an argument can be read by others of the machine in its process\n"
+             "list.\n"
              "\n"
              "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
              "a notification, 1 no answer could be had, 2 usage.\n",

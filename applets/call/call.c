@@ -1,0 +1,144 @@
+/* One RPC call in a target, from outside. Where the target is ready, finding that out and the call are one
+ * call of the runtime. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "inject/inject.h"
+#include "inject/inject_one.h"
+#include "inject/inject_report.h"
+#include "io.h"
+#include "rpc.h"
+
+static const char NAME[] = "call";
+#define PARAMS_MAX (128u << 20)
+
+extern const struct applet call_applet;
+
+/* The text of the params: an argument, or stdin. */
+static int read_params(const char *word, struct buf *params)
+{
+    struct err err;
+    if (!word)
+        buf_adds(params, "{}");
+    else if (strcmp(word, "-") != 0)
+        buf_adds(params, word);
+    else if (io_read_all(STDIN_FILENO, params) < 0)
+        return applet_failed(NAME, "cannot read the params: %s",
+                             errno == EFBIG ? "they are longer than 128 MiB" : err_text(errno));
+    if (json_check(span_of(params), &err) < 0)
+        return usage_error(NAME, "the params are not JSON: %s", err.msg);
+    return EXIT_OK;
+}
+
+/* The program is there by now. */
+static int call_again(const struct target *t, const struct inject_result *r, struct transport *transport,
+                      struct span request, struct buf *answer, struct err *err)
+{
+    const char *const arguments[] = {"exec", "--whole", NULL};
+    struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
+    struct argv command ARGV_AUTO = {0};
+    struct buf said BUF_AUTO = BUF_INIT;
+    c.input[0] = request;
+    c.out_max = BUF_NO_MAX;
+    if (inject_command(t, r, arguments, &command, err) < 0 ||
+        transport_run(transport, command.words, &c, err) != TRANSPORT_ENDED)
+        return -1;
+    transport_said(&c, &said);
+    if (c.status != 0)
+        return err_set(err, ERR_TOOL, "no answer (exit status %d): %s", c.status, buf_str(&said));
+    return buf_add(answer, buf_str(&c.out), c.out.len);
+}
+
+static int print_answer(struct buf *answer, bool whole)
+{
+    struct err err;
+    struct span result, text;
+    while (answer->len > 0 && strchr(" \r\n", answer->data[answer->len - 1]))
+        buf_truncate(answer, answer->len - 1);
+    if (json_check(span_of(answer), &err) < 0)
+        return applet_failed(NAME, "the answer is not JSON: %s", err.msg);
+    text = span_of(answer);
+    if (!whole && client_result(text, &result, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    if (!whole)
+        text = result;
+    if (io_write_all(STDOUT_FILENO, text.s, text.n) < 0 || io_write_all(STDOUT_FILENO, "\n", 1) < 0)
+        return applet_failed(NAME, "cannot write: %s", err_text(errno));
+    return EXIT_OK;
+}
+
+static int call(const struct inject_options *o, const struct target *t, struct transport *transport,
+                struct span request)
+{
+    struct buf answer BUF_AUTO = BUF_INIT;
+    struct inject_result r;
+    struct err err;
+    int status;
+    inject_result_init(&r, t->text);
+    if (inject_one(o, t, transport, &r, request, &answer) < 0) {
+        struct buf out BUF_AUTO = BUF_INIT;
+        report_text(&r, NAME, &out);
+        fputs(out.data, stderr);
+        status = r.exit;
+    } else if (answer.len == 0 && call_again(t, &r, transport, request, &answer, &err) < 0) {
+        status = applet_failed(NAME, "%s: %s", t->text, err.msg);
+    } else {
+        status = print_answer(&answer, o->json);
+    }
+    inject_result_release(&r);
+    return status;
+}
+
+static int call_main(int argc, char **argv)
+{
+    static const struct option options[] = {INJECT_OPTIONS, {"json", 0, NULL, OPT_JSON}, {0}};
+    struct inject_options o;
+    struct transport transport;
+    struct target t TARGET_AUTO = {0};
+    struct buf params BUF_AUTO = {.max = PARAMS_MAX};
+    struct buf request BUF_AUTO = BUF_INIT;
+    struct err err;
+    inject_options_init(&o);
+    opterr = 0;
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;)
+        if (inject_option(&o, option, optarg, NAME, argv[at]) != EXIT_OK)
+            return EXIT_USAGE;
+    if (argc - optind < 2 || argc - optind > 3)
+        return usage_error(NAME, "a target and a method are wanted, and perhaps params");
+    if (target_parse(&t, argv[optind], &o.runtimes, &err) < 0)
+        return usage_error(NAME, "%s", err.msg);
+    if (target_is_pattern(&t) || t.kind->folder)
+        return usage_error(NAME, "'%s' is not one running target", t.text);
+    int status = read_params(argv[optind + 2], &params);
+    if (status != EXIT_OK)
+        return status;
+    if (transport_init(&transport, o.timeout_s, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    rpc_put_request(&request, (struct span){"1", 1}, argv[optind + 1], span_of(&params));
+    status = call(&o, &t, &transport, span_of(&request));
+    transport_release(&transport);
+    return status;
+}
+
+const struct applet call_applet = {
+    .name = "call",
+    .summary = "make one RPC call in a target, which is made ready where it isn't",
+    .usage = "Usage: toolbox call [OPTION]... TARGET METHOD [PARAMS|-]\n"
+             "\n"
+             "Prints the result as one line of JSON. PARAMS are JSON; with '-' they are read\n"
+             "from stdin, where nobody sees them in a process list.\n"
+             "\n"
+             "  toolbox call docker:web bash_session_new_session\n"
+             "  toolbox call docker:web text_editor '{\"command\":\"view\",\"path\":\"/etc\"}'\n"
+             "  toolbox call k8s:prod/api-0 exec_remote_start - <params.json\n"
+             "\n" INJECT_TARGETS_USAGE "\n" INJECT_OPTIONS_USAGE
+             "  --json           print the whole answer, with errors as they come\n"
+             "  --help           this text\n"
+             "\n"
+             "Exit status: 0 a result, 1 an error (its message is on stderr), 2 usage, and\n"
+             "those of 'toolbox inject'. --timeout also bounds the call.\n",
+    .run = call_main,
+};

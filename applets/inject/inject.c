@@ -1,0 +1,233 @@
+#include "inject/inject.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inject/inject_many.h"
+#include "inject/inject_one.h"
+#include "inject/inject_report.h"
+#include "io.h"
+
+static const char usage[] =
+    "Usage: toolbox inject [OPTION]... TARGET...\n"
+    "\n"
+    "Makes running containers and machines ready: finds out what they are, writes the\n"
+    "one right binary of this very build, has it prove itself, starts its server and\n"
+    "checks that it answers. Nothing is needed there, and no network.\n"
+    "\n" INJECT_TARGETS_USAGE "NAME, PROJECT/SERVICE and POD may be patterns ('docker:*'); 'k8s:-l app=web'\n"
+    "takes a label selector.\n"
+    "\n" INJECT_OPTIONS_USAGE "  --links DIR      also make links of all applets there\n"
+    "  -j N             so many targets at a time (4)\n"
+    "  -v               tell every step, with its time\n"
+    "  --json           one JSON object a target, on one line\n"
+    "  --help           this text\n"
+    "\n"
+    "Examples:\n"
+    "  toolbox inject docker:web\n"
+    "  toolbox inject -j 8 'docker:*' k8s:prod/api-0\n"
+    "  toolbox inject --dir /var/tmp/.da7be258e003d428 \\\n"
+    "      --name inspect-sandbox-tools docker:web     (ready for inspect_ai)\n"
+    "  toolbox inject --user default 'exec:runtime enter my-sandbox --'\n"
+    "\n"
+    "It is root's, and nobody else can read or run it, where root can be had. What is\n"
+    "there already is left alone when it is the same to the byte. A failure says what\n"
+    "was tried, leaves nothing, and is one of these exit statuses: 3 the target can't\n"
+    "be reached, 4 reconnaissance, 5 no binary for what it is, 6 placing, 7 proof,\n"
+    "8 server, 9 health. Also: 1 others, 2 usage, 128+N by signal N. Of several\n"
+    "targets the highest one counts.\n";
+
+static const char *const option_names[] = {"--dir",       "--name",    "--links", "--user", "--runtime",
+                                           "--root-exec", "--timeout", "--json",  "--help", NULL};
+
+/* ---- options ---- */
+
+void inject_options_init(struct inject_options *o)
+{
+    *o = (struct inject_options){.name = "toolbox", .timeout_s = 60, .jobs = 4};
+}
+
+static int positive(const char *value, long max, int *into, const char *applet, const char *word)
+{
+    char *end;
+    long number = strtol(value, &end, 10);
+    if (*end || number < 1 || number > max)
+        return usage_error(applet, "%s takes a number from 1 to %ld, not '%s'", word, max, value);
+    *into = (int)number;
+    return EXIT_OK;
+}
+
+static int take_path(const char **into, const char *value, const char *applet, const char *word)
+{
+    size_t n = strlen(value);
+    if (value[0] != '/' || n < 2 || n > 1000 || value[n - 1] == '/' || strchr(value, '\n'))
+        return usage_error(applet, "%s takes an absolute path without a slash at the end, not '%s'", word,
+                           value);
+    *into = value;
+    return EXIT_OK;
+}
+
+int inject_option(struct inject_options *o, int option, const char *value, const char *applet,
+                  const char *word)
+{
+    switch (option) {
+    case OPT_DIR:
+        return take_path(&o->dir, value, applet, word);
+    case OPT_NAME:
+        if (!*value || strchr(value, '/') || strchr(value, '\n') || strlen(value) > 80 ||
+            strcmp(value, ".") == 0 || strcmp(value, "..") == 0)
+            return usage_error(applet, "--name takes the name of a file, not '%s'", value);
+        o->name = value;
+        return EXIT_OK;
+    case OPT_LINKS:
+        return take_path(&o->links, value, applet, word);
+    case OPT_USER:
+        o->user = value;
+        return EXIT_OK;
+    case OPT_RUNTIME:
+        o->runtimes.runtime = value;
+        return EXIT_OK;
+    case OPT_ROOT_EXEC:
+        o->runtimes.root_exec = value;
+        return EXIT_OK;
+    case OPT_TIMEOUT:
+        return positive(value, 86400, &o->timeout_s, applet, word);
+    case OPT_JSON:
+        o->json = true;
+        return EXIT_OK;
+    case ':':
+        return usage_error(applet, "option '%s' takes a value", word);
+    default:
+        return usage_unknown(applet, "option", word, option_names);
+    }
+}
+
+static int parse(struct inject_options *o, int argc, char **argv)
+{
+    static const struct option options[] = {
+        INJECT_OPTIONS, {"links", 1, NULL, OPT_LINKS}, {"json", 0, NULL, OPT_JSON}, {0}};
+    inject_options_init(o);
+    opterr = 0;
+    for (;;) {
+        int at = optind, result = EXIT_OK;
+        int option = getopt_long(argc, argv, ":j:v", options, NULL);
+        if (option < 0)
+            break;
+        if (option == 'v')
+            o->verbose = true;
+        else if (option == 'j')
+            result = positive(optarg, 256, &o->jobs, argv[0], "-j");
+        else
+            result = inject_option(o, option, optarg, argv[0], argv[at]);
+        if (result != EXIT_OK)
+            return result;
+    }
+    if (optind == argc)
+        return usage_error(argv[0], "a target is missing, such as docker:NAME");
+    return EXIT_OK;
+}
+
+/* ---- targets ---- */
+
+static int collect(struct target_list *targets, const struct inject_options *o, char **texts,
+                   struct transport *transport, const char *applet)
+{
+    struct err err;
+    for (; *texts; texts++) {
+        if (target_list_add(targets, *texts, &o->runtimes, transport, &err) == 0)
+            continue;
+        applet_failed(applet, "%s", err.msg);
+        return err.code == ERR_PARAMS ? EXIT_USAGE : EXIT_OF_STEP + STEP_TARGET;
+    }
+    return EXIT_OK;
+}
+
+static void print_one(const struct inject_options *o, const struct inject_result *r, const char *applet)
+{
+    struct buf out BUF_AUTO = BUF_INIT;
+    if (o->json) {
+        report_json(r, &out);
+        printf("%s\n", out.data);
+        return;
+    }
+    if (o->verbose)
+        report_steps(r, &out);
+    report_text(r, applet, &out);
+    fputs(out.data, r->ok ? stdout : stderr);
+}
+
+static int do_one(const struct inject_options *o, const struct target *t, struct transport *transport,
+                  const char *applet, inject_many_fn one)
+{
+    struct inject_result r;
+    inject_result_init(&r, t->text);
+    one(o, t, transport, &r);
+    print_one(o, &r, applet);
+    int status = r.ok && !transport->interrupted ? stdout_flushed() : r.exit;
+    inject_result_release(&r);
+    return status;
+}
+
+static int run(int argc, char **argv, inject_many_fn one)
+{
+    struct inject_options o;
+    struct transport transport;
+    struct target_list targets TARGET_LIST_AUTO = {0};
+    struct err err;
+    int status = parse(&o, argc, argv);
+    if (status != EXIT_OK)
+        return status;
+    if (transport_init(&transport, o.timeout_s, &err) < 0)
+        return applet_failed(argv[0], "%s", err.msg);
+    status = collect(&targets, &o, argv + optind, &transport, argv[0]);
+    if (status == EXIT_OK)
+        status = targets.n == 1 ? do_one(&o, &targets.list[0], &transport, argv[0], one)
+                                : inject_many(&o, &targets, &transport, argv[0], one);
+    transport_release(&transport);
+    return status;
+}
+
+/* ---- the applets ---- */
+
+static void inject(const struct inject_options *o, const struct target *t, struct transport *transport,
+                   struct inject_result *r)
+{
+    struct buf nothing BUF_AUTO = BUF_INIT;
+    inject_one(o, t, transport, r, (struct span){0}, &nothing);
+}
+
+static int inject_main(int argc, char **argv)
+{
+    return run(argc, argv, inject);
+}
+
+static int eject_main(int argc, char **argv)
+{
+    return run(argc, argv, eject_one);
+}
+
+const struct applet inject_applet = {
+    .name = "inject",
+    .summary = "make containers and machines ready, from outside",
+    .usage = usage,
+    .run = inject_main,
+};
+
+const struct applet eject_applet = {
+    .name = "eject",
+    .summary = "remove what inject has put into a target, and all that it left",
+    .usage = "Usage: toolbox eject [OPTION]... TARGET...\n"
+             "\n"
+             "Stops the server with everything that it started, and removes the binary, its\n"
+             "links, undo histories and directories. Where nothing is, nothing is done.\n"
+             "\n" INJECT_TARGETS_USAGE "\n" INJECT_OPTIONS_USAGE
+             "  -j N             so many targets at a time (4)\n"
+             "  -v               tell how many calls it took\n"
+             "  --json           one JSON object a target, on one line\n"
+             "  --help           this text\n"
+             "\n"
+             "With --dir and --name as they were given to inject. Exit status: 0 nothing is\n"
+             "left, 3 the target can't be reached, 6 something is left, 2 usage.\n",
+    .run = eject_main,
+};

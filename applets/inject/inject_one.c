@@ -1,0 +1,411 @@
+#include "inject/inject_one.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inject/script.h"
+#include "io.h"
+#include "mem.h"
+#include "osinfo.h"
+#include "settle/settle.h"
+
+#define DEFAULT_USER "default"
+
+const char *const inject_steps[N_STEPS] = {"target", "recon",  "choice", "placing",
+                                           "proof",  "server", "health"};
+
+long long inject_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
+}
+
+/* ---- results ---- */
+
+void inject_result_init(struct inject_result *r, const char *target)
+{
+    *r = (struct inject_result){.target = mem_strdup(target),
+                                .message = BUF_INIT,
+                                .tried = BUF_INIT,
+                                .advice = BUF_INIT,
+                                .about = BUF_INIT,
+                                .path = BUF_INIT,
+                                .server = BUF_INIT};
+    for (int i = 0; i < N_STEPS; i++)
+        r->us[i] = -1;
+}
+
+void inject_result_release(struct inject_result *r)
+{
+    buf_release(&r->message);
+    buf_release(&r->tried);
+    buf_release(&r->advice);
+    buf_release(&r->about);
+    buf_release(&r->path);
+    buf_release(&r->server);
+    free(r->target);
+    free(r->user);
+}
+
+int inject_fail(struct inject_result *r, enum inject_step step, const char *advice, const struct err *why)
+{
+    r->ok = false;
+    r->step = step;
+    r->exit = EXIT_OF_STEP + (int)step;
+    buf_truncate(&r->message, 0);
+    buf_truncate(&r->advice, 0);
+    transport_show(&r->message, why->msg, strlen(why->msg), ERR_MSG_MAX);
+    buf_adds(&r->advice, advice);
+    return -1;
+}
+
+/* ---- calls ---- */
+
+enum transport_end inject_call(struct injection *i, const struct buf *script, const struct argv *command,
+                               struct span data, struct transport_call *c, struct err *err)
+{
+    struct argv shell ARGV_AUTO = {0};
+    struct argv argv ARGV_AUTO = {0};
+    if (script) {
+        script_shell(&shell);
+        c->input[0] = span_of(script);
+    }
+    c->input[1] = data;
+    if (target_command(i->t, i->user, script ? &shell : command, &argv, err) < 0)
+        return TRANSPORT_FAILED;
+    return transport_run(i->transport, argv.words, c, err);
+}
+
+int inject_command(const struct target *t, const struct inject_result *r, const char *const *arguments,
+                   struct argv *out, struct err *err)
+{
+    struct argv command ARGV_AUTO = {0};
+    argv_add(&command, buf_str(&r->path));
+    for (; *arguments; arguments++)
+        argv_add(&command, *arguments);
+    return target_command(t, r->user, &command, out, err);
+}
+
+/* ---- reconnaissance ---- */
+
+static struct script_options script_of(const struct injection *i)
+{
+    return (struct script_options){.dir = i->o->dir,
+                                   .name = i->o->name,
+                                   .links = i->o->links,
+                                   .sums = i->own.sha256,
+                                   .temporary = i->temporary};
+}
+
+static enum transport_end look(struct injection *i, struct err *err)
+{
+    struct script_options o = script_of(i);
+    struct buf script BUF_AUTO = BUF_INIT;
+    script_recon(&script, &o, i->request.s != NULL);
+    i->seen.out_max = i->request.s ? BUF_NO_MAX : 0;
+    return inject_call(i, &script, NULL, i->request, &i->seen, err);
+}
+
+bool inject_no_shell(const struct transport_call *c)
+{
+    const char *const said[] = {buf_str(&c->err), buf_str(&c->out)}; /* Docker says it on stdout */
+    for (int n = 0; n < 2; n++)
+        if (c->status != 0 && strstr(said[n], "/bin/sh") && !strstr(said[n], "main") &&
+            (strstr(said[n], "no such file") || strstr(said[n], "No such file") ||
+             strstr(said[n], "not found")))
+            return true;
+    return false;
+}
+
+/* What the runtime or the shell said instead of an answer. */
+static int no_answer(const struct injection *i, struct err *err)
+{
+    struct buf said BUF_AUTO = BUF_INIT;
+    transport_said(&i->seen, &said);
+    if (strstr(buf_str(&i->seen.err), "main"))
+        return err_set(
+            err, ERR_TOOL,
+            "what is written to its stdin does not arrive there: is an option such as -i missing?");
+    return err_set(err, ERR_TOOL, "nothing can be run in it%s%s (exit status %d)%s%s", i->user ? " as " : "",
+                   i->user ? i->user : "", i->seen.status, said.len > 0 ? ": " : "", buf_str(&said));
+}
+
+enum seen { SEEN, SEEN_NO_SHELL, SEEN_NOTHING, SEEN_TIMEOUT, SEEN_LOST };
+
+static enum seen look_as(struct injection *i, const char *user, struct err *err)
+{
+    i->user = user;
+    enum transport_end how = look(i, err);
+    if (how == TRANSPORT_TIMEOUT)
+        return SEEN_TIMEOUT;
+    if (how != TRANSPORT_ENDED)
+        return SEEN_LOST;
+    recon_release(&i->recon);
+    if (recon_read(&i->recon, span_of(&i->seen.out)) && (i->recon.whole || i->recon.verdict.s))
+        return SEEN;
+    if (inject_no_shell(&i->seen))
+        return SEEN_NO_SHELL;
+    no_answer(i, err);
+    return SEEN_NOTHING;
+}
+
+/* How this runtime is told to run things as root; NULL: it can't be, or somebody else is wanted. */
+static const char *root_of(const struct injection *i)
+{
+    if (i->o->user)
+        return strcmp(i->o->user, DEFAULT_USER) == 0 ? NULL : i->o->user;
+    return i->t->kind->root ? i->t->kind->root : i->t->options.root_exec ? "root" : NULL;
+}
+
+static const char target_advice[] =
+    "check that it exists and runs, and that the runtime can reach it from here";
+
+/* As root where that can be had, as the default user otherwise. A call that takes too long says nothing about
+ * root: it is made once more. */
+static int reconnoitre(struct injection *i, bool *no_shell)
+{
+    struct err err, first;
+    const char *root = root_of(i);
+    enum seen seen = look_as(i, root, &err);
+    if (seen == SEEN_TIMEOUT)
+        seen = look_as(i, root, &err);
+    first = err;
+    if (seen == SEEN_NOTHING && root && !i->o->user) {
+        seen = look_as(i, NULL, &err);
+        if (seen == SEEN_NOTHING && strcmp(first.msg, err.msg) != 0)
+            buf_addf(&i->r->tried, "%s", first.msg);
+    }
+    *no_shell = seen == SEEN_NO_SHELL;
+    if (seen == SEEN || seen == SEEN_NO_SHELL)
+        return 0;
+    if (seen == SEEN_NOTHING || (seen == SEEN_LOST && i->seen.out.len == 0))
+        return inject_fail(i->r, STEP_TARGET, target_advice, &err);
+    return inject_fail(i->r, STEP_RECON, "give it more time with --timeout, or look at what runs there",
+                       &err);
+}
+
+/* A few words for people. */
+static void describe(struct injection *i)
+{
+    const struct recon *n = &i->recon;
+    struct inject_result *r = i->r;
+    transport_show(&r->about, n->os, strlen(n->os), 32);
+    buf_addc(&r->about, ' ');
+    transport_show(&r->about, n->machine, strlen(n->machine), 32);
+    if (n->distribution.len > 0)
+        buf_addf(&r->about, ", %s", buf_str(&n->distribution));
+    buf_addf(&r->about, ", libc: %s", n->libc);
+    if (n->bits > 0)
+        buf_addf(&r->about, ", %d-bit programs", n->bits);
+    snprintf(r->os, sizeof r->os, "%s", n->os);
+    for (const char *c = n->uid; *c >= '0' && *c <= '9' && (size_t)(c - n->uid) < sizeof r->uid - 1; c++)
+        r->uid[c - n->uid] = *c;
+}
+
+/* ---- choice ---- */
+
+int inject_choose(struct injection *i, const char *arch)
+{
+    struct err err;
+    i->arch = arch;
+    snprintf(i->r->arch, sizeof i->r->arch, "%s", arch);
+    i->file = &i->own;
+    if (strcmp(arch, os_arch()) != 0) {
+        release_file_end(&i->other);
+        i->other = (struct release_file)RELEASE_FILE_INIT;
+        if (release_pick("linux", arch, &i->other, &err) < 0) {
+            err_wrap(&err, "%s is not supported here", arch);
+            return inject_fail(i->r, STEP_CHOICE, "see 'toolbox release --help'", &err);
+        }
+        i->file = &i->other;
+    }
+    memcpy(i->r->sha256, i->file->sha256, sizeof i->r->sha256);
+    i->r->size = i->file->bytes.len;
+    return 0;
+}
+
+static int choose(struct injection *i)
+{
+    struct err err;
+    const char *arch = recon_arch(&i->recon, &err);
+    if (!arch)
+        return inject_fail(i->r, STEP_CHOICE, "Linux on amd64 and arm64 is supported; nothing was changed",
+                           &err);
+    return inject_choose(i, arch);
+}
+
+/* ---- the verdict ---- */
+
+static enum inject_step step_named(const char *name)
+{
+    for (int s = STEP_PLACING; s < N_STEPS; s++)
+        if (strcmp(inject_steps[s], name) == 0)
+            return (enum inject_step)s;
+    return STEP_PROOF;
+}
+
+static long long number_in(struct span object, const char *key)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    recon_member(object, key, &text);
+    return strtoll(buf_str(&text), NULL, 10);
+}
+
+static void show_member(struct span object, const char *key, struct buf *out)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    recon_member(object, key, &text);
+    buf_truncate(out, 0);
+    transport_show(out, buf_str(&text), text.len, 1000);
+}
+
+int inject_take_verdict(struct injection *i, struct span verdict)
+{
+    struct inject_result *r = i->r;
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct span ok;
+    bool said_yes = json_member(verdict, "ok", &ok, NULL) && span_is(ok, "true");
+    if (!said_yes) {
+        struct err err;
+        struct buf step BUF_AUTO = BUF_INIT;
+        recon_member(verdict, "step", &step);
+        recon_member(verdict, "message", &text);
+        err_set(&err, ERR_TOOL, "%s", buf_str(&text));
+        return inject_fail(r, step_named(buf_str(&step)), "nothing was left there", &err);
+    }
+    recon_member(verdict, "sha256", &text);
+    if (strcmp(buf_str(&text), i->file->sha256) != 0) {
+        struct err err;
+        err_set(&err, ERR_TOOL, "what runs there says that its sha256 is %.64s, and should say %s",
+                buf_str(&text), i->file->sha256);
+        return inject_fail(r, STEP_PROOF, "nothing that is not of this very build is used", &err);
+    }
+    struct buf state BUF_AUTO = BUF_INIT;
+    show_member(verdict, "state", &state);
+    snprintf(r->state, sizeof r->state, "%s", buf_str(&state));
+    show_member(verdict, "server", &r->server);
+    r->us[STEP_PROOF] = number_in(verdict, "proof_us");
+    r->us[STEP_SERVER] = number_in(verdict, "server_us");
+    r->us[STEP_HEALTH] = number_in(verdict, "health_us");
+    free(r->user);
+    r->user = i->user ? mem_strdup(i->user) : NULL;
+    r->ok = true;
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+/* Three steps were part of the call that a fourth one made. */
+static void time_step(struct inject_result *r, enum inject_step step, long long us)
+{
+    long long inside = 0;
+    for (int s = STEP_PROOF; s < N_STEPS; s++)
+        inside += r->us[s] > 0 ? r->us[s] : 0;
+    r->us[step] = us > inside ? us - inside : 0;
+}
+
+/* The program that was there is this very one, and has settled. */
+static bool is_there(struct injection *i)
+{
+    struct span ok;
+    struct buf sum BUF_AUTO = BUF_INIT;
+    if (!i->recon.verdict.s || !json_member(i->recon.verdict, "ok", &ok, NULL) || !span_is(ok, "true"))
+        return false;
+    recon_member(i->recon.verdict, "sha256", &sum);
+    return strcmp(buf_str(&sum), i->file->sha256) == 0;
+}
+
+static int finish_found(struct injection *i, struct buf *answered)
+{
+    buf_truncate(&i->r->path, 0);
+    buf_adds(&i->r->path, i->recon.found);
+    if (inject_take_verdict(i, i->recon.verdict) < 0)
+        return -1;
+    time_step(i->r, STEP_RECON, i->r->us[STEP_RECON]);
+    if (i->recon.rest.s)
+        buf_add(answered, i->recon.rest.s, i->recon.rest.n);
+    return 0;
+}
+
+static int run(struct injection *i, struct buf *answered)
+{
+    bool no_shell = false;
+    if (i->t->kind->folder)
+        return inject_dir(i);
+    long long began = inject_us();
+    int result = reconnoitre(i, &no_shell);
+    i->r->us[STEP_RECON] = inject_us() - began;
+    if (result < 0)
+        return -1;
+    if (no_shell && i->t->kind->copies) {
+        began = inject_us();
+        result = inject_copy(i);
+        time_step(i->r, STEP_PLACING, inject_us() - began);
+        return result;
+    }
+    if (no_shell) {
+        struct err err;
+        no_answer(i, &err);
+        return inject_fail(
+            i->r, STEP_RECON,
+            "there is no shell and this runtime has no way to copy a file in: put the binary into the "
+            "image or a volume (docs/kubernetes.md)",
+            &err);
+    }
+    describe(i);
+    began = inject_us();
+    result = choose(i);
+    i->r->us[STEP_CHOICE] = inject_us() - began + i->picked_us;
+    if (result < 0)
+        return -1;
+    if (is_there(i))
+        return finish_found(i, answered);
+    began = inject_us();
+    result = inject_place(i);
+    time_step(i->r, STEP_PLACING, inject_us() - began);
+    return result;
+}
+
+static void name_temporary(struct injection *i)
+{
+    unsigned long long number = (unsigned long long)inject_us() ^ (unsigned long long)getpid() << 40;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) < 0) {
+        /* early at boot, or no such call: time and pid are what makes it differ */
+    }
+    snprintf(i->temporary, sizeof i->temporary, SETTLE_TEMPORARY "%016llx", number);
+}
+
+int inject_one(const struct inject_options *o, const struct target *t, struct transport *transport,
+               struct inject_result *r, struct span request, struct buf *answered)
+{
+    struct injection i = {.o = o,
+                          .t = t,
+                          .transport = transport,
+                          .r = r,
+                          .request = request,
+                          .recon = {.distribution = BUF_INIT},
+                          .seen = TRANSPORT_CALL_INIT,
+                          .own = RELEASE_FILE_INIT,
+                          .other = RELEASE_FILE_INIT};
+    struct err err;
+    int calls = transport->calls;
+    size_t sent = transport->sent;
+    name_temporary(&i);
+    int result =
+        release_pick("linux", os_arch(), &i.own, &err) < 0
+            ? inject_fail(r, STEP_CHOICE, "this program's own file has to be what was released", &err)
+            : run(&i, answered);
+    if (transport->interrupted)
+        r->exit = EXIT_BY_SIGNAL + transport->interrupted;
+    r->calls = transport->calls - calls;
+    r->sent = transport->sent - sent;
+    recon_release(&i.recon);
+    transport_call_release(&i.seen);
+    release_file_end(&i.own);
+    release_file_end(&i.other);
+    return result;
+}

@@ -1,0 +1,67 @@
+/* One target made ready: what is there is found out, the right binary is written, proves itself and serves.
+ */
+#ifndef INJECT_ONE_H
+#define INJECT_ONE_H
+
+#include "inject/inject_types.h"
+#include "inject/recon.h"
+#include "inject/transport.h"
+#include "release/release.h"
+
+/* One injection under way. */
+struct injection {
+    const struct inject_options *o;
+    const struct target *t;
+    struct transport *transport;
+    struct inject_result *r;
+    const char *user; /* as whom, in the runtime's words; NULL: its default */
+    char temporary[40];
+    struct span request; /* that follows when the program was found; s NULL: none */
+    struct recon recon;
+    struct transport_call seen; /* the reconnaissance; its answer stays */
+    struct release_file own;    /* of this machine's architecture: its sum goes with the reconnaissance */
+    struct release_file other;
+    long long picked_us;             /* what that took */
+    const struct release_file *file; /* the one that was chosen */
+    const char *arch;
+};
+
+/* Makes the target ready. 0, or -1 with the failure in *r. With a request (one JSON-RPC object), answered too
+ * where that takes no call more: *answered gets the line; otherwise it stays empty. */
+int inject_one(const struct inject_options *o, const struct target *t, struct transport *transport,
+               struct inject_result *r, struct span request, struct buf *answered);
+
+/* The command line that runs the program in a target that is ready, with these arguments. */
+int inject_command(const struct target *t, const struct inject_result *r, const char *const *arguments,
+                   struct argv *out, struct err *err);
+
+/* ---- between the parts of an injection ---- */
+
+long long inject_us(void); /* CLOCK_MONOTONIC, microseconds */
+
+/* Runs a shell's script (with `data` behind it), or a command where there is no script. */
+enum transport_end inject_call(struct injection *i, const struct buf *script, const struct argv *command,
+                               struct span data, struct transport_call *c, struct err *err);
+
+/* True when the runtime came in and found no shell to run. */
+bool inject_no_shell(const struct transport_call *c);
+
+/* Chooses the file for an architecture: i->file. */
+int inject_choose(struct injection *i, const char *arch);
+
+/* Takes the object that `settle` printed. 0: it is ready; -1: with the failure in i->r. */
+int inject_take_verdict(struct injection *i, struct span verdict);
+
+/* inject_place.c: writes the file through a shell, by pieces where it has to be. */
+int inject_place(struct injection *i);
+/* inject_copy.c: by the runtime's own copying, where there is no shell. */
+int inject_copy(struct injection *i);
+/* inject_dir.c: into a directory where nothing runs; and out of it. */
+int inject_dir(struct injection *i);
+int inject_dir_eject(const struct inject_options *o, const struct target *t, struct err *err);
+
+/* eject.c: the way out, with its result in *r. */
+void eject_one(const struct inject_options *o, const struct target *t, struct transport *transport,
+               struct inject_result *r);
+
+#endif

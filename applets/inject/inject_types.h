@@ -1,0 +1,67 @@
+/* What is wanted of an injection and what became of it. */
+#ifndef INJECT_TYPES_H
+#define INJECT_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+#include "err.h"
+#include "inject/target.h"
+#include "sha256.h"
+
+struct inject_options {
+    struct runtime_options runtimes;
+    const char *dir;  /* where to; NULL: the first place that will do */
+    const char *name; /* of the program there */
+    const char *links;
+    const char
+        *user;     /* as whom; NULL: root, where that can be had; "default": as whom the target runs things */
+    int timeout_s; /* for a call of the runtime */
+    int jobs;
+    bool verbose, json;
+};
+
+/* In their order; what they are called is in inject_steps. */
+enum inject_step {
+    STEP_TARGET, /* reached, and found to be one */
+    STEP_RECON,
+    STEP_CHOICE,
+    STEP_PLACING,
+    STEP_PROOF,
+    STEP_SERVER,
+    STEP_HEALTH,
+    N_STEPS,
+};
+extern const char *const inject_steps[N_STEPS];
+
+/* Exit status of a failure: a code for each step. */
+enum { EXIT_OF_STEP = 3, EXIT_BY_SIGNAL = 128 };
+
+struct inject_result {
+    char *target;
+    bool ok;
+    enum inject_step step; /* that failed */
+    int exit;
+    struct buf message, tried, advice; /* of a failure; what was tried, one after the other */
+
+    struct buf about;      /* what the target is, for people */
+    char os[32], arch[32]; /* "" while not known */
+    char uid[16];
+    struct buf path; /* of the program there */
+    char sha256[SHA256_HEX_SIZE];
+    char state[16];    /* placed, replaced, identical */
+    struct buf server; /* what the server says of itself */
+    size_t size, sent;
+    int calls;
+    long long us[N_STEPS]; /* what each took; -1: not come to */
+    char *user;            /* how the runtime has to be told who; NULL: not at all */
+};
+
+void inject_result_init(struct inject_result *r, const char *target);
+void inject_result_release(struct inject_result *r);
+
+/* Takes down a failure; returns -1. The error's message is put in, or `said` as it is. */
+int inject_fail(struct inject_result *r, enum inject_step step, const char *advice, const struct err *why);
+
+#endif

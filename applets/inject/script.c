@@ -1,0 +1,198 @@
+/* The texts are short on purpose: they are sent with every call. Each line is whole by itself.
+ *
+ * P  the PATH that was found: programs are looked for in more places, ours is started with what was there
+ * u  the uid        S  the end of the directory's name for it      N  its mounts without execution
+ * r  runs the program as anybody would        D  removes a file */
+#include "inject/script.h"
+
+#include "settle/settle.h"
+
+#define DIR_NAME ".toolbox-bin"
+
+static const char prelude[] =
+    "P=$PATH;PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\n"
+    "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n"
+    "u=$(id -u)||u=${EUID:-$UID}\n"
+    "[ \"$u\" ]||while read -r a b c d;do case $a in Uid:)u=$c;;esac;done</proc/self/status\n"
+    "S=;[ \"$u\" = 0 ]||S=-$u\n"
+    "D(){ rm -f \"$1\"||busybox rm -f \"$1\"||:>|\"$1\";}\n";
+
+/* Mounts that hold files: M those that are worth a try, N those that allow no execution. */
+static const char mounts[] = "M=;N=' ';[ -r /proc/mounts ]&&while read -r a b c d e;do case $c in "
+                             "tmpfs|ramfs|overlay|ext*|xfs|btrfs|zfs|"
+                             "f2fs|nfs*|9p|fuse*|virtiofs|bcachefs)case $b in "
+                             "/dev|*\\\\*)continue;;esac;case ,$d, in *,noexec,*)N=\"$N$b \";;"
+                             "*,ro,*);;*)M=\"$M $b\";;esac;;esac;done</proc/mounts\n";
+
+static const char facts[] =
+    "w(){ echo;echo " SCRIPT_MARK
+    ";echo \"u $u\";if s=$(uname -s);then echo \"s $s\";echo \"m $(uname -m)\";else "
+    "for a in /proc/self/exe /bin/sh;do [ -r $a ]&&IFS= read -r e<$a&&break;done;echo \"e $e\";fi;"
+    "for a in /etc/os-release /usr/lib/os-release;do [ -r $a ]&&{ while read -r b;do case $b in "
+    "ID=*|VERSION_ID=*|"
+    "PRETTY_NAME=*)echo \"o $b\";;esac;done<$a;break;};done;"
+    "for a in /lib/ld-* /lib64/ld-*;do [ -e \"$a\" ]&&echo \"l $a\";done;}\n";
+
+/* t PLACE: a directory of ours there. y DIR, to be defined before, does what is wanted with it. */
+static const char places[] = "t(){ [ -d \"$1\" ]&&[ \"${1#/}\" != \"$1\" ]&&y \"${1%/}/" DIR_NAME "$S\";}\n"
+                             "T(){ for p in /opt /usr/local /var/tmp /run /tmp /dev/shm \"/run/user/$u\" "
+                             "\"$HOME\" \"$TMPDIR\" $M \"$PWD\" / /dev;"
+                             "do [ \"$G\" ]||t \"$p\";done;}\n";
+
+/* C: what copies stdin to stdout. q: makes the directory d; Q: the topmost one that had to be made, which U
+ * removes again. v: makes the file f, which has not been there. k: its size. */
+static const char writer[] =
+    "for a in cat dd tee;do command -v $a>&2&&{ C=$a;break;};done;[ \"$C\" ]||C='busybox cat'\n"
+    "umask 077\n"
+    "k(){ s=$(wc -c<\"$f\")||s=$(ls -ln \"$f\"|while read -r a b c d e q;do echo $e;done);}\n"
+    "U(){ while [ \"$Q\" ]&&rmdir \"$d\"&&[ \"$d\" != \"$Q\" ];do d=${d%/*};done;}\n"
+    "q(){ Q=;[ \"$d\" != \"$W\" ]||Q=$B;e=$d;while [ \"$e\" ]&&[ ! -d \"$e\" ];do Q=$e;e=${e%/*};done;"
+    "[ -d \"$d\" ]||mkdir \"$d\"||mkdir -p \"$d\"||busybox mkdir -p \"$d\"||return;"
+    "case $d in *" DIR_NAME "*)[ -O \"$d\" ]&&[ ! -h \"$d\" ];;esac;}\n"
+    "v(){ (set -C;:>\"$f\")&&return;U;return 1;}\n";
+
+/* p DIR: writes the file there and has it settle. o: the file that has the bytes already; i: hands them out.
+ * h: sets the mode, or takes it from the shell's own file. z: says whether the file system is mounted without
+ * execution. It prints a letter and the directory for each that didn't do: x not to be written to, f full,
+ * c cut short, h no mode to be set, r not run, with the exit status. */
+static const char placer[] =
+    "h(){ chmod 700 \"$f\"||busybox chmod 700 \"$f\"||{ cp /bin/sh \"$f.x\"&&$C<\"$f\">|\"$f.x\"&&{ D "
+    "\"$f\";f=$f.x;};};}\n"
+    "z(){ l=;m=;while read -r a b c e q;do case $d/ in \"${b%/}\"/*)[ ${#b} -lt ${#m} ]||{ "
+    "m=$b;l=$e;};;esac;done"
+    "</proc/mounts;case ,$l, in *,noexec,*)echo noexec;;esac;}\n"
+    "p(){ d=$1;f=$d/$t;shift;q&&v||{ echo \"x $d\";return;};"
+    "if [ \"$o\" ];then $C<\"$o\">|\"$f\";else i>|\"$f\";fi||{ echo \"f $d\";D \"$f\";U;[ \"$o\" "
+    "]||exit;return;};"
+    "k;[ \"$o\" ]||[ -z \"$s\" ]||[ $s -eq $Z ]||{ echo \"c $d\" $s;D \"$f\";U;exit;};"
+    "h||{ echo \"h $d\";D \"$f\";U;exit;};"
+    "r \"$f\" settle --at \"$f\" --sums $H --name \"$n\" ${Q:+--made \"$Q\"} \"$@\"<&-;s=$?;"
+    "case $s in 0)D \"$o\";exit;;3)D \"$f\";D \"$o\";U;exit;;esac;echo \"r $d\" $s $(z);"
+    "if [ \"$o\" ];then D \"$f\";U;else o=$f;O=$d;R=$Q;fi;}\n"
+    "trap 'D \"$f\";D \"$o\";exit 1' 1 2 13 15\n";
+
+void script_shell(struct argv *out)
+{
+    argv_add(out, "/bin/sh");
+    argv_add(out, "-c");
+    argv_add(out, "while IFS= read -r l&&[ \"$l\" != . ];do eval \"$l\";done;main");
+}
+
+static void assign(struct buf *out, const char *name, const char *value)
+{
+    buf_addf(out, "%s=", name);
+    argv_quote(out, value ? value : "");
+    buf_addc(out, '\n');
+}
+
+/* `--links DIR`, as words of a command. */
+static void add_links(struct buf *out, const struct script_options *o)
+{
+    if (o->links) {
+        buf_adds(out, " --links ");
+        argv_quote(out, o->links);
+    }
+}
+
+static void begin(struct buf *out, const struct script_options *o)
+{
+    buf_adds(out, prelude);
+    assign(out, "n", o->name);
+    assign(out, "H", o->sums);
+}
+
+/* Goes through all places, or the one that was named. */
+static void visit(struct buf *out, const struct script_options *o)
+{
+    if (!o->dir) {
+        buf_adds(out, "T");
+        return;
+    }
+    buf_adds(out, "p=/;y ");
+    argv_quote(out, o->dir);
+}
+
+void script_recon(struct buf *out, const struct script_options *o, bool call)
+{
+    begin(out, o);
+    buf_adds(out, mounts);
+    buf_adds(out, facts);
+    buf_adds(out,
+             "x(){ d=$1;f=$d/$n;[ -f \"$f\" ]&&[ -x \"$f\" ]&&[ ! -h \"$f\" ]&&[ ! -h \"$d\" ]&&if [ -O "
+             "\"$f\" ];then "
+             "[ -O \"$d\" ];else [ \"$u\" != 0 ]&&[ ! -w \"$f\" ]&&[ ! -w \"$d\" ];fi||return;echo \"b $f\";"
+             "r \"$f\" settle --at \"$f\" --sums $H");
+    add_links(out, o);
+    buf_adds(out, "<&-&&G=$f;}\n");
+    buf_adds(out, places);
+    buf_adds(out, "y(){ x \"$1\";[ ! -w \"$p\" ]||case $N in *\" $p \"*)echo \"n $1\";;*)echo \"w "
+                  "$1\";;esac;}\nmain(){ w;");
+    visit(out, o);
+    buf_adds(out, ";echo " SCRIPT_END);
+    if (call)
+        buf_adds(out, ";[ \"$G\" ]&&{ echo " SCRIPT_CALL ";r \"$G\" exec --whole;}");
+    buf_adds(out, ";}\n.\n");
+}
+
+void script_piece(struct buf *out, const struct script_options *o, const char *dir, int n)
+{
+    begin(out, o);
+    buf_adds(out, writer);
+    assign(out, "d", dir);
+    assign(out, "t", o->temporary);
+    buf_addf(out, "f=$d/$t.%d\nmain(){ q;D \"$f\";v;$C>|\"$f\";k;echo \"k\" $s;echo \"q $Q\";}\n.\n", n);
+}
+
+void script_clean(struct buf *out, const struct script_options *o, const struct argv *dirs)
+{
+    begin(out, o);
+    assign(out, "t", o->temporary);
+    buf_adds(out, "y(){ for f in \"$1/$t\"*;do [ ! -e \"$f\" ]||D \"$f\";done;"
+                  "case $1 in *" DIR_NAME "*)rmdir \"$1\";;esac;}\nmain(){ :");
+    for (size_t i = 0; i < dirs->n; i++) {
+        buf_adds(out, ";y ");
+        argv_quote(out, dirs->words[i]);
+    }
+    buf_adds(out, ";}\n.\n");
+}
+
+/* One that can't be run, or knows no removal, is removed as any file. */
+void script_eject(struct buf *out, const struct script_options *o)
+{
+    begin(out, o);
+    buf_adds(out, mounts);
+    buf_adds(out, places);
+    buf_adds(out, "y(){ d=$1;f=$d/$n;for a in \"$d\"/" SETTLE_TEMPORARY "*;do [ ! -O \"$a\" ]||D \"$a\";done;"
+                  "[ -f \"$f\" ]&&[ ! -h \"$f\" ]&&[ -O \"$f\" ]||return;echo \"b $f\";"
+                  "r \"$f\" settle --at \"$f\" --remove<&-;case $? in 0);;1)echo \"e $f\";;"
+                  "*)D \"$f\";D \"$d/.$n.inject\";rmdir \"$d\";;esac;}\n");
+    buf_adds(out, "main(){ echo " SCRIPT_MARK ";");
+    visit(out, o);
+    buf_adds(out, ";echo " SCRIPT_END ";}\n.\n");
+}
+
+void script_place(struct buf *out, const struct script_options *o, const struct argv *dirs, size_t size,
+                  int pieces, const char *made)
+{
+    begin(out, o);
+    assign(out, "t", o->temporary);
+    buf_addf(out, "Z=%zu\n", size);
+    buf_adds(out, writer);
+    if (pieces > 0) {
+        assign(out, "W", dirs->words[0]);
+        assign(out, "B", made);
+        buf_addf(out, "i(){ a=0;while [ $a -lt %d ];do $C<\"$W/$t.$a\"||return;a=$((a+1));done;}\n", pieces);
+        buf_addf(out, "E(){ a=0;while [ $a -lt %d ];do D \"$W/$t.$a\";a=$((a+1));done;}\ntrap E 0\n", pieces);
+    } else {
+        buf_adds(out, "i(){ $C;}\n");
+    }
+    buf_adds(out, placer);
+    buf_adds(out, "main(){ o=;");
+    for (size_t i = 0; i < dirs->n; i++) {
+        buf_adds(out, "p ");
+        argv_quote(out, dirs->words[i]);
+        add_links(out, o);
+        buf_addc(out, ';');
+    }
+    buf_adds(out, "[ \"$o\" ]&&{ D \"$o\";d=$O;Q=$R;U;};}\n.\n");
+}

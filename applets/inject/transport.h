@@ -1,0 +1,69 @@
+/* Calls of a runtime: a program with bytes for its stdin, whose output is kept up to a bound, for so long.
+ *
+ * Whatever is on the other side: endless output, none at all, a program that hangs or leaves its pipes to
+ * others: a call ends. The program has a session of its own, and is killed with its process group. */
+#ifndef INJECT_TRANSPORT_H
+#define INJECT_TRANSPORT_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+#include "err.h"
+#include "json.h"
+
+struct transport {
+    int signal_fd; /* CHLD, and those that end us, which are blocked */
+    int start_dir;
+    int timeout_ms;
+    int interrupted; /* the signal that wants us to end; 0: none */
+    bool cleaning;   /* what is still called after that goes on */
+    int calls;       /* of the runtime so far */
+    size_t sent;     /* bytes: arguments and stdin */
+};
+
+/* Once a process: blocks the signals. */
+int transport_init(struct transport *t, int timeout_s, struct err *err);
+void transport_release(struct transport *t);
+/* Takes the signals that have come: t->interrupted. */
+void transport_signals(struct transport *t);
+
+enum transport_end {
+    TRANSPORT_ENDED,     /* by itself: status says how */
+    TRANSPORT_FAILED,    /* not started, or lost: err says why */
+    TRANSPORT_TIMEOUT,   /* killed */
+    TRANSPORT_FLOOD,     /* killed: more output than anything has to say */
+    TRANSPORT_INTERRUPT, /* killed, since we are to end */
+};
+
+#define TRANSPORT_OUT_MAX (1u << 20)
+#define TRANSPORT_ERR_MAX (64u << 10) /* of stderr the first bytes count, the rest is let go */
+
+struct transport_call {
+    struct span input[3]; /* stdin, one behind the other */
+    size_t out_max;       /* 0: TRANSPORT_OUT_MAX */
+    int timeout_ms;       /* 0: the transport's; the more there is to send, the more time there is */
+    /* results */
+    struct buf out, err;
+    int status;   /* exit status; 128+N: signal N */
+    size_t taken; /* bytes of the input that went into the pipe */
+};
+#define TRANSPORT_CALL_INIT                                                                                  \
+    {                                                                                                        \
+        .out = BUF_INIT, .err = BUF_INIT                                                                     \
+    }
+void transport_call_release(struct transport_call *c);
+#define TRANSPORT_CALL_AUTO __attribute__((cleanup(transport_call_release)))
+
+/* The error is ERR_TOOL, and filled unless the program ended by itself. */
+enum transport_end transport_run(struct transport *t, char *const *argv, struct transport_call *c,
+                                 struct err *err);
+
+/* The end of what the program said on stderr, or where that was nothing on stdout, fit for a person's
+ * terminal, on one line; "" when it said nothing. */
+void transport_said(const struct transport_call *c, struct buf *text);
+
+/* Appends text from there so that it can be shown: no escape sequences, no control characters, on one line,
+ * at most `max` bytes of its end. */
+void transport_show(struct buf *out, const char *s, size_t n, size_t max);
+
+#endif

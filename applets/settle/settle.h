@@ -1,0 +1,36 @@
+/* The half of `toolbox inject` that runs inside: the binary that has just been written proves itself, takes
+ * its name and starts its server; and later removes itself again.
+ *
+ * Beside the program DIR/NAME stands a record, DIR/.NAME.inject, where something has been made that the
+ * program's removal has to undo: a line "made DIR" for each directory that was made for it or for its
+ * server, the deepest first, and "links DIR" for one with links to it. */
+#ifndef APPLETS_SETTLE_H
+#define APPLETS_SETTLE_H
+
+#include <stdbool.h>
+
+#include "applet.h"
+#include "err.h"
+
+extern const struct applet settle_applet;
+
+#define SETTLE_TEMPORARY ".toolbox-tmp-" /* begins the names of files that have not settled yet */
+
+/* Exit statuses beside EXIT_OK and EXIT_USAGE. */
+enum {
+    SETTLE_REFUSED = 3,   /* for good; standard output says why */
+    SETTLE_ELSEWHERE = 4, /* not in this directory */
+};
+
+/* settle_remove.c: stops the server, removes what the program has kept, its links, its record, itself, and
+ * the directories that were made for it. -1 with ERR_TOOL when something is left. */
+int settle_remove(const char *path, struct err *err);
+
+/* Appends the lines for a directory and those above it, up to the topmost one that was made. */
+struct buf;
+void settle_made(struct buf *record, const char *dir, const char *topmost);
+
+/* Path of the record of a program; free() it. */
+char *settle_record_path(const char *program);
+
+#endif
