@@ -4,6 +4,7 @@
 #include "inject/inject_one.h"
 #include "inject/script.h"
 #include "mem.h"
+#include "settle/settle.h"
 
 struct ejection {
     struct injection i;
@@ -52,7 +53,7 @@ static void eject_as(struct ejection *e, const char *user, struct buf *said)
 /* Where there is no shell the program is where inject_copy has put it. */
 static void eject_without_shell(struct ejection *e, struct buf *said)
 {
-    char *path MEM_AUTO = mem_printf("%s/%s", e->i.o->dir ? e->i.o->dir : "/.toolbox-bin", e->i.o->name);
+    char *path MEM_AUTO = mem_printf("%s/%s", e->i.o->dir ? e->i.o->dir : "/" SETTLE_DIR, e->i.o->name);
     const char *const words[] = {path, "settle", "--at", path, "--remove", NULL};
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
     struct argv command ARGV_AUTO = {0};

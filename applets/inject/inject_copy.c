@@ -7,7 +7,7 @@
 #include "osinfo.h"
 #include "settle/settle.h"
 
-#define COPY_DIR "/.toolbox-bin" /* nothing that is there already is touched */
+#define COPY_DIR "/" SETTLE_DIR /* nothing that is there already is touched */
 #define TAR_BLOCK 512
 #define TAR_NAME_MAX 100
 

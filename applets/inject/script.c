@@ -7,8 +7,6 @@
 
 #include "settle/settle.h"
 
-#define DIR_NAME ".toolbox-bin"
-
 static const char prelude[] =
     "P=$PATH;PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\n"
     "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n"
@@ -34,7 +32,7 @@ static const char facts[] =
     "for a in /lib/ld-* /lib64/ld-*;do [ -e \"$a\" ]&&echo \"l $a\";done;}\n";
 
 /* t PLACE: a directory of ours there. y DIR, to be defined before, does what is wanted with it. */
-static const char places[] = "t(){ [ -d \"$1\" ]&&[ \"${1#/}\" != \"$1\" ]&&y \"${1%/}/" DIR_NAME "$S\";}\n"
+static const char places[] = "t(){ [ -d \"$1\" ]&&[ \"${1#/}\" != \"$1\" ]&&y \"${1%/}/" SETTLE_DIR "$S\";}\n"
                              "T(){ for p in /opt /usr/local /var/tmp /run /tmp /dev/shm \"/run/user/$u\" "
                              "\"$HOME\" \"$TMPDIR\" $M \"$PWD\" / /dev;"
                              "do [ \"$G\" ]||t \"$p\";done;}\n";
@@ -48,7 +46,7 @@ static const char writer[] =
     "U(){ while [ \"$Q\" ]&&rmdir \"$d\"&&[ \"$d\" != \"$Q\" ];do d=${d%/*};done;}\n"
     "q(){ Q=;[ \"$d\" != \"$W\" ]||Q=$B;e=$d;while [ \"$e\" ]&&[ ! -d \"$e\" ];do Q=$e;e=${e%/*};done;"
     "[ -d \"$d\" ]||mkdir \"$d\"||mkdir -p \"$d\"||busybox mkdir -p \"$d\"||return;"
-    "case $d in *" DIR_NAME "*)[ -O \"$d\" ]&&[ ! -h \"$d\" ];;esac;}\n"
+    "case $d in *" SETTLE_DIR "*)[ -O \"$d\" ]&&[ ! -h \"$d\" ];;esac;}\n"
     "v(){ (set -C;:>\"$f\")&&return;U;return 1;}\n";
 
 /* p DIR: writes the file there and has it settle. o: the file that has the bytes already; i: hands them out.
@@ -148,7 +146,7 @@ void script_clean(struct buf *out, const struct script_options *o, const struct 
     begin(out, o);
     assign(out, "t", o->temporary);
     buf_adds(out, "y(){ for f in \"$1/$t\"*;do [ ! -e \"$f\" ]||D \"$f\";done;"
-                  "case $1 in *" DIR_NAME "*)rmdir \"$1\";;esac;}\nmain(){ :");
+                  "case $1 in *" SETTLE_DIR "*)rmdir \"$1\";;esac;}\nmain(){ :");
     for (size_t i = 0; i < dirs->n; i++) {
         buf_adds(out, ";y ");
         argv_quote(out, dirs->words[i]);

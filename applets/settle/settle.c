@@ -186,15 +186,31 @@ static void missing_parents(struct buf *lines)
     }
 }
 
+/* As `mkdir -p`; appends the lines for what was made. */
+static int make_dirs(const char *dir, struct buf *record)
+{
+    size_t first = 0;
+    for (size_t n = 1; n > 0; n = dir[n] ? n + 1 : 0) {
+        n += strcspn(dir + n, "/");
+        char *prefix MEM_AUTO = mem_dup(dir, n);
+        if (mkdir(prefix, 0755) == 0)
+            first = first > 0 ? first : n;
+        else if (access(prefix, F_OK) < 0)
+            return -1;
+    }
+    char *topmost MEM_AUTO = mem_dup(dir, first);
+    if (first > 0)
+        settle_made(record, dir, topmost);
+    return 0;
+}
+
 static int make_links(const struct settling *s, struct err *err)
 {
     char program[] = "toolbox", option[] = "--install", symbolic[] = "-s";
     char *dir MEM_AUTO = mem_strdup(s->links);
     struct buf line BUF_AUTO = BUF_INIT;
     char *const arguments[] = {program, option, symbolic, dir, NULL};
-    if (mkdir(dir, 0755) == 0)
-        buf_addf(&line, "made %s\n", dir);
-    else if (errno != EEXIST)
+    if (make_dirs(dir, &line) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot make the directory %s for links", dir);
     buf_addf(&line, "links %s\n", dir);
     if (add_to_record(s, &line, err) < 0)

@@ -30,9 +30,10 @@ static void empty_dir(int fd, dev_t device, int depth)
     for (struct dirent *e; (e = readdir(d)) != NULL;) {
         struct stat st;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != device)
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        int inner = S_ISDIR(st.st_mode) && depth < DEPTH_MAX
+        /* a file's number can differ from its directory's on an overlay */
+        int inner = S_ISDIR(st.st_mode) && st.st_dev == device && depth < DEPTH_MAX
                         ? openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                         : -1;
         if (inner >= 0)
@@ -154,5 +155,8 @@ int settle_remove(const char *path, struct err *err)
     if (unlink(path) < 0 && errno != ENOENT)
         return err_sys(err, ERR_TOOL, errno, "cannot remove %s", path);
     undo_record(record, path);
+    char *dir MEM_AUTO = mem_dup(path, (size_t)(strrchr(path, '/') - path));
+    if (strstr(dir, "/" SETTLE_DIR))
+        rmdir(dir); /* nobody else's, whoever has made it */
     return 0;
 }

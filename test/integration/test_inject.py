@@ -1,0 +1,554 @@
+"""`toolbox inject` into containers of namespaces, through a prefix that runs things there: the listed cases, and what
+hostile or poor targets do."""
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from harness import roots
+from harness.containers import BUSYBOX, Options
+from harness.injection import (CHOICE, PLACING, PROOF, RECON, TARGET, TEMPORARY, Injector, make_root, owner_and_mode, prefix,
+                               script, traces)
+from harness.machine import HANG
+from harness.processes import wait_until
+from harness.roots import Root
+from harness.users import NOBODY_KNOWS, needs_root
+
+pytestmark = needs_root
+
+DIR = ".toolbox-bin"
+
+
+@pytest.fixture
+def injector(toolbox):
+    return Injector(toolbox)
+
+
+@pytest.fixture
+def start(namespaces):
+    """start(root or its name, options): a container of namespaces. Ends with the test."""
+    made = []
+
+    def make(root="busybox", **options):
+        root = roots.get(root) if isinstance(root, str) else root
+        made.append(namespaces.start(root, Options(**options)))
+        return made[-1]
+
+    yield make
+    for container in made:
+        container.destroy()
+
+
+@pytest.fixture
+def poor(workdir, start):
+    """poor("cat", "chmod"): a container with a shell and these programs alone."""
+
+    def make(*applets, **options):
+        folder = make_root(workdir / f"root-{len(list(workdir.iterdir()))}", *applets)
+        return start(Root("poor", folder, "/bin/sh", True), **options)
+
+    return make
+
+
+def target(container, user=None):
+    return f"exec:{prefix(container, user)}"
+
+
+def check_ready(injector, container, at, found, uid=0, user=None):
+    """It is there, whole, its owner's alone, serves, and is left alone the next time; nothing else is there."""
+    path = found["path"]
+    assert owner_and_mode(container, path) == (uid, 0o700)
+    assert hashlib.sha256(container.run([BUSYBOX, "cat", path]).stdout).hexdigest() == found["sha256"]
+    assert not [trace for trace in traces(container) if TEMPORARY in trace]
+    probe = json.loads(container.run([path, "probe", "--json"], user=user).stdout)
+    assert probe["sha256"] == found["sha256"] and probe["server"]["running"]
+    inode = container.check([BUSYBOX, "stat", "-c", "%i", path])
+    again = injector.inject(at)
+    assert (again["state"], again["path"], again["calls"], again["server"]) == ("identical", path, 1, found["server"])
+    assert container.check([BUSYBOX, "stat", "-c", "%i", path]) == inode
+
+
+def check_gone(injector, container, at, *args):
+    injector.eject(at, *args)
+    assert traces(container) == []
+    assert not [line for line in container.processes() if "toolbox" in line and not line.startswith("Z")]
+
+
+# ---- the main thing ----
+
+
+@pytest.mark.parametrize("root", ["debian", "busybox"])
+def test_ready_and_gone(injector, start, root, toolbox):
+    container = start(root)
+    at = target(container)
+    found = injector.inject(at)
+    assert found["state"] == "placed" and found["calls"] == 2 and found["uid"] == "0"
+    assert found["size"] == toolbox.stat().st_size <= found["sent"] <= found["size"] + 4096
+    assert {step["step"] for step in found["steps"]} == {"recon", "choice", "placing", "proof", "server", "health"}
+    check_ready(injector, container, at, found)
+    check_gone(injector, container, at)
+    assert injector.eject(at)["ok"], "where nothing is, nothing is done"
+
+
+def test_call_makes_ready_and_answers(injector, start):
+    at = target(start())
+    assert re.fullmatch(r"\d+\.\d+\.\d+", injector.call(at, "version"))
+    name = injector.call(at, "bash_session_new_session", {})["session_name"]
+    done = injector.call(at, "bash_session_run", {"session_name": name, "command": "i=0; while [ $i -lt 30000 ]; do echo 123456789; i=$((i+1)); done"})
+    assert done["exit_code"] == 0 and done["output"] == "123456789\n" * 30000, "a long answer comes whole"
+    bad = injector.run("call", at, "no_such_method")
+    assert bad.returncode == 1 and b"no_such_method" in bad.stderr
+    assert json.loads(injector.run("call", "--json", at, "no_such_method").stdout)["error"]["code"] == -32601
+    assert injector.run("call", at, "version", "{bad").returncode == 2
+    injector.eject(at)
+
+
+def test_dir_and_name_make_ready_for_inspect(injector, start):
+    container = start()
+    at, place = target(container), ("--dir", "/var/tmp/.da7be258e003d428", "--name", "inspect-sandbox-tools")
+    found = injector.inject(at, *place)
+    assert found["path"] == "/var/tmp/.da7be258e003d428/inspect-sandbox-tools"
+    answer = container.run([found["path"], "exec"], stdin=b'{"jsonrpc":"2.0","id":1,"method":"version"}')
+    assert json.loads(answer.stdout)["result"]
+    assert injector.inject(at, *place)["state"] == "identical"
+    check_gone(injector, container, at, *place)
+
+
+def test_links_lead_to_applets_and_go(injector, start):
+    container = start()
+    at = target(container)
+    injector.inject(at, "--links", "/usr/local/toolbox-links")
+    assert b"shells" in container.run(["/usr/local/toolbox-links/probe"]).stdout
+    check_gone(injector, container, at)
+
+
+def test_made_directories_go_and_others_stay(injector, start):
+    container = start()
+    at = target(container)
+    container.check([BUSYBOX, "mkdir", "-p", "/opt/there"])
+    place = ("--dir", "/opt/there/a b/it's")
+    injector.inject(at, *place)
+    check_gone(injector, container, at, *place)
+    assert container.check([BUSYBOX, "find", "/opt"]).split() == ["/opt", "/opt/there"]
+
+
+def test_nothing_is_kept_of_an_environment(injector, start):
+    """Sessions get what any program of the container has, and nothing of the shell that came first."""
+    at = target(start())
+    injector.inject(at)
+    name = injector.call(at, "bash_session_new_session", {})["session_name"]
+    env = injector.call(at, "bash_session_run", {"session_name": name, "command": "env"})["output"]
+    assert "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" in env
+    umask = injector.call(at, "bash_session_run", {"session_name": name, "command": "umask"})["output"]
+    assert umask.strip() == "0022"
+    injector.eject(at)
+
+
+# ---- listed cases ----
+
+ROOT_ASKED = {
+    "raises": "echo 'cannot run as root' >&2; kill -9 $$",
+    "fails": "echo 'user root is not allowed' >&2; exit 1",
+}
+
+
+@pytest.mark.parametrize("how", ROOT_ASKED)
+def test_c116_no_root_to_be_had(injector, start, workdir, how):
+    container = start()
+    as_root = script(workdir / "root", ROOT_ASKED[how])
+    at = target(container, NOBODY_KNOWS)
+    found = injector.inject(at, "--root-exec", as_root)
+    assert found["uid"] == str(NOBODY_KNOWS)
+    check_ready(injector, container, at, found, NOBODY_KNOWS, NOBODY_KNOWS)
+    check_gone(injector, container, at)
+
+
+def test_c116_root_times_out_once(injector, start, workdir):
+    container = start()
+    as_root = script(workdir / "root", f'[ -e {workdir}/once ] || {{ >{workdir}/once; sleep 600; }}; exec {prefix(container)} "$@"')
+    found = injector.inject(target(container, NOBODY_KNOWS), "--root-exec", as_root, "--timeout", "3")
+    assert found["uid"] == "0" and owner_and_mode(container, found["path"]) == (0, 0o700)
+    check_gone(injector, container, target(container))
+
+
+def test_c116_root_writes_as_another(injector, start, workdir):
+    container = start()
+    as_root = script(workdir / "root", f'exec {prefix(container, 4321)} "$@"')
+    found = injector.inject(target(container, NOBODY_KNOWS), "--root-exec", as_root)
+    assert found["uid"] == "4321" and owner_and_mode(container, found["path"]) == (4321, 0o700)
+
+
+def test_c116_failures_name_the_step(injector, workdir):
+    nothing = script(workdir / "nothing", "echo 'no such sandbox' >&2; exit 3")
+    failed = injector.inject(f"exec:{nothing}", "--root-exec", nothing, status=TARGET)
+    assert "no such sandbox" in failed["message"] and failed["advice"]
+    slow = script(workdir / "slow", "sleep 600")
+    assert "--timeout" in injector.inject(f"exec:{slow}", "--timeout", "1", status=RECON)["message"]
+
+
+PLACES = {
+    "user, /opt is root's": ({"user": NOBODY_KNOWS}, "/var/tmp"),
+    "/var/tmp noexec": ({"user": NOBODY_KNOWS, "tmpfs": ("/var/tmp:noexec,mode=1777",)}, "/tmp"),
+    "/tmp noexec": ({"user": NOBODY_KNOWS, "tmpfs": ("/tmp:noexec,mode=1777",)}, "/var/tmp"),
+    "one exec tmpfs": ({"user": NOBODY_KNOWS, "read_only": True, "tmpfs": ("/scratch:mode=1777",)}, "/scratch"),
+    "root, read-only": ({"read_only": True, "tmpfs": ("/scratch:mode=700",)}, "/scratch"),
+}
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_c117_place(injector, start, case, workdir):
+    options, place = PLACES[case]
+    root = make_root(workdir / "root", "cat", "chmod", "id", "uname", "mkdir", "rm", "rmdir", "wc")
+    (root / "scratch").mkdir()
+    container = start(Root("place", root, "/bin/sh", True), **options)
+    at, uid = target(container), options.get("user", 0)
+    found = injector.inject(at)
+    assert found["path"].startswith(f"{place}/{DIR}"), found
+    check_ready(injector, container, at, found, uid, uid or None)
+    check_gone(injector, container, at)
+
+
+def test_c117_no_place(injector, start):
+    tmpfs = tuple(f"{place}:noexec,mode=1777" for place in ("/tmp", "/var/tmp", "/run", "/dev"))
+    container = start(user=NOBODY_KNOWS, read_only=True, tmpfs=tmpfs, pts=False)
+    failed = injector.inject(target(container), status=PLACING)
+    assert "/tmp/.toolbox-bin-12345: mounted noexec" in failed["tried"] and failed["advice"]
+    assert traces(container) == []
+    failed = injector.inject(target(container), "--dir", "/bin/x", status=PLACING)
+    assert "/bin/x: Read-only file system" in failed["tried"]
+    container = start(user=NOBODY_KNOWS)
+    failed = injector.inject(target(container), "--dir", "/etc/x", status=PLACING)
+    assert "/etc/x: Permission denied" in failed["tried"]
+
+
+def test_c117_older_version_is_replaced(injector, start):
+    container = start()
+    at = target(container)
+    container.check([BUSYBOX, "mkdir", "-p", "-m", "700", f"/usr/local/{DIR}", f"/opt/{DIR}"])
+    for place in ("/opt", "/usr/local"):
+        container.check([BUSYBOX, "sh", "-c", f"echo 'exit 2' >{place}/{DIR}/toolbox; chmod 700 {place}/{DIR}/toolbox"])
+    found = injector.inject(at)
+    assert (found["state"], found["path"]) == ("replaced", f"/opt/{DIR}/toolbox")
+    assert injector.inject(at)["state"] == "identical"
+    check_gone(injector, container, at)
+
+
+def test_c117_another_users_directory_is_no_place(injector, start):
+    """Neither run nor written to by root: whoever owns it could put something else in its place."""
+    container = start(user=None)
+    at = target(container)
+    for place in ("opt", "usr/local", "var/tmp", "tmp"):
+        container.run([BUSYBOX, "mkdir", "-p", f"/{place}/{DIR}"])
+        container.check([BUSYBOX, "sh", "-c", f"echo '>/planted' >/{place}/{DIR}/toolbox; chmod 777 /{place}/{DIR}/toolbox;"
+                                              f"chown -R 4321 /{place}/{DIR}"])
+    found = injector.inject(at)
+    assert found["path"].startswith("/run/")
+    assert container.run([BUSYBOX, "test", "-e", "/planted"]).returncode == 1
+    assert container.check([BUSYBOX, "cat", f"/opt/{DIR}/toolbox"]) == ">/planted\n"
+
+
+POOR = {
+    "what is usual": ("cat", "chmod", "id", "uname", "mkdir", "rm", "rmdir", "wc"),
+    "no tar, id, uname, wc": ("cat", "chmod", "mkdir", "rm", "rmdir"),
+    "dd for cat": ("dd", "chmod", "mkdir", "rm", "rmdir"),
+    "tee for cat": ("tee", "chmod", "mkdir", "rm", "rmdir"),
+    "no rm": ("cat", "chmod", "mkdir"),
+    "cp for chmod": ("cat", "cp", "mkdir", "rm", "rmdir"),
+    "busybox alone": ("busybox",),
+}
+
+
+@pytest.mark.parametrize("case", POOR)
+def test_c118_what_is_missing(injector, poor, case):
+    container = poor(*POOR[case])
+    at = target(container)
+    found = injector.inject(at)
+    check_ready(injector, container, at, found)
+    check_gone(injector, container, at)
+
+
+def test_c118_path_empty(injector, poor, workdir):
+    container = poor(*POOR["what is usual"])
+    empty = script(workdir / "empty", f'exec {prefix(container).replace("PATH=", "PATH= OLD=")} "$@"')
+    found = injector.inject(f"exec:{empty}")
+    assert found["state"] == "placed"
+    name = injector.call(f"exec:{empty}", "exec_remote_start", {"argv": ["/bin/cat", "/proc/self/environ"]})
+    assert name["pid"] > 0
+    check_gone(injector, container, f"exec:{empty}")
+
+
+def test_c118_no_mode_to_be_set(injector, poor):
+    container = poor("cat", "mkdir", "rm", "rmdir")
+    failed = injector.inject(target(container), status=PLACING)
+    assert "chmod" in failed["message"]
+    assert traces(container) == []
+
+
+def test_c118_quote_and_space(injector, start):
+    container = start()
+    at, place = target(container), ("--dir", "/opt/it's a \"place\"; $HOME", "--name", "the tool's")
+    found = injector.inject(at, *place)
+    assert found["path"] == f"{place[1]}/{place[3]}"
+    assert injector.inject(at, *place)["state"] == "identical"
+    check_gone(injector, container, at, *place)
+
+
+def test_c120_no_library_is_needed(toolbox, foreign_toolbox):
+    for binary in (toolbox, foreign_toolbox):
+        listing = subprocess.run(["readelf", "-dlV", binary], capture_output=True, text=True, check=True).stdout
+        assert "NEEDED" not in listing and "INTERP" not in listing and "No version information" in listing
+
+
+@pytest.mark.parametrize("answer", ["ENOSYS", "EPERM"])
+def test_c120_new_system_calls_refused(injector, start, workdir, answer):
+    (workdir / "filter.c").write_text(FILTER)
+    subprocess.run(["gcc", "-static", "-o", workdir / "filter", workdir / "filter.c", f"-DANSWER={answer}"], check=True)
+    container = start()
+    at = f"exec:{shlex.join([str(workdir / 'filter'), *shlex.split(prefix(container))])}"
+    injector.inject(at)
+    name = injector.call(at, "bash_session_new_session", {})["session_name"]
+    assert injector.call(at, "bash_session_run", {"session_name": name, "command": "echo $((6*7))"})["output"] == "42\n"
+    started = injector.call(at, "exec_remote_start", {"command": "exit 3"})
+    wait_until(lambda: injector.call(at, "exec_remote_poll", {**started, "ack_seq": 0})["exit_code"] == 3, "the job to end")
+    check_gone(injector, container, at)
+
+
+FILTER = r"""
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define REFUSE(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ANSWER)
+int main(int argc, char **argv)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        REFUSE(SYS_clone3), REFUSE(SYS_close_range), REFUSE(SYS_pidfd_open), REFUSE(SYS_openat2), REFUSE(SYS_faccessat2),
+        REFUSE(SYS_io_uring_setup), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 99;
+    execvp(argv[1], argv + 1);
+    return 98;
+}
+"""
+
+MACHINES = {
+    "x86_64": "amd64", "amd64": "amd64", "AARCH64": "arm64", "arm64": "arm64",
+    "armv8l": None, "armv7l": None, "i686": None, "riscv64": None, "": None, "x86_64\\r": None, "mips": None,
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_c121_processor(injector, start, machine, toolbox):
+    """What can't be run is refused before anything is written; what says that it is something else is found out."""
+    container = start("debian")
+    fake = f'#!/bin/sh\nif [ "$1" = -m ]; then printf "{machine}\\n"; else echo Linux; fi\n'
+    container.run([BUSYBOX, "mkdir", "-p", "/usr/local/bin"])
+    container.check([BUSYBOX, "sh", "-c", "cat >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname"], stdin=fake.encode())
+    if MACHINES[machine] == "amd64":
+        assert injector.inject(target(container))["arch"] == "amd64"
+    elif MACHINES[machine]:
+        # the right one for what it says; there is none beside the suite's copy of the binary
+        failed = injector.inject(target(container), status=CHOICE)
+        assert MACHINES[machine] in failed["message"]
+    else:
+        failed = injector.inject(target(container), status=CHOICE)
+        assert "not supported" in failed["message"]
+        assert traces(container) == []
+
+
+def test_c121_other_system(injector, start):
+    container = start("debian")
+    container.run([BUSYBOX, "mkdir", "-p", "/usr/local/bin"])
+    container.check([BUSYBOX, "sh", "-c", "cat >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname"], stdin=b"#!/bin/sh\necho Darwin\n")
+    failed = injector.inject(target(container), status=CHOICE)
+    assert "Darwin" in failed["message"] and "not supported" in failed["message"]
+
+
+def test_c121_wrong_architecture_is_said(foreign_toolbox, start):
+    """A target that says amd64 and is none: here the other architecture's binary is what an emulated host has."""
+    emulator = shutil.which("qemu-aarch64-static")
+    if not emulator:
+        pytest.skip("needs qemu-user-static")
+    container = start("debian")
+    container.check([BUSYBOX, "sh", "-c", "cat >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname"],
+                    stdin=b'#!/bin/sh\n[ "$1" = -m ] && echo aarch64 || echo Linux\n')
+    done = Injector(emulator).run(str(foreign_toolbox), "inject", "--json", target(container))
+    failed = json.loads(done.stdout)
+    assert done.returncode == PROOF and "wrong architecture" in failed["message"], failed
+    assert traces(container) == []
+
+
+def test_c123_many_first_calls(injector, start):
+    container = start()
+    at = target(container)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        asked = [("version", {}), ("text_editor", {"command": "view", "path": "/etc"}), ("bash_session_new_session", {}),
+                 ("remote_version", {})] * 2
+        answers = list(pool.map(lambda one: injector.call(at, *one), asked))
+    assert all(answers)
+    servers = {answer for (method, _), answer in zip(asked, answers) if method == "remote_version"}
+    assert len(servers) == 1 and len([line for line in container.processes() if "toolbox server" in line]) == 1
+    assert len([trace for trace in traces(container) if trace.endswith(f"{DIR}/toolbox")]) == 1
+    check_gone(injector, container, at)
+
+
+def test_c125_hidden_from_others(injector, start, toolbox):
+    container, user = start("debian"), 4321
+    at = target(container)
+    path = injector.inject(at)["path"]
+    secret = "s3cret-of-a-request"
+    injector.call(at, "exec_remote_start", {"command": "sleep 100", "input": secret})
+    refused = container.run([path, "version"], user=user)
+    assert refused.returncode == 126, refused
+    for command in (["cat", path], ["ls", os.path.dirname(path)], ["sh", "-c", "ls /run/toolbox"], ["sh", "-c", "cat /run/toolbox/*"]):
+        assert container.run(command, user=user).returncode != 0, command
+    lines = container.run([BUSYBOX, "sh", "-c", "cat /proc/[0-9]*/cmdline"], user=user).stdout
+    assert secret.encode() not in lines and b"exec_remote_start" not in lines
+    assert "toolbox" not in container.check(["sh", "-c", "command -v toolbox inspect-sandbox-tools || echo none"], user=user)
+    container.copy(toolbox, "/tmp/other-toolbox")
+    ask = container.run(["/tmp/other-toolbox", "exec"], user=user, stdin=b'{"jsonrpc":"2.0","id":1,"method":"remote_version"}')
+    assert b"/tmp/other-toolbox" in ask.stdout, "it talks to a server of its own"
+    container.run(["/tmp/other-toolbox", "stop-server"], user=user)
+    injector.eject(at)
+
+
+# ---- bad transports and hostile targets ----
+
+
+def test_pieces_where_the_transport_cuts(injector, start, workdir):
+    """Whatever is longer than 100 KB loses its end, and some of the rest gets lost at times."""
+    container = start()
+    cut = script(workdir / "cut", f"""n=$(cat {workdir}/n 2>/dev/null || echo 0); echo $((n+1)) >{workdir}/n
+[ $((n % 4)) = 3 ] && head -c 5000 | {prefix(container)} "$@" && exit
+head -c 100000 | {prefix(container)} "$@" """)
+    found = injector.inject(f"exec:{cut}")
+    assert found["calls"] > 5
+    check_ready(injector, container, target(container), found)
+    check_gone(injector, container, target(container))
+
+
+def test_changed_bytes_are_found_out(injector, start, workdir):
+    container = start()
+    bend = script(workdir / "bend", f'sed "s/Usage: /USAGE: /g" | {prefix(container)} "$@"')
+    failed = injector.inject(f"exec:{bend}", status=PROOF)
+    assert failed["message"].count(next(iter(re.findall(r"[0-9a-f]{64}", failed["message"])))) == 1
+    assert len(re.findall(r"[0-9a-f]{64}", failed["message"])) == 2, "both values are said"
+    assert traces(container) == []
+
+
+@pytest.mark.parametrize("when", ["at once", "in the middle"])
+def test_target_dies(injector, start, workdir, when):
+    container = start()
+    begins = f'head -c 150000 | {prefix(container)} "$@" >{workdir}/lost;' if when == "in the middle" else ""
+    dies = script(workdir / "dies", f'{begins} kill -9 $$')
+    failed = injector.inject(f"exec:{dies}", status=TARGET)
+    assert "137" in failed["message"]
+    assert traces(container) == []
+
+
+def test_hostile_output_is_no_terminal_control(injector, workdir):
+    evil = script(workdir / "evil", r"printf '\033]0;owned\007\033[2J\n'; printf '\033[31mred\033[0m\nno sandbox\n' >&2; exit 1")
+    for more in ((), ("--json",)):
+        done = injector.run("inject", *more, f"exec:{evil}")
+        assert done.returncode == TARGET and b"\x1b" not in done.stdout + done.stderr and b"no sandbox" in done.stdout + done.stderr
+
+
+LIES = {
+    "endless": "yes",
+    "endless line": "cat /dev/zero",
+    "no end": "echo toolbox-recon; echo 's Linux'; exit 0",
+    "escapes": r"printf 'toolbox-recon\ns \033[2JLinux\nm x86_64\ntoolbox-end\n'",
+    "another sum": "echo toolbox-recon; echo s Linux; echo m x86_64; echo b /x/toolbox; echo '{\"ok\":true,\"sha256\":\"00\"}'; echo toolbox-end; cat >/dev/null",
+    "no json": "echo toolbox-recon; echo s Linux; echo m x86_64; echo b /x; echo '{{{{'; echo toolbox-end; cat >/dev/null",
+    "no place": "echo toolbox-recon; echo s Linux; echo m x86_64; echo toolbox-end; cat >/dev/null",
+    "relative place": "echo toolbox-recon; echo s Linux; echo m x86_64; echo w ../../x; echo toolbox-end; cat >/dev/null",
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_shell_that_lies(injector, workdir, lie):
+    done = injector.run("inject", "--timeout", "5", f"exec:{script(workdir / 'lies', LIES[lie])}")
+    assert done.returncode in (TARGET, RECON, CHOICE, PLACING, PROOF), done
+    assert b"\x1b" not in done.stderr and len(done.stderr) < 4000
+
+
+def test_a_full_disk_is_said_and_passed_over(injector, start, workdir):
+    root = make_root(workdir / "root", *POOR["what is usual"])
+    container = start(Root("full", root, "/bin/sh", True), tmpfs=("/opt:size=64k", "/usr/local:size=64k"))
+    found = injector.inject(target(container))
+    assert found["path"].startswith("/var/tmp/") and found["calls"] <= 4
+    assert not [trace for trace in traces(container) if not trace.startswith("/var/tmp") and "/run" not in trace], traces(container)
+    failed = injector.inject(target(container), "--dir", "/opt/x", "--name", "other", status=PLACING)
+    assert "full" in failed["tried"]
+    check_gone(injector, container, target(container))
+
+
+def test_interrupt_leaves_nothing(injector, start, workdir):
+    container = start()
+    slow = script(workdir / "slow", f'{{ head -c 60000; >{workdir}/begun; sleep 600; }} | {prefix(container)} "$@"')
+    process = injector.host.popen([injector.toolbox, "inject", f"exec:{slow}"])
+    wait_until((workdir / "begun").exists, "the transfer to begin")
+    process.terminate()
+    process.communicate(timeout=HANG)
+    assert process.returncode == 128 + 15
+    wait_until(lambda: traces(container) == [], "the temporary file to go")
+
+
+def test_home_unset_and_odd_names(injector, start, workdir):
+    container = start()
+    bare = script(workdir / "bare", f'exec {prefix(container).replace(" HOME=/root", "")} "$@"')
+    assert injector.inject(f"exec:{bare}")["ok"]
+    injector.eject(f"exec:{bare}")
+    for bad in ("docker:", "docker:-x", "nothing:x", "web", "", "k8s:", "k8s://", "compose:x", "local:x", "exec:", "exec:'x", "ssh:-oProxyCommand=x",
+                "k8s:ns/-o", "dir:"):
+        assert injector.run("inject", bad).returncode == 2, bad
+    for bad in (("--dir", "x"), ("--dir", "/x/"), ("--dir", "/"), ("--name", "a/b"), ("--name", ".."), ("--timeout", "0"), ("-j", "x"), ("--nope",)):
+        assert injector.run("inject", *bad, "local:").returncode == 2, bad
+
+
+# ---- directories ----
+
+
+def test_dir_is_placed_proved_and_removed(injector, workdir):
+    root = make_root(workdir / "root")
+    found = injector.inject(f"dir:{root}", "--links", "/usr/bin")
+    placed = root / found["path"].lstrip("/")
+    assert hashlib.sha256(placed.read_bytes()).hexdigest() == found["sha256"] and placed.stat().st_mode & 0o777 == 0o700
+    assert os.readlink(root / "usr/bin/probe") == found["path"]
+    assert injector.inject(f"dir:{root}")["state"] == "identical"
+    before = sorted(str(path) for path in make_root(workdir / "fresh").rglob("*"))
+    injector.eject(f"dir:{root}")
+    assert sorted(str(path).replace("/root/", "/fresh/", 1) for path in root.rglob("*")) == before
+
+
+def test_dir_no_link_leads_out(injector, workdir):
+    root, outside = make_root(workdir / "root"), workdir / "outside"
+    outside.mkdir()
+    shutil.rmtree(root / "opt")
+    (root / "opt").symlink_to(f"../../../../../../..{outside}")
+    (root / "var/tmp/inner").symlink_to("/tmp")
+    injector.run("inject", f"dir:{root}")
+    assert list(outside.iterdir()) == []
+    assert injector.inject(f"dir:{root}", "--dir", "/var/tmp/inner/x")["ok"]
+    assert (root / "tmp/x/toolbox").is_file()
+    assert injector.inject(f"dir:{workdir}/none", status=TARGET)["advice"]
+
+
+def test_dir_planted_program_is_never_run(injector, workdir):
+    root = make_root(workdir / "root")
+    (root / f"opt/{DIR}").mkdir(parents=True)
+    script(root / f"opt/{DIR}/toolbox", "echo planted >/planted")
+    injector.eject(f"dir:{root}")
+    assert not (root / "planted").exists() and not (root / f"opt/{DIR}").exists()
