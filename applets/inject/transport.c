@@ -185,7 +185,7 @@ static int start(struct running *r, char *const *argv, struct err *err)
                           .env = environ, /* a runtime is the user's own program */
                           .start_dir = r->t->start_dir,
                           .fds = {in[0], out[1], other[1]}};
-        r->pid = spawn(&s, NULL, NULL, err);
+        r->pid = spawn(&s, NULL, err);
     }
     io_close(&in[0]);
     io_close(&out[1]);

@@ -87,7 +87,7 @@ static int run_quietly(const char *path, char *const *arguments, int limit_ms)
     const char *const programs[] = {path, NULL};
     struct spawn spawned = {
         .programs = programs, .argv = arguments, .env = environ, .start_dir = -1, .fds = {-1, -1, -1}};
-    pid_t pid = spawn(&spawned, NULL, NULL, NULL);
+    pid_t pid = spawn(&spawned, NULL, NULL);
     if (pid < 0)
         return -1;
     int status = -1;
