@@ -125,7 +125,7 @@ static int call_main(int argc, char **argv)
 
 const struct applet call_applet = {
     .name = "call",
-    .summary = "make one RPC call in a target, which is made ready where it isn't",
+    .summary = "make one RPC call in a target, from outside",
     .usage = "Usage: toolbox call [OPTION]... TARGET METHOD [PARAMS|-]\n"
              "\n"
              "Prints the result as one line of JSON. PARAMS are JSON; with '-' they are read\n"

@@ -33,16 +33,16 @@ enum { OPT_DIR = 256, OPT_NAME, OPT_LINKS, OPT_USER, OPT_RUNTIME, OPT_ROOT_EXEC,
 
 #define INJECT_TARGETS_USAGE                                                                                 \
     "A target is one of\n"                                                                                   \
-    "  docker:NAME  podman:NAME  nerdctl:NAME       a running container\n"                                   \
-    "  compose:PROJECT/SERVICE                      a service's containers\n"                                \
-    "  k8s:[[CONTEXT/]NAMESPACE/]POD[/CONTAINER]    two parts are NAMESPACE/POD, three\n"                    \
-    "                                               NAMESPACE/POD/CONTAINER; a part may be\n"                \
-    "                                               empty\n"                                                 \
-    "  ssh:[USER@]HOST                              by keys or an agent\n"                                   \
-    "  dir:ROOT                                     a mounted root file system\n"                            \
-    "  local:                                       this machine\n"                                          \
-    "  'exec:COMMAND PREFIX'                        whatever runs what follows it there,\n"                  \
-    "                                               with its stdin and stdout\n"
+    "  docker:NAME, podman:NAME, nerdctl:NAME   a running container\n"                                       \
+    "  compose:PROJECT/SERVICE                  a service's containers\n"                                    \
+    "  k8s:[CONTEXT/][NAMESPACE/]POD[/CONTAINER]\n"                                                          \
+    "              two parts are NAMESPACE/POD, three NAMESPACE/POD/CONTAINER;\n"                            \
+    "              a part may be empty\n"                                                                    \
+    "  ssh:[USER@]HOST                          by keys or an agent\n"                                       \
+    "  dir:ROOT                                 a mounted root file system\n"                                \
+    "  local:                                   this machine\n"                                              \
+    "  'exec:COMMAND PREFIX'                    whatever runs what follows it there,\n"                      \
+    "                                           with its stdin and stdout\n"
 
 void inject_options_init(struct inject_options *o);
 /* Takes one of INJECT_OPTIONS. EXIT_OK, or EXIT_USAGE after a message. */
