@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io.h"
 #include "mem.h"
 
 /* With its head a little less than a power of two, as the allocator likes it; as much as a pipe holds. */
@@ -106,4 +107,12 @@ void fifo_drop(struct fifo *f, size_t n)
         if (c->begin == c->end)
             drop_first(f);
     }
+}
+
+int fifo_copy(const struct fifo *f, int fd)
+{
+    for (const struct fifo_chunk *c = f->first; c; c = c->next)
+        if (io_write_all(fd, c->data + c->begin, c->end - c->begin) < 0)
+            return -1;
+    return 0;
 }

@@ -33,4 +33,7 @@ ptrdiff_t fifo_write(struct fifo *f, int fd);
 void fifo_peek(const struct fifo *f, size_t n, struct buf *out);
 void fifo_drop(struct fifo *f, size_t n);
 
+/* Writes all of it to fd, and keeps it. 0, or -1 with errno. */
+int fifo_copy(const struct fifo *f, int fd);
+
 #endif

@@ -76,6 +76,8 @@ char *json_take_key(struct cJSON *node, size_t *len);
 /* Writers: append to out. Strings are written as UTF-8, escaped as RFC 8259 wants (control characters, quote,
  * backslash); bytes that are no UTF-8 as U+FFFD. The line separators U+2028 and U+2029 stay as they are. */
 void json_put_string(struct buf *out, const char *s, size_t n);
+/* How many bytes it writes for valid UTF-8, without the quotes. */
+size_t json_string_len(const char *s, size_t n);
 void json_puts(struct buf *out, const char *s);
 
 /* Object members, with the comma where one is needed: json_key(out, "pid"), then the value. An object is

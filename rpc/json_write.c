@@ -28,15 +28,35 @@ static size_t plain_run(const char *s, size_t n)
     return i;
 }
 
+/* The letter behind the backslash; 0: there is none, it goes by its number. */
+static char escape_of(unsigned char c)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+    const char *found = c ? strchr(special, c) : NULL;
+    return found ? letter[found - special] : '\0';
+}
+
 static void put_escape(struct buf *out, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
-    static const char special[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
-    const char *found = c ? strchr(special, c) : NULL;
-    if (found)
-        buf_add(out, (char[]){'\\', letter[found - special]}, 2);
+    char letter = escape_of(c);
+    if (letter)
+        buf_add(out, (char[]){'\\', letter}, 2);
     else
         buf_add(out, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+}
+
+size_t json_string_len(const char *s, size_t n)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < n;) {
+        size_t run = plain_run(s + i, n - i);
+        len += run;
+        i += run;
+        if (i < n)
+            len += escape_of((unsigned char)s[i++]) ? 2 : 6;
+    }
+    return len;
 }
 
 void json_put_string(struct buf *out, const char *s, size_t n)

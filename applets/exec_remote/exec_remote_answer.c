@@ -4,22 +4,23 @@
 #include <string.h>
 
 #include "exec_remote_params.h"
+#include "job_stored.h"
 
-const char *job_state(const struct record *r)
+const char *job_state(const struct record_end *end)
 {
-    return !r->end.ended ? "running" : r->end.killed ? "killed" : "completed";
+    return !end->ended ? "running" : end->killed ? "killed" : "completed";
 }
 
-void job_put_end(struct buf *out, const struct record *r)
+void job_put_end(struct buf *out, const struct record_end *end)
 {
     json_key(out, "exit_code");
-    if (r->end.ended)
-        json_put_int(out, r->end.exit_code);
+    if (end->ended)
+        json_put_int(out, end->exit_code);
     else
         buf_adds(out, "null");
-    if (r->end.ended && r->end.timed_out)
+    if (end->ended && end->timed_out)
         json_member_bool(out, "timed_out", true);
-    if (r->end.ended && r->end.oom_killed)
+    if (end->ended && end->oom_killed)
         json_member_bool(out, "oom_killed", true);
 }
 
@@ -30,14 +31,14 @@ void job_answer(struct rpc_call *call, struct record *r, bool with_state)
     buf_reserve(&text, r->text[0].len + r->text[1].len + 256);
     buf_addc(&text, '{');
     if (with_state) {
-        json_member_string(&text, "state", job_state(r));
-        job_put_end(&text, r);
+        json_member_string(&text, "state", job_state(&r->end));
+        job_put_end(&text, &r->end);
     }
     json_member_int(&text, "seq", r->seq);
     json_member_text(&text, "stdout", buf_str(&r->text[0]), r->text[0].len);
     json_member_text(&text, "stderr", buf_str(&r->text[1]), r->text[1].len);
     buf_addc(&text, '}');
-    rpc_result(call, span_of(&text));
+    rpc_result_take(call, &text);
 }
 
 /* ---- of a job that has ended ---- */
@@ -70,8 +71,10 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
     struct record r = RECORD_INIT;
     struct job_params p = JOB_DEFAULTS;
     struct err err;
+    pid_t pid = (pid_t)strtol(owner + sizeof JOB_PREFIX, NULL, 10);
+    bool there = true;
     size_t i = 0;
-    if (!record_load(&r, dirfd, (pid_t)strtol(owner + sizeof JOB_PREFIX, NULL, 10)))
+    if (!record_exists(dirfd, pid))
         return false;
     while (i < sizeof answers / sizeof *answers && strcmp(answers[i].method, method) != 0)
         i++;
@@ -81,10 +84,10 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
         rpc_fail(call, &err);
     } else {
         params_release(answers[i].params, &p);
-        record_acknowledge(&r, p.ack_seq);
-        job_answer(call, &r, answers[i].with_state);
-        record_update(&r, dirfd);
+        there = record_answer_stored(&r, dirfd, pid, p.ack_seq);
+        if (there)
+            job_answer(call, &r, answers[i].with_state);
     }
     record_release(&r);
-    return true;
+    return there;
 }

@@ -8,9 +8,9 @@
 /* Counts an answer and gives it: with the job's state (poll, wait) or without. */
 void job_answer(struct rpc_call *call, struct record *r, bool with_state);
 
-const char *job_state(const struct record *r);
+const char *job_state(const struct record_end *end);
 /* Members exit_code, timed_out, oom_killed: the first as null while it runs, the others only when true. */
-void job_put_end(struct buf *out, const struct record *r);
+void job_put_end(struct buf *out, const struct record_end *end);
 
 /* tool.h: answers for a job that has ended. */
 bool job_answer_from_file(struct rpc_call *call, const char *method, struct span params, const char *owner,

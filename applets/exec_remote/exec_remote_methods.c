@@ -11,6 +11,7 @@
 #include "exec_remote_starting.h"
 #include "io.h"
 #include "job.h"
+#include "job_stored.h"
 #include "mem.h"
 #include "server/server.h"
 #include "title.h"
@@ -34,21 +35,18 @@ static void take_and_answer(struct hosted *h, struct rpc_call *call, bool with_s
 {
     job_take(&h->job);
     job_answer(call, &h->job.record, with_state);
-    if (h->stored)
-        record_update(&h->job.record, h->keeper->base.dirfd);
 }
 
-/* Nothing more will happen: what is left becomes the last answer, in a file. Where that can't be written the
- * keeper stays. */
+/* Nothing more will happen: what is left goes to a file. Where that can't be written the keeper stays. */
 static void on_gone(void *arg)
 {
     struct hosted *h = arg;
-    struct record *r = &h->job.record;
-    if (h->stored || !job_fits(&h->job))
+    struct job *j = &h->job;
+    const struct fifo *raw[2] = {&j->out[0].raw, &j->out[1].raw};
+    if (h->stored)
         return;
-    job_take(&h->job);
-    record_mark(r, r->seq + 1);
-    h->stored = record_store(r, h->keeper->base.dirfd, NULL) == 0;
+    j->record.end.ended = true;
+    h->stored = record_store(&j->record, raw, j->latin1, h->keeper->base.dirfd, NULL) == 0;
     if (h->stored)
         keeper_leave(h->service);
 }
@@ -105,12 +103,15 @@ static void kill_abandoned(void *arg)
 
 /* ---- methods ---- */
 
-/* Unpacks, or answers with what is wrong. */
-static bool unpack(struct rpc_call *call, const struct params_table *table, struct span params,
-                   struct job_params *p)
+/* Unpacks, or answers: with what is wrong, or on the way out from the file, as the server does from now on.
+ */
+static bool unpack(struct hosted *h, struct rpc_call *call, const char *method,
+                   const struct params_table *table, struct span params, struct job_params *p)
 {
     struct err err;
     *p = (struct job_params)JOB_DEFAULTS;
+    if (h->stored && job_answer_from_file(call, method, params, h->keeper->name, h->keeper->base.dirfd))
+        return false;
     if (params_unpack(table, params, p, &err) == 0)
         return true;
     rpc_fail(call, &err);
@@ -121,7 +122,7 @@ static void poll_job(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct job_params p;
-    if (!unpack(call, &job_ack_params, params, &p))
+    if (!unpack(h, call, "exec_remote_poll", &job_ack_params, params, &p))
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
     take_and_answer(h, call, true);
@@ -132,7 +133,7 @@ static void wait_job(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct job_params p;
-    if (!unpack(call, &job_wait_params, params, &p))
+    if (!unpack(h, call, "exec_remote_wait", &job_wait_params, params, &p))
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
     struct pending *pending = pending_new(h, call, true);
@@ -147,7 +148,7 @@ static void kill_job(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct job_params p;
-    if (!unpack(call, &job_ack_params, params, &p))
+    if (!unpack(h, call, "exec_remote_kill", &job_ack_params, params, &p))
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
     if (job_is_gone(&h->job)) { /* the keeper may be on its way out: nothing is put off any more */
@@ -165,7 +166,7 @@ static void write_stdin(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct job_params p;
     struct err err;
-    if (!unpack(call, &job_write_params, params, &p))
+    if (!unpack(h, call, "exec_remote_write_stdin", &job_write_params, params, &p))
         return;
     if (job_write(&h->job, p.data.s, p.data.n, &err) < 0) {
         rpc_fail(call, &err);
@@ -181,7 +182,7 @@ static void close_stdin(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct job_params p;
-    if (!unpack(call, &job_ack_params, params, &p))
+    if (!unpack(h, call, "exec_remote_close_stdin", &job_ack_params, params, &p))
         return;
     job_close_stdin(&h->job);
     record_acknowledge(&h->job.record, p.ack_seq);
@@ -194,7 +195,7 @@ static void signal_job(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct job_params p;
     struct err err;
-    if (!unpack(call, &job_signal_params, params, &p))
+    if (!unpack(h, call, "exec_remote_signal", &job_signal_params, params, &p))
         return;
     if (job_signal(&h->job, p.signal.s, &err) < 0)
         rpc_fail(call, &err);

@@ -19,10 +19,10 @@
 #include "exec/route.h"
 #include "exec_remote.h"
 #include "io.h"
-#include "job_record.h"
+#include "job_stored.h"
+#include "job_text.h"
 #include "rpc.h"
 #include "server/server.h"
-#include "utf8.h"
 
 static const char NAME[] = "exec_remote";
 
@@ -105,14 +105,7 @@ static int write_text(struct run *r, int fd, struct span result, const char *key
     struct buf text BUF_AUTO = BUF_INIT;
     if (!json_member(result, key, &value, NULL) || !json_string_text(value, &text))
         return 0;
-    size_t n = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (c >= 0xC2 && i + 1 < text.len)
-            c = (unsigned char)((c & 3) << 6 | ((unsigned char)text.data[++i] & 0x3F));
-        text.data[n++] = (char)c;
-    }
-    buf_truncate(&text, n);
+    buf_truncate(&text, text_to_latin1(text.data, text.len));
     return write_out(r, fd, &text);
 }
 
@@ -209,8 +202,8 @@ static int send_data(struct run *r, const char *method, const struct buf *data, 
     struct buf text BUF_AUTO = BUF_INIT;
     end_wait(r, false);
     buf_addf(&params, "{\"pid\":%ld,\"ack_seq\":%lld", r->pid, r->seq);
-    for (size_t i = 0; data && i < data->len; i++)
-        utf8_put(&text, (unsigned char)data->data[i]);
+    if (data)
+        text_add(&text, data->data, data->len, true, true);
     if (data)
         json_member_text(&params, "data", text.data, text.len);
     buf_addc(&params, '}');

@@ -10,7 +10,7 @@
 #include "exec_remote_params.h"
 #include "exec_remote_starting.h"
 #include "io.h"
-#include "job_record.h"
+#include "job_stored.h"
 #include "mem.h"
 #include "server/server.h"
 
@@ -83,13 +83,13 @@ struct listing {
     int dirfd;
 };
 
-static void list_ended(void *arg, const struct record *r)
+static void list_ended(void *arg, pid_t pid, const struct record_end *end)
 {
     struct buf *text = arg;
     buf_adds(text, text->len > 1 ? ",{" : "{");
-    json_member_int(text, "pid", r->pid);
-    json_member_string(text, "state", job_state(r));
-    job_put_end(text, r);
+    json_member_int(text, "pid", pid);
+    json_member_string(text, "state", job_state(end));
+    job_put_end(text, end);
     buf_addc(text, '}');
 }
 

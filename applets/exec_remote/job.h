@@ -17,10 +17,8 @@
 #include "proc.h"
 #include "spawn.h"
 
-#define JOB_ANSWER_MAX (1u << 20)  /* new bytes of a stream in one answer */
-#define JOB_UNACKED_MAX (4u << 20) /* text of a stream with which nothing new is added */
-#define JOB_HELD_MAX (100u << 20)  /* bytes of a stream that are held */
-#define JOB_STDIN_MAX (64u << 20)  /* bytes for stdin that the program has not taken */
+#define JOB_HELD_MAX (100u << 20) /* bytes of a stream that are held */
+#define JOB_STDIN_MAX (64u << 20) /* bytes for stdin that the program has not taken */
 
 struct job_options {
     char *const *argv;
@@ -87,8 +85,6 @@ int job_start(struct job *j, struct loop *loop, const struct job_options *option
 bool job_has_news(const struct job *j);
 /* Adds what is new to the record, as much as one answer may bring. */
 void job_take(struct job *j);
-/* What is left fits into one answer: job_take makes it the last one. */
-bool job_fits(const struct job *j);
 /* Over, and without descendants. */
 bool job_is_gone(const struct job *j);
 

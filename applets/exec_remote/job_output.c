@@ -5,6 +5,7 @@
 
 #include "io.h"
 #include "job_internal.h"
+#include "job_text.h"
 #include "utf8.h"
 
 #define READ_STEP (256u << 10) /* bytes read in one go: others get their turn */
@@ -117,45 +118,28 @@ bool job_has_news(const struct job *j)
            has_text(j, 1);
 }
 
-static void put_latin1(struct buf *text, const struct buf *bytes)
-{
-    buf_reserve(text, 2 * bytes->len);
-    for (size_t i = 0; i < bytes->len; i++)
-        utf8_put(text, (unsigned char)bytes->data[i]);
-}
-
 static void take_stream(struct job *j, int i)
 {
     struct job_stream *s = &j->out[i];
-    struct buf bytes BUF_AUTO = BUF_INIT;
-    size_t n = s->raw.len < JOB_ANSWER_MAX ? s->raw.len : JOB_ANSWER_MAX;
-    if (n == 0)
-        return;
-    fifo_peek(&s->raw, n, &bytes);
-    if (j->latin1) {
-        put_latin1(&j->record.text[i], &bytes);
-    } else {
-        buf_reserve(&j->record.text[i], n);
-        n = utf8_clean(&j->record.text[i], bytes.data, n, is_final(s) && n == s->raw.len);
+    struct buf *text = &j->record.text[i];
+    struct text_room room = text_room(text);
+    size_t taken = 1;
+    while (s->raw.len > 0 && taken > 0 && room.bytes > 0 && room.json > 0) {
+        struct buf bytes BUF_AUTO = BUF_INIT;
+        size_t before = text->len, step = text_step(&room, s->raw.len);
+        fifo_peek(&s->raw, step, &bytes);
+        taken = text_add(text, bytes.data, step, j->latin1, is_final(s) && step == s->raw.len);
+        fifo_drop(&s->raw, taken);
+        text_room_use(&room, step, text->data + before, text->len - before);
     }
-    fifo_drop(&s->raw, n);
 }
 
 void job_take(struct job *j)
 {
     for (int i = 0; i < 2; i++) {
-        if (j->record.text[i].len < JOB_UNACKED_MAX && j->record.n_marks < RECORD_MARKS_MAX)
+        if (j->record.n_marks < RECORD_MARKS_MAX)
             take_stream(j, i);
         resume(j, i);
     }
     j->record.end.ended = j->reaped && j->out[0].raw.len == 0 && j->out[1].raw.len == 0;
-}
-
-bool job_fits(const struct job *j)
-{
-    for (int i = 0; i < 2; i++)
-        if (j->out[i].raw.len > JOB_ANSWER_MAX ||
-            (j->out[i].raw.len > 0 && j->record.text[i].len >= JOB_UNACKED_MAX))
-            return false;
-    return j->reaped && j->record.n_marks < RECORD_MARKS_MAX;
 }

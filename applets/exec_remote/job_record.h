@@ -1,6 +1,5 @@
 /* What a job has to tell its clients: output as text until it is acknowledged, the numbers of the answers,
- * and how it ended. It lives in the job's keeper; of a job that has ended it stands in a file beside the
- * sockets, from which the server answers.
+ * and how it ended. It lives in the job's keeper; of a job that has ended it goes to a file (job_stored.h).
  *
  * `seq` counts answers. A mark says up to where the text had been handed out with an answer; an answer that
  * brought nothing new has none. So an acknowledgement frees the text up to the last mark at or before it. */
@@ -11,9 +10,6 @@
 #include <sys/types.h>
 
 #include "buf.h"
-#include "err.h"
-
-#define JOB_PREFIX "Job" /* a job's keeper listens as Job_PID */
 
 #define RECORD_MARKS_MAX 65536
 
@@ -22,7 +18,7 @@ struct record_mark {
     unsigned long long end[2];
 };
 
-/* How it ended; stands in the file as it is. */
+/* How it ended. */
 struct record_end {
     int exit_code; /* -N: signal N */
     bool ended;    /* and there is no output but that in the record */
@@ -57,22 +53,5 @@ void record_mark(struct record *r, long long seq);
 
 /* Counts an answer that hands out all the text. */
 void record_count(struct record *r);
-
-/* ---- the file ---- */
-
-/* Writes it, private, all or nothing. */
-int record_store(const struct record *r, int dirfd, struct err *err);
-/* Into *r (RECORD_INIT). False when there is none. */
-bool record_load(struct record *r, int dirfd, pid_t pid);
-/* What has changed of a stored one by an acknowledgement and an answer. */
-void record_update(const struct record *r, int dirfd);
-
-void record_remove(int dirfd, pid_t pid);
-/* True when a new job may have the pid: there is no file of it, or (`told_will_do`) its end was told. */
-bool record_gives_way(int dirfd, pid_t pid, bool told_will_do);
-/* Removes those that are older than an hour, and hidden sockets likewise. */
-void record_sweep(int dirfd);
-/* Calls fn for every stored one, its texts left out. */
-void record_each(int dirfd, void (*fn)(void *arg, const struct record *r), void *arg);
 
 #endif

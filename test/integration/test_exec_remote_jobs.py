@@ -133,6 +133,38 @@ def test_ended_jobs_keep_no_process_and_stop_leaves_no_file(client):
     assert files(client) == []
 
 
+@pytest.mark.parametrize("byte, encoding, text", [("x", "utf-8", "x"), ("\\377", "utf-8", "\ufffd"), ("\\001", "latin-1", "\1")])
+def test_an_ended_job_with_much_to_tell_keeps_no_process(client, byte, encoding, text):
+    job = Job(client, f"head -c 5000000 /dev/zero | tr '\\0' '{byte}'; echo end >&2; exit 9", encoding=encoding)
+    no_keepers()
+    assert [(entry["state"], entry["exit_code"]) for entry in client.rpc("exec_remote_list")] == [("completed", 9)]
+    assert kill_servers()
+    while not job.end:
+        lost = job.call("wait")
+        answer = job.wait()
+        assert answer["stdout"].startswith(lost["stdout"]) and len(answer["stdout"]) <= 5 << 20
+    assert (job.out, job.err, job.end["exit_code"]) == (text * 5000000, "end\n", 9)
+    assert job.call("poll")["stdout"] == ""
+
+
+def test_output_that_no_file_can_hold_stays_in_the_keeper(client):
+    """Something is in the way, as when the disk is full."""
+    job = Job(client, "sleep 1; head -c 3000000 /dev/zero | tr '\\0' x; exit 9")
+    (path,) = client.dir.glob("server.*")
+    suffix = path.name.partition(".")[2]
+    blocked = client.dir / f"..ended-{job.pid}.{suffix}"
+    blocked.mkdir()
+    try:
+        assert job.finish()[:2] == (9, "x" * 3000000)
+        assert keepers()
+        again = job.call("poll")
+        assert (again["state"], again["exit_code"]) == ("completed", 9)
+    finally:
+        blocked.rmdir()
+    assert job.call("poll")["exit_code"] == 9
+    no_keepers()
+
+
 def test_stop_server_ends_jobs(client):
     Job(client, "setsid sleep 86 & sleep 87")
     Job(client, "trap '' TERM; sleep 88; sleep 89")
@@ -213,6 +245,7 @@ def test_signal_and_list(client):
     job.signal("SIGKILL")
     job.finish()
     assert (job.end["exit_code"], job.end["state"]) == (-9, "completed")
+    no_keepers()  # a sleep of its group may have outlived it
     with pytest.raises(RpcError) as refused:
         job.signal("TERM")
     assert refused.value.code == TOOLERR

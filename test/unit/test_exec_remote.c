@@ -12,10 +12,11 @@
 
 #include <cmocka.h>
 
-#include "exec_remote/job_record.h"
+#include "exec_remote/job_stored.h"
 #include "fifo.h"
 #include "io.h"
 #include "ipc.h"
+#include "json.h"
 #include "spawn.h"
 
 /* ---- fifo ---- */
@@ -148,6 +149,27 @@ static void leave(int dirfd, const char *path)
     assert_int_equal(rmdir(path), 0); /* which fails where a file is left */
 }
 
+static int store(struct record *r, const char *out, size_t n, bool latin1, int dirfd)
+{
+    struct fifo raw[2] = {FIFO_INIT, FIFO_INIT};
+    const struct fifo *const both[2] = {&raw[0], &raw[1]};
+    fifo_add(&raw[0], out, n);
+    int result = record_store(r, both, latin1, dirfd, NULL);
+    assert_int_equal(raw[0].len, n); /* it is kept */
+    fifo_release(&raw[0]);
+    record_release(r);
+    return result;
+}
+
+/* One answer of the file, which is given. */
+static void ask(struct record *r, int dirfd, pid_t pid, long long ack)
+{
+    record_release(r);
+    *r = (struct record)RECORD_INIT;
+    assert_true(record_answer_stored(r, dirfd, pid, ack));
+    record_count(r);
+}
+
 static void a_record_comes_back_from_its_file(void **state)
 {
     (void)state;
@@ -158,38 +180,100 @@ static void a_record_comes_back_from_its_file(void **state)
     say(&r, "one", "e1");
     say(&r, "two", "");
     record_acknowledge(&r, 1);
-    buf_add(&r.text[0], "\0nul", 4);
     r.end = (struct record_end){.exit_code = -9, .ended = true, .killed = true, .timed_out = true};
-    record_mark(&r, r.seq + 1);
-    assert_int_equal(record_store(&r, dirfd, NULL), 0);
-    record_release(&r);
+    assert_int_equal(store(&r, "\0n\303\251\377\342", 6, false, dirfd), 0);
 
-    assert_false(record_load(&again, dirfd, 78));
-    assert_true(record_load(&again, dirfd, 77));
-    assert_int_equal(again.seq, 2);
-    assert_int_equal(again.text[0].len, 7);
-    assert_memory_equal(again.text[0].data, "two\0nul", 7);
-    assert_int_equal(again.end.exit_code, -9);
-    assert_true(again.end.killed && again.end.timed_out && !again.end.oom_killed && !again.told);
+    assert_false(record_answer_stored(&again, dirfd, 78, 0));
+    assert_false(record_exists(dirfd, 78));
+    assert_true(record_exists(dirfd, 77));
     assert_false(record_gives_way(dirfd, 77, true)); /* nobody has been told yet */
-    record_acknowledge(&again, 9);                   /* of what was given only */
-    assert_memory_equal(again.text[0].data, "\0nul", 4);
-    record_count(&again);
-    record_update(&again, dirfd);
+    static const char rest[] = "\0n\303\251\357\277\275\357\277\275";
+    for (int i = 0; i < 3; i++) {
+        ask(&again, dirfd, 77, 1);
+        assert_int_equal(again.seq, 3 + i);
+        assert_int_equal(again.text[0].len, 3 + sizeof rest - 1);
+        assert_memory_equal(again.text[0].data, "two", 3);
+        assert_memory_equal(again.text[0].data + 3, rest, sizeof rest - 1);
+        assert_int_equal(again.end.exit_code, -9);
+        assert_true(again.end.ended && again.end.killed && again.end.timed_out && !again.end.oom_killed);
+    }
+    ask(&again, dirfd, 77, 2); /* what came with the third answer has its number, not the last one's */
+    assert_int_equal(again.text[0].len, sizeof rest - 1);
+    ask(&again, dirfd, 77, 99);
+    check_text(&again, "", "");
+    ask(&again, dirfd, 77, 0);
+    check_text(&again, "", "");
+    assert_true(again.end.ended && again.seq == 8);
     record_release(&again);
 
-    struct record third = RECORD_INIT;
-    assert_true(record_load(&third, dirfd, 77));
-    assert_int_equal(third.seq, 3);
-    assert_int_equal(third.text[0].len, 4);
-    record_acknowledge(&third, 3);
-    assert_int_equal(third.text[0].len, 0);
-    record_release(&third);
     assert_true(record_gives_way(dirfd, 77, true));
     assert_false(record_gives_way(dirfd, 77, false)); /* it was told just now */
     assert_true(record_gives_way(dirfd, 78, false));
     record_sweep(dirfd);
     assert_false(record_gives_way(dirfd, 77, false)); /* too young to go */
+    leave(dirfd, path);
+}
+
+/* Whatever it is, in answers as of a living job, to the end. */
+static void check_long(const char *piece, size_t n, bool latin1, const char *text)
+{
+    char path[40];
+    int dirfd = place(path);
+    struct record r = RECORD_INIT, again = RECORD_INIT;
+    struct buf bytes BUF_AUTO = BUF_INIT;
+    struct buf got BUF_AUTO = BUF_INIT;
+    size_t times = (9u << 20) / n, answers = 0;
+    for (size_t i = 0; i < times; i++)
+        buf_add(&bytes, piece, n);
+    r.pid = 5;
+    say(&r, "begin", "");
+    record_acknowledge(&r, 1);
+    r.end.ended = true;
+    assert_int_equal(store(&r, bytes.data, bytes.len, latin1, dirfd), 0);
+    long long seq = 0;
+    do {
+        ask(&again, dirfd, 5, seq); /* which is lost */
+        ask(&again, dirfd, 5, seq);
+        assert_true(json_string_len(again.text[0].data, again.text[0].len) <= 7u << 20);
+        buf_add(&got, again.text[0].data, again.text[0].len);
+        seq = again.seq;
+        assert_true(++answers < 200);
+    } while (!again.end.ended);
+    assert_int_equal(got.len, times * strlen(text));
+    for (size_t i = 0; i < times; i++)
+        if (memcmp(got.data + i * strlen(text), text, strlen(text)) != 0)
+            fail_msg("piece %zu", i);
+    record_release(&again);
+    leave(dirfd, path);
+}
+
+static void much_comes_bit_by_bit(void **state)
+{
+    (void)state;
+    check_long("x\342\202\254yz\n", 7, false, "x\342\202\254yz\n");
+    check_long("\377", 1, false, "\357\277\275");
+    check_long("\001", 1, false, "\001");
+    check_long("\377a", 2, true, "\303\277a");
+}
+
+static void latin1_is_given_again(void **state)
+{
+    (void)state;
+    char path[40];
+    int dirfd = place(path);
+    struct record r = RECORD_INIT, again = RECORD_INIT;
+    r.pid = 6;
+    say(&r, "\303\277a", "\303\251");
+    say(&r, "b\303\251", "");
+    r.end.ended = true;
+    assert_int_equal(store(&r, "\377", 1, true, dirfd), 0);
+    ask(&again, dirfd, 6, 0);
+    check_text(&again, "\303\277ab\303\251\303\277", "\303\251");
+    ask(&again, dirfd, 6, 1);
+    check_text(&again, "b\303\251\303\277", "");
+    ask(&again, dirfd, 6, 2);
+    check_text(&again, "\303\277", "");
+    record_release(&again);
     leave(dirfd, path);
 }
 
@@ -201,16 +285,16 @@ static void a_file_that_is_cut_is_none(void **state)
     struct record r = RECORD_INIT, again = RECORD_INIT;
     r.pid = 5;
     say(&r, "text that is cut", "");
-    assert_int_equal(record_store(&r, dirfd, NULL), 0);
+    assert_int_equal(store(&r, "and more", 8, false, dirfd), 0);
     char owner[IPC_NAME_MAX];
     ipc_name(owner, "ended-5");
     snprintf(name, sizeof name, "%s/.%s", path, owner);
-    for (int size = 110; size >= 0; size -= 10) {
+    assert_true(record_exists(dirfd, 5));
+    for (int size = 240; size >= 0; size -= 10) {
         assert_int_equal(truncate(name, size), 0);
-        assert_false(record_load(&again, dirfd, 5));
-        record_update(&r, dirfd);
+        assert_false(record_exists(dirfd, 5));
+        assert_false(record_answer_stored(&again, dirfd, 5, 0));
     }
-    record_release(&r);
     leave(dirfd, path);
 }
 
@@ -290,6 +374,8 @@ int main(void)
         cmocka_unit_test(an_acknowledgement_frees_what_it_says),
         cmocka_unit_test(answers_without_news_cost_nothing),
         cmocka_unit_test(a_record_comes_back_from_its_file),
+        cmocka_unit_test(much_comes_bit_by_bit),
+        cmocka_unit_test(latin1_is_given_again),
         cmocka_unit_test(a_file_that_is_cut_is_none),
         cmocka_unit_test(a_pid_can_be_refused),
     };
