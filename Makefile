@@ -121,8 +121,12 @@ remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || prin
 # from what is built (core/version.h). Both stand on the one line of DIR/build_id.
 BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/static/*.c core/*.def rpc/*.[ch] rpc/*.def applets/*.[ch] \
     applets/*.def applets/*/*.[ch] applets/*/*.def))
-build_id = $(shell source=$$({ echo '$(VERSION)'; cat $(DEPS)/manifest; LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
+build_id = $(shell source=$$({ echo '$(VERSION)'; cat $(DEPS)/manifest $(PUBLIC_KEY); LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
     sha256sum | cut -c1-16); echo "$$source $$(printf '%s %s' "$$source" '$1' | sha256sum | cut -c1-16)")
+
+# The key whose signature under a release is believed, if any: a file (PEM, ECDSA P-256).
+PUBLIC_KEY ?=
+public_key = $(if $(PUBLIC_KEY),$$(grep -v -e ----- $(PUBLIC_KEY) | tr -d '\n'))
 
 # flavour DIR COMPILER FLAGS [FIRST]: how DIR/x.o comes from x.c (FIRST has to be there before)
 define flavour
@@ -137,7 +141,7 @@ $1/core/version.o: core/version.c $1/flags $1/build_id | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) $(WARN) $3 $$(call rooms,$$<) -DTOOLBOX_VERSION='"$(VERSION)"' \
 	    -DTOOLBOX_SOURCE_ID="\"$$$$(cut -d' ' -f1 $1/build_id)\"" -DTOOLBOX_BUILD_ID="\"$$$$(cut -d' ' -f2 $1/build_id)\"" \
-	    -MMD -MP -c -o $$@ $$<
+	    -DTOOLBOX_PUBLIC_KEY="\"$(subst $$,$$$$,$(public_key))\"" -MMD -MP -c -o $$@ $$<
 $1/vendor/cJSON.o: $(DEPS)/manifest $1/flags | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) -w $3 -DCJSON_HIDE_SYMBOLS -c -o $$@ $(DEPS)/cjson/cJSON.c
@@ -305,7 +309,7 @@ check-tidy: $(patsubst %,$(BUILD)/tidy/%.ok,$(OWN_C))
 $(BUILD)/tidy/%.ok: % .clang-tidy $(OWN_H) $(DEPS)/manifest
 	$(call say,TIDY,$<)
 	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(LANG_FLAGS) $(call rooms,$<) \
-	    -DTOOLBOX_VERSION='""' -DTOOLBOX_SOURCE_ID='""' -DTOOLBOX_BUILD_ID='""' 2>$@.log || { cat $@.log; exit 1; }
+	    -DTOOLBOX_VERSION='""' -DTOOLBOX_SOURCE_ID='""' -DTOOLBOX_BUILD_ID='""' -DTOOLBOX_PUBLIC_KEY='""' 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
 # Its look for uninitialised variables doesn't see that a loop ran: gcc, clang-tidy and the sanitizers do
@@ -313,11 +317,16 @@ $(BUILD)/tidy/%.ok: % .clang-tidy $(OWN_H) $(DEPS)/manifest
 check-cppcheck:
 	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	    --suppress=missingIncludeSystem --suppress=uninitvar -D_GNU_SOURCE -D__x86_64__ -DTOOLBOX_VERSION='""' \
-	    -DTOOLBOX_SOURCE_ID='""' -DTOOLBOX_BUILD_ID='""' -Icore -Irpc -Iapplets $(SRC)
+	    -DTOOLBOX_SOURCE_ID='""' -DTOOLBOX_BUILD_ID='""' -DTOOLBOX_PUBLIC_KEY='""' -Icore -Irpc -Iapplets $(SRC)
 
 check-scripts:
 	$(Q)shellcheck -x $(SCRIPTS)
 	$(Q)$(if $(PYTHON),/usr/bin/python3 -m pyflakes $(PYTHON))
+
+dist: $(DEPS)/manifest ## fill dist/ with a release (SIGN_KEY=key.pem signs it, ARCHES='amd64 arm64' limits it)
+	@VERSION='$(VERSION)' BUILD='$(BUILD)' ARCHES='$(if $(filter command line environment,$(origin ARCHES)),$(ARCHES))' \
+	    SIGN_KEY='$(SIGN_KEY)' PUBLIC_KEY='$(PUBLIC_KEY)' DIST='$(DIST)' scripts/dist
+.PHONY: dist
 
 repro: ## build twice, in two folders as two users: the same bytes?
 	scripts/repro

@@ -6,12 +6,13 @@
 #include "sha256.h"
 
 #ifndef TOOLBOX_VERSION
-#error "the Makefile passes TOOLBOX_VERSION, TOOLBOX_SOURCE_ID and TOOLBOX_BUILD_ID to this file alone"
+#error "the Makefile passes TOOLBOX_VERSION, TOOLBOX_SOURCE_ID, TOOLBOX_BUILD_ID and TOOLBOX_PUBLIC_KEY to this file alone"
 #endif
 
 const char toolbox_version[] = TOOLBOX_VERSION;
 const char toolbox_source_id[] = TOOLBOX_SOURCE_ID;
 const char toolbox_build_id[] = TOOLBOX_BUILD_ID;
+const char toolbox_public_key[] = TOOLBOX_PUBLIC_KEY;
 
 void version_build_id(const char *arch, char id[BUILD_ID_SIZE])
 {
