@@ -62,7 +62,12 @@ UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
 FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
 # objects DIR SOURCES: with the foreign code
-objects = $(patsubst %.c,$1/%.o,$2) $(addprefix $1/vendor/,cJSON.o sha256.o platform_util.o)
+VENDOR := cJSON aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
+    ecp_curves gcm hkdf md oid pem pk pk_ecc pk_wrap pkparse platform platform_util poly1305 psa_crypto psa_crypto_aead \
+    psa_crypto_cipher psa_crypto_client psa_crypto_driver_wrappers_no_static psa_crypto_ecp psa_crypto_hash psa_crypto_mac \
+    psa_crypto_rsa psa_crypto_slot_management psa_util rsa rsa_alt_helpers sha256 sha512 ssl_ciphersuites ssl_client ssl_msg \
+    ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt
+objects = $(patsubst %.c,$1/%.o,$2) $(patsubst %,$1/vendor/%.o,$(VENDOR))
 
 # ---- flags -------------------------------------------------------------------------------------------------
 
@@ -89,12 +94,14 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 # Calls run downwards only, applets -> rpc -> core, and each room sees no more than it may: the include path
 # is the rule. What only measures sees none.
 CJSON := -isystem $(DEPS)/cjson
-MBEDTLS := -isystem $(DEPS)/mbedtls/include -isystem third_party -DMBEDTLS_CONFIG_FILE='"mbedtls_config.h"'
+# In angle brackets: mbedtls has a file of that name itself.
+MBEDTLS := -isystem $(DEPS)/mbedtls/include -isystem third_party -DMBEDTLS_CONFIG_FILE='<mbedtls_config.h>'
 rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
     $(if $(filter rpc/% applets/% test/%,$1),-Irpc) \
     $(if $(filter applets/% test/%,$1),-Iapplets) \
     $(if $(filter rpc/% %_methods.c test/%,$1),$(CJSON)) \
-    $(if $(filter core/sha256.c,$1),$(MBEDTLS)) \
+    $(if $(filter core/sha256.c core/signature.c core/tls.c,$1),$(MBEDTLS)) \
+    $(if $(filter core/net.c,$1),-DMAY_RESOLVE) \
     $(if $(filter test/%,$1),-Wno-missing-prototypes,-include core/banned.h)
 
 # ---- how things are made -----------------------------------------------------------------------------------

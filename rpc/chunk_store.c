@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "place.h"
+#include "random.h"
 
 #define STORE "answers"
 #define LIFETIME_S 3600
@@ -23,14 +23,6 @@ bool chunk_handle_valid(const char *handle)
 }
 
 /* ---- writing ---- */
-
-static int random_bytes(unsigned char *out, size_t n)
-{
-    if (getrandom(out, n, 0) == (ssize_t)n)
-        return 0;
-    int fd FD_AUTO = open("/dev/urandom", O_RDONLY | O_CLOEXEC); /* for a kernel without the call */
-    return fd >= 0 && read(fd, out, n) == (ssize_t)n ? 0 : -1;
-}
 
 static int new_handle(char handle[CHUNK_HANDLE_LEN + 1], struct err *err)
 {

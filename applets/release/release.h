@@ -6,6 +6,8 @@
 #ifndef RELEASE_H
 #define RELEASE_H
 
+#include <stdbool.h>
+
 #include "buf.h"
 #include "err.h"
 #include "sha256.h"
@@ -19,6 +21,7 @@ struct release_file {
     char sha256[SHA256_HEX_SIZE]; /* of them, as its own `probe` says it where it runs */
     char build[BUILD_ID_SIZE];    /* what its `probe` says there, too */
     char *path;                   /* where it was found; may be the program itself */
+    bool packed;                  /* the file at that path holds it among others */
 };
 #define RELEASE_FILE_INIT                                                                                    \
     {                                                                                                        \

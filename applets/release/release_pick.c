@@ -62,6 +62,7 @@ static int find(const struct release_own *own, const char *name, struct release_
     int found = release_own_packed(own, name, &file->bytes, err);
     if (found != 0) {
         file->path = mem_strdup(own->path);
+        file->packed = true;
         return found;
     }
     const char *variable = getenv(RELEASE_DIR_VARIABLE);
@@ -86,6 +87,7 @@ int release_pick(const char *os, const char *arch, struct release_file *file, st
     if (strcmp(arch, os_arch()) == 0) {
         file->bytes = own.file;
         file->path = mem_strdup(own.path);
+        file->packed = own.pack.s != NULL;
         own.file = (struct buf)BUF_INIT;
         memcpy(file->build, toolbox_build_id, BUILD_ID_SIZE);
     } else {
