@@ -193,7 +193,7 @@ $(MUSL)/lib/libc.a: | $(DEPS)/manifest
 # static_program FILE OBJECTS [FLAGS]: FILE.full is FILE with its symbols
 crt = $(shell $(STATIC_CC) -print-file-name=$1 2>/dev/null)
 define static_program
-$(eval $(call program,$1.full,$(STATIC_CC),$2,$(STATIC_LINK) $3 $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o \
+$(eval $(call program,$1.full,$(STATIC_CC),$2,$(STATIC_LINK) -Wl$(comma)-Map=$1.map $3 $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o \
     $(call crt,crtbeginS.o) -L$(MUSL)/lib -Wl$(comma)--start-group -lc -lgcc -Wl$(comma)--end-group \
     $(call crt,crtendS.o) $(MUSL)/lib/crtn.o))
 $1: $1.full scripts/check-static
@@ -211,8 +211,13 @@ $(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b
 objs: $(call objects,$(B),$(SRC)) ## compile every source, link nothing
 .PHONY: objs
 
-size: $(B)/toolbox ## what the binary's bytes are spent on
+# Of the linker's map: sections that were kept, by the object that they came from.
+size: $(B)/toolbox ## what the binary's bytes are spent on, and how many of them on fetching a release
 	@size -A $(B)/toolbox | awk '$$2 > 255'
+	@awk 'function hex(s, i, n) { for (i = 3; i <= length(s); i++) n = n * 16 + index("123456789abcdef", substr(s, i, 1)); return n } \
+	    /^ \.[a-z]/ && NF == 1 { getline rest; $$0 = $$0 rest } \
+	    /^ \.(text|rodata|data)/ && $$2 !~ /^0x0+$$/ && $$4 ~ /vendor\/|core\/(tls|net|signature)|release\/(fetch|release_fetch)|http_response/ && \
+	    $$4 !~ /cJSON|sha256|platform_util/ { n += hex($$3) } END { printf "%-18s %6d\n", "fetch and TLS", n }' $(B)/toolbox.map
 	@ls -l $(B)/toolbox
 .PHONY: size
 
