@@ -204,6 +204,21 @@ def runtime(request):
 
 
 @pytest.fixture
+def place(namespaces, toolbox):
+    """Starts containers, and gives a client in each: place(root's name, user=…, as in containers.Options)."""
+    with contextlib.ExitStack() as stack:
+
+        def make(root, **options):
+            container = namespaces.start(roots.get(root), containers.Options(files={"/opt/toolbox": toolbox}, **options))
+            stack.callback(container.destroy)
+            client = Client(container, "/opt/toolbox")
+            stack.callback(client.stop)
+            return client
+
+        yield make
+
+
+@pytest.fixture
 def start(runtime):
     """Starts containers: start(root's name, options as in containers.Options). They end with the test."""
     with contextlib.ExitStack() as stack:

@@ -1,13 +1,11 @@
 """Sessions where something is missing: bash, any shell, /proc, terminals, privileges."""
-import contextlib
 import shutil
 import subprocess
 
 import pytest
 
-from harness import roots
-from harness.client import TOOLERR, Client, RpcError
-from harness.containers import BUSYBOX, Options
+from harness.client import TOOLERR, RpcError
+from harness.containers import BUSYBOX
 from harness.machine import HANG
 from harness.processes import wait_until
 from harness.sessions import SANITIZED, Shell
@@ -19,21 +17,6 @@ DEFAULT_CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "se
                         "sys_chroot", "mknod", "audit_write", "setfcap")
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="needs the static binary")
-
-
-@pytest.fixture
-def place(namespaces, toolbox):
-    """Starts containers, and gives a client in each: place(root's name, user=…, as in containers.Options)"""
-    with contextlib.ExitStack() as stack:
-
-        def make(root, **options):
-            container = namespaces.start(roots.get(root), Options(files={BINARY: toolbox}, **options))
-            stack.callback(container.destroy)
-            client = Client(container, BINARY)
-            stack.callback(client.stop)
-            return client
-
-        yield make
 
 
 def do(client, script):

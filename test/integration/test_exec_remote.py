@@ -1,4 +1,5 @@
 """The cases of exec_remote, each named after its number."""
+import json
 import time
 
 import pytest
@@ -328,9 +329,19 @@ def test_c082_exit_codes(client, command, code):
         assert command in err
 
 
+def batch(client, method, list_of_params):
+    """Many calls in one: the results."""
+    requests = [{"jsonrpc": "2.0", "id": i, "method": f"exec_remote_{method}", "params": params}
+                for i, params in enumerate(list_of_params)]
+    done = client.cli("exec", stdin=json.dumps(requests).encode(), timeout=240)
+    assert done.returncode == 0, done
+    return [answer["result"] for answer in sorted(json.loads(done.stdout), key=lambda answer: answer["id"])]
+
+
 def test_c082_failures_in_a_row(client):
-    jobs = [Job(client, "false") for _ in range(100)]
-    assert [job.finish()[0] for job in jobs] == [1] * 100
+    pids = [started["pid"] for started in batch(client, "start", [{"command": "false"}] * 500)]
+    ends = batch(client, "wait", [{"pid": pid, "ack_seq": 0, "timeout": FAR} for pid in pids])
+    assert [(end["state"], end["exit_code"]) for end in ends] == [("completed", 1)] * 500
     no_keepers()
 
 
