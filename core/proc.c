@@ -41,8 +41,7 @@ static int parse_stat(const char *text, struct proc *p)
     return 0;
 }
 
-/* A /proc of another pid namespace, left mounted, speaks of other processes under the same numbers. */
-static bool is_ours(void)
+bool proc_is_ours(void)
 {
     char self[16];
     ssize_t n = readlink("/proc/self", self, sizeof self - 1);
@@ -65,7 +64,7 @@ static int read_stat(pid_t pid, struct proc *p)
 
 int proc_read(pid_t pid, struct proc *p)
 {
-    return is_ours() ? read_stat(pid, p) : -1;
+    return proc_is_ours() ? read_stat(pid, p) : -1;
 }
 
 void proc_name(pid_t pid, char name[16])
@@ -74,7 +73,7 @@ void proc_name(pid_t pid, char name[16])
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
     name[0] = '\0';
-    if (pid > 0 && is_ours() && io_read_file(AT_FDCWD, path, &text) == 0)
+    if (pid > 0 && proc_is_ours() && io_read_file(AT_FDCWD, path, &text) == 0)
         snprintf(name, 16, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
 }
 
@@ -82,7 +81,7 @@ bool proc_link(pid_t pid, const char *name, char *path, size_t size)
 {
     char link[48];
     snprintf(link, sizeof link, "/proc/%ld/%s", (long)pid, name);
-    ssize_t n = is_ours() ? readlink(link, path, size - 1) : -1;
+    ssize_t n = proc_is_ours() ? readlink(link, path, size - 1) : -1;
     if (n < 0)
         return false;
     path[n] = '\0';
@@ -182,11 +181,11 @@ static void keep_descendants(struct list *l, pid_t root)
 size_t proc_descendants(pid_t root, struct proc **list)
 {
     struct list l = {0};
-    if (is_ours() && children_are_listed()) {
+    if (proc_is_ours() && children_are_listed()) {
         add_children(&l, root, root);
         for (size_t i = 0; i < l.n; i++)
             add_children(&l, l.at[i].pid, root);
-    } else if (is_ours()) {
+    } else if (proc_is_ours()) {
         add_all(&l);
         keep_descendants(&l, root);
     }
@@ -200,7 +199,7 @@ long long proc_memory_kb(pid_t pid)
     char path[40], *end;
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
-    if (!is_ours() || io_read_file(AT_FDCWD, path, &text) < 0)
+    if (!proc_is_ours() || io_read_file(AT_FDCWD, path, &text) < 0)
         return -1;
     strtoll(buf_str(&text), &end, 10);
     return strtoll(end, NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024);

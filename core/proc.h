@@ -26,6 +26,10 @@ bool proc_link(pid_t pid, const char *name, char *path, size_t size);
 /* All descendants of `root`, parents before children; free() the list. 0 and NULL without /proc. */
 size_t proc_descendants(pid_t root, struct proc **list);
 
+/* True when /proc is that of our pid namespace: another one's, left mounted, speaks of other processes under
+ * the same numbers. What is declared here looks itself. */
+bool proc_is_ours(void);
+
 /* Resident memory in KiB; -1 when it can't be told. */
 long long proc_memory_kb(pid_t pid);
 
@@ -37,15 +41,13 @@ int proc_signal(const struct proc *p, int signal);
 bool proc_group_is_ours(pid_t group);
 
 /* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop.
- * `signals` (0 at the end) to `group` (0: none) and to all that is not in it, after `grace_ms` KILL to the
+ * TERM and CONT to `group` (0: none) and to all that is not in it, after `grace_ms` KILL to the
  * children, and again to what then becomes a child, until none is left or `limit_ms` has passed. `spare` (may
  * be NULL) says which children stay, with all that is theirs. Then done is called, from the loop, with how
  * many are left. Without /proc only the group can be signalled, and where something is left it counts as one.
  */
-extern const int tree_end_hangup[]; /* HUP (an interactive shell ignores TERM), CONT, TERM */
-extern const int tree_end_term[];   /* TERM, CONT */
 struct tree_end;
-struct tree_end *tree_end(struct loop *loop, pid_t group, const int *signals, int grace_ms, int limit_ms,
+struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
                           bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),
                           void *arg);
 

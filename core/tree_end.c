@@ -32,9 +32,6 @@ static bool has_no_children(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
-const int tree_end_hangup[] = {SIGHUP, SIGCONT, SIGTERM, 0};
-const int tree_end_term[] = {SIGTERM, SIGCONT, 0};
-
 bool proc_group_is_ours(pid_t group)
 {
     siginfo_t info;
@@ -91,7 +88,7 @@ static void tick(void *arg)
         loop_timer_set(t->timer, TICK_MS);
 }
 
-struct tree_end *tree_end(struct loop *loop, pid_t group, const int *signals, int grace_ms, int limit_ms,
+struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
                           bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),
                           void *arg)
 {
@@ -102,8 +99,10 @@ struct tree_end *tree_end(struct loop *loop, pid_t group, const int *signals, in
     t->spare = spare;
     t->done = done;
     t->arg = arg;
-    for (; grace_ms > 0 && *signals; signals++)
-        signal_all(t, *signals, true);
+    if (grace_ms > 0) {
+        signal_all(t, SIGTERM, true);
+        signal_all(t, SIGCONT, true);
+    }
     t->timer = loop_timer(loop, 1, tick, t);
     return t;
 }

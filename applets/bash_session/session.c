@@ -366,7 +366,7 @@ void session_restart(struct session *s, void (*done)(void *arg, const struct err
     pid_t group = session_hang_up(s);
     struct restart *r = mem_zalloc(sizeof *r);
     *r = (struct restart){.session = s, .done = done, .arg = arg};
-    s->ending = tree_end(s->loop, group, tree_end_hangup, END_GRACE_MS, END_LIMIT_MS, NULL, tree_ended, r);
+    s->ending = tree_end(s->loop, group, END_GRACE_MS, END_LIMIT_MS, NULL, tree_ended, r);
 }
 
 /* ---- the rest ---- */

@@ -193,7 +193,7 @@ static enum waiting look(const struct pty *pty, pid_t shell, bool thorough)
 {
     struct sleeping s;
     pid_t group = pty_foreground(pty);
-    if (group == 0 || read_sleeping(shell, &s) < 0)
+    if (group == 0 || !proc_is_ours() || read_sleeping(shell, &s) < 0)
         return WAITING_UNKNOWN;
     if (group == shell && waits_for_terminal(pty, &s))
         return WAITING_SHELL;

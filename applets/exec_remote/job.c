@@ -112,7 +112,7 @@ static void begin_kill(struct job *j)
 {
     j->kill_began = !j->reaped;
     if (!j->ending)
-        j->ending = tree_end(j->loop, j->pid, tree_end_term, GRACE_MS, LIMIT_MS, NULL, tree_ended, j);
+        j->ending = tree_end(j->loop, j->pid, GRACE_MS, LIMIT_MS, NULL, tree_ended, j);
 }
 
 void job_kill(struct job *j, struct job_waiter *w)

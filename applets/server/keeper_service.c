@@ -87,7 +87,7 @@ void keeper_end(struct keeper_service *s, struct rpc_call *call, enum keeper_end
     s->how = how;
     if (call)
         rpc_on_abandon(call, client_gone, s);
-    tree_end(s->keeper->base.loop, s->hang_up(s->ctx), tree_end_term, GRACE_MS, LIMIT_MS, NULL, ended, s);
+    tree_end(s->keeper->base.loop, s->hang_up(s->ctx), GRACE_MS, LIMIT_MS, NULL, ended, s);
 }
 
 void keeper_leave(struct keeper_service *s)

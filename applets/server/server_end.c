@@ -59,7 +59,7 @@ static void end_rest(struct server *s)
     long long grace = s->kept ? e->began + KEEPERS_MS - now_ms() : 0;
     if (grace < 0)
         grace = 0;
-    tree_end(s->base.loop, 0, tree_end_term, (int)grace, (int)grace + REST_MS, NULL, all_ended, s);
+    tree_end(s->base.loop, 0, (int)grace, (int)grace + REST_MS, NULL, all_ended, s);
 }
 
 static void others_ended(void *arg, size_t left)
@@ -111,6 +111,6 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
     log_line(LOG_INFO, "ending, with %zu calls open", http_server_pending(s->http));
     s->ending->began = now_ms();
     s->ending->open = 2;
-    tree_end(s->base.loop, 0, tree_end_term, GRACE_MS, KEEPERS_MS, server_is_own_keeper, others_ended, s);
+    tree_end(s->base.loop, 0, GRACE_MS, KEEPERS_MS, server_is_own_keeper, others_ended, s);
     server_ask(s, NULL, KEEPER_END, KEEPERS_MS, keepers_ended, s);
 }

@@ -116,7 +116,7 @@ static void keeper_exited(void *arg, pid_t pid, int status)
         log_line(*k->name ? LOG_INFO : LOG_DEBUG, "%s (keeper %ld) has ended", name, (long)pid);
     forget(k);
     if (WIFSIGNALED(status) && !s->ending)
-        tree_end(s->base.loop, 0, tree_end_term, 2000, 4000, server_is_own_keeper, ended, s);
+        tree_end(s->base.loop, 0, 2000, 4000, server_is_own_keeper, ended, s);
 }
 
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,

@@ -315,6 +315,16 @@ def test_c026_a_fresh_start(new_client, workdir):
     assert shell.out("echo [$X] $PWD") == f"[] {workdir}\n"
 
 
+def test_restart_ends_what_left_the_terminal_by_term(shell, workdir):
+    """No HUP to what has a session of its own: to a daemon that means to read its configuration again."""
+    said = workdir / "said"
+    shell.out(f"setsid sh -c 'trap \"echo hup >> {said}\" HUP; trap \"echo term >> {said}; exit\" TERM; echo up >> {said};"
+              " while :; do sleep 0.05; done' &")
+    wait_until(lambda: said.exists(), "the daemon to be up")
+    assert shell.restart() == "shell restarted successfully"
+    assert said.read_text() == "up\nterm\n"
+
+
 def test_restart_twice_at_once(shell):
     """One of them may be told so; the session is whole afterwards."""
     def restart():
