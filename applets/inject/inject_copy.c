@@ -15,7 +15,7 @@ static const char *const architectures[] = {"amd64", "arm64", "armv7", "riscv64"
 
 /* ---- tar (POSIX ustar) ---- */
 
-static int put_entry(struct buf *tar, const char *path, char type, unsigned mode, struct span data,
+static int put_entry(struct buf *tar, const char *path, unsigned mode, struct span data,
                      struct err *err)
 {
     char head[TAR_BLOCK] = {0};
@@ -28,7 +28,7 @@ static int put_entry(struct buf *tar, const char *path, char type, unsigned mode
     snprintf(head + 124, 12, "%011zo", data.n);
     snprintf(head + 136, 12, "%011o", 0);
     memcpy(head + 148, "        ", 8);
-    head[156] = type;
+    head[156] = '0';
     memcpy(head + 257, "ustar\00000", 8);
     unsigned sum = 0;
     for (int n = 0; n < TAR_BLOCK; n++)
@@ -41,18 +41,12 @@ static int put_entry(struct buf *tar, const char *path, char type, unsigned mode
     return 0;
 }
 
-/* Directories on the way are made by the runtime, where they are missing. */
+/* Directories on the way are made by the runtime, where they are missing; one of ours is then made private by the
+ * program. The blocks that end an archive are left out: every reader takes its end for one. */
 static int make_archive(struct buf *tar, const char *dir, const char *file, struct span data, struct err *err)
 {
-    static const char zeros[2 * TAR_BLOCK];
     char *path MEM_AUTO = mem_printf("%s/%s", dir + strspn(dir, "/"), file);
-    if (strcmp(dir, COPY_DIR) == 0 &&
-        put_entry(tar, &COPY_DIR "/"[1], '5', 0700, (struct span){"", 0}, err) < 0)
-        return -1;
-    if (put_entry(tar, path, '0', 0700, data, err) < 0)
-        return -1;
-    buf_add(tar, zeros, sizeof zeros);
-    return 0;
+    return put_entry(tar, path, 0700, data, err);
 }
 
 /* ---- calls ---- */

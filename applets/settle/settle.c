@@ -125,10 +125,13 @@ static int take_name(struct settling *s, struct err *err)
     return 0;
 }
 
-/* What others who were cut off have left. */
-static void remove_stale(const char *path)
+/* Makes a directory of ours private, which a runtime's copying has made for everybody; removes what others who
+ * were cut off have left. */
+static void tidy(const char *path)
 {
     char *dir MEM_AUTO = mem_dup(path, (size_t)(strrchr(path, '/') - path));
+    if (strstr(dir, "/" SETTLE_DIR))
+        chmod(dir, 0700);
     DIR *d = opendir(*dir ? dir : "/");
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
         struct stat st;
@@ -325,7 +328,7 @@ static int settle(struct settling *s)
     }
     if (!s->name)
         s->final = mem_strdup(s->path);
-    remove_stale(s->final);
+    tidy(s->final);
     if (write_record(s, &err) < 0)
         return report(s, &err, SETTLE_REFUSED);
     s->step = "server";

@@ -29,19 +29,21 @@ def pytest_addoption(parser):
 
 
 # Files (parts of their names) of which the short suite takes every Nth test: what they hold is many shapes of one matter.
-LONG = {"test_bash_session": 4, "test_release_fetch": 3, "test_text_editor_faults": 2}
+LONG = {"test_bash_session": 4, "test_inject": 4, "test_release_fetch": 3, "test_text_editor_faults": 2}
 
 
 def pytest_collection_modifyitems(config, items):
     """Named on the command line, a file is run whole; so is everything with --long."""
     if config.getoption("--long") or any("test_" in arg for arg in config.args) or config.getoption("keyword"):
         return
-    seen, kept, left = {}, [], []
+    seen, kept, left, cases = {}, [], [], set()
     for item in items:
         every = next((n for part, n in LONG.items() if item.path.name.startswith(part)), 1)
-        # the tests of listed cases are always there
+        # the tests of listed cases are always there (of injection, where one takes long, a variation of each)
         number = seen[item.path.name] = seen.get(item.path.name, -1) + 1
-        short = every == 1 or number % every == 0 or item.name.startswith("test_c0")
+        first = item.name.startswith("test_c1") and item.originalname not in cases
+        cases.add(item.originalname)
+        short = every == 1 or number % every == 0 or item.name.startswith("test_c0") or first
         (kept if short else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
