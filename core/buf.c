@@ -95,7 +95,8 @@ int buf_replace(struct buf *b, size_t at, size_t n, const void *data, size_t len
 {
     if (len > n && buf_reserve(b, len - n) < 0)
         return -1;
-    memmove(b->data + at + len, b->data + at + n, b->len - at - n);
+    if (len != n)
+        memmove(b->data + at + len, b->data + at + n, b->len - at - n);
     memcpy(b->data + at, data, len);
     b->len += len - n;
     b->data[b->len] = '\0';

@@ -249,17 +249,16 @@ void rpc_result(struct rpc_call *call, struct span result)
     answered(call, 0);
 }
 
-void rpc_result_take(struct rpc_call *call, struct buf *result)
+void rpc_result_take(struct rpc_call *call, struct buf *result, size_t gap)
 {
     struct buf *out = answer_to(call);
     if (out && out->len > 0) { /* in a batch */
-        rpc_put_result(out, call->id, span_of(result));
-        buf_release(result);
+        rpc_put_result(out, call->id, (struct span){result->data + gap, result->len - gap});
     } else if (out) {
         buf_release(out);
         *out = *result;
         buf_init(result, BUF_NO_MAX);
-        rpc_wrap_result(out, call->id);
+        rpc_wrap_result(out, gap, call->id);
     }
     answered(call, 0);
 }

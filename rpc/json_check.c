@@ -1,6 +1,7 @@
 /* The strict scanner: RFC 8259 and nothing else, in one pass and without recursion. */
 #include "json.h"
 
+#include "json_plain.h"
 #include "utf8.h"
 
 struct scan {
@@ -119,7 +120,10 @@ static bool scan_string(struct scan *sc)
 {
     if (peek(sc) != '"')
         return unexpected(sc);
-    for (sc->at++; sc->at < sc->n;) {
+    for (sc->at++;;) {
+        sc->at += json_plain_run(sc->s + sc->at, sc->n - sc->at, true);
+        if (sc->at == sc->n)
+            return unexpected(sc);
         unsigned char c = (unsigned char)sc->s[sc->at];
         if (c == '"') {
             sc->at++;
@@ -130,8 +134,6 @@ static bool scan_string(struct scan *sc)
                 return false;
         } else if (c < 0x20) {
             return fail(sc, "control character in a string");
-        } else if (c < 0x80) {
-            sc->at++;
         } else {
             int len = utf8_char(sc->s + sc->at, sc->n - sc->at);
             if (len <= 0)
@@ -139,7 +141,6 @@ static bool scan_string(struct scan *sc)
             sc->at += (size_t)len;
         }
     }
-    return unexpected(sc);
 }
 
 static bool scan_key(struct scan *sc)

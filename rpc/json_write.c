@@ -1,32 +1,10 @@
 /* Writing JSON. Strings go out in stretches that need no escape, so the cost is that of copying. */
 #include "json.h"
 
-#include <stdint.h>
 #include <string.h>
 
+#include "json_plain.h"
 #include "utf8.h"
-
-static bool is_plain(unsigned char c)
-{
-    return c >= 0x20 && c != '"' && c != '\\';
-}
-
-/* True when one of eight bytes is zero, or below 0x20: the top bit of such a byte shows. */
-#define EACH(byte) (0x0101010101010101ULL * (byte))
-#define BELOW(eight, byte) (((eight)-EACH(byte)) & ~(eight)&EACH(0x80))
-
-static size_t plain_run(const char *s, size_t n)
-{
-    size_t i = 0;
-    for (uint64_t eight; n - i >= sizeof eight; i += sizeof eight) {
-        memcpy(&eight, s + i, sizeof eight);
-        if (BELOW(eight, 0x20) | BELOW(eight ^ EACH('"'), 1) | BELOW(eight ^ EACH('\\'), 1))
-            break;
-    }
-    while (i < n && is_plain((unsigned char)s[i]))
-        i++;
-    return i;
-}
 
 /* The letter behind the backslash; 0: there is none, it goes by its number. */
 static char escape_of(unsigned char c)
@@ -50,7 +28,7 @@ size_t json_string_len(const char *s, size_t n)
 {
     size_t len = 0;
     for (size_t i = 0; i < n;) {
-        size_t run = plain_run(s + i, n - i);
+        size_t run = json_plain_run(s + i, n - i, false);
         len += run;
         i += run;
         if (i < n)
@@ -63,7 +41,7 @@ void json_put_string(struct buf *out, const char *s, size_t n)
 {
     buf_addc(out, '"');
     for (size_t i = 0; i < n;) {
-        size_t run = plain_run(s + i, n - i);
+        size_t run = json_plain_run(s + i, n - i, false);
         utf8_clean(out, s + i, run, true);
         i += run;
         if (i < n)

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define LONG 65536 /* bytes of a result from which on it is worth while not to move them */
+
 /* The members that mean something in a request. */
 enum { JSONRPC, ID, METHOD, PARAMS, N_MEMBERS };
 static const char *const names[N_MEMBERS] = {"jsonrpc", "id", "method", "params"};
@@ -94,12 +96,14 @@ void rpc_put_result(struct buf *out, struct span id, struct span result)
     buf_addc(out, '}');
 }
 
-void rpc_wrap_result(struct buf *result, struct span id)
+void rpc_wrap_result(struct buf *result, size_t gap, struct span id)
 {
     struct buf front BUF_AUTO = BUF_INIT;
     begin(&front, id, 0);
     buf_adds(&front, ",\"result\":");
-    buf_replace(result, 0, 0, front.data, front.len);
+    while (front.len < gap && result->len >= LONG)
+        buf_addc(&front, ' ');
+    buf_replace(result, 0, gap, front.data, front.len);
     buf_addc(result, '}');
 }
 

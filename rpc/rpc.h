@@ -27,8 +27,9 @@ struct rpc_method {
 
 /* Answers: `result` is the JSON text of the result (no copy is kept). */
 void rpc_result(struct rpc_call *call, struct span result);
-/* The same; the text is taken, however long it is not copied. */
-void rpc_result_take(struct rpc_call *call, struct buf *result);
+/* The same, of a text behind `gap` bytes in the buffer, which may be taken. Where the gap is large enough for
+ * what stands in front of a result the text is not even moved; of a larger one white space remains. */
+void rpc_result_take(struct rpc_call *call, struct buf *result, size_t gap);
 void rpc_result_string(struct rpc_call *call, const char *s, size_t n);
 void rpc_null(struct rpc_call *call);
 void rpc_fail(struct rpc_call *call, const struct err *err);
@@ -58,8 +59,8 @@ int rpc_request_parse(struct rpc_request *r, struct span value, struct err *err)
 /* Appends a request / a response / an error response object. `id` is JSON text; s == NULL: null. */
 void rpc_put_request(struct buf *out, struct span id, const char *method, struct span params);
 void rpc_put_result(struct buf *out, struct span id, struct span result);
-/* Makes the response of its result, which stays where it is. */
-void rpc_wrap_result(struct buf *result, struct span id);
+/* Makes the response of its result, which stands behind a gap as rpc_result_take says. */
+void rpc_wrap_result(struct buf *result, size_t gap, struct span id);
 void rpc_put_error(struct buf *out, struct span id, const struct err *err);
 
 /* Where the answer to one message goes: called once, with the text of the response or of the batch's array of

@@ -38,7 +38,7 @@ void job_answer(struct rpc_call *call, struct record *r, bool with_state)
     json_member_text(&text, "stdout", buf_str(&r->text[0]), r->text[0].len);
     json_member_text(&text, "stderr", buf_str(&r->text[1]), r->text[1].len);
     buf_addc(&text, '}');
-    rpc_result_take(call, &text);
+    rpc_result_take(call, &text, 0);
 }
 
 /* ---- of a job that has ended ---- */

@@ -25,13 +25,15 @@ static size_t sequence(const struct mcp_bridge *b, const char *s, size_t n, bool
     return 1;
 }
 
-/* The line with its bad bytes dealt with, in `clean` when there are any. False: it is dropped. */
+/* The line with its bad bytes dealt with, behind a gap in `clean` when there are any. False: it is dropped.
+ */
 static bool clean_line(const struct mcp_bridge *b, struct span *line, struct buf *clean)
 {
     if ((b->bad_bytes == MCP_STRICT && !b->ascii) || is_good(b, line->s, line->n))
         return true; /* that is checked with the JSON */
     if (b->bad_bytes == MCP_STRICT)
         return false;
+    buf_add(clean, (const char[MCP_LINES_GAP]){0}, MCP_LINES_GAP);
     buf_reserve(clean, line->n);
     for (size_t at = 0, n; at < line->n; at += n) {
         bool good;
@@ -41,7 +43,7 @@ static bool clean_line(const struct mcp_bridge *b, struct span *line, struct buf
         else if (b->bad_bytes == MCP_REPLACE)
             buf_adds(clean, UTF8_REPLACEMENT);
     }
-    *line = span_of(clean);
+    *line = (struct span){clean->data + MCP_LINES_GAP, clean->len - MCP_LINES_GAP};
     return true;
 }
 
@@ -153,13 +155,13 @@ static bool take_response(struct mcp_bridge *b, const struct mcp_message *m, str
                           struct buf *clean)
 {
     struct mcp_request *r = mcp_requests_find(&b->requests, m->id);
-    size_t id = (size_t)(m->id.s - line.s);
+    size_t id = MCP_LINES_GAP + (size_t)(m->id.s - line.s);
     if (!r)
         return false;
     b->initialized = b->initialized || (!m->failed && mcp_request_is(r, "initialize"));
     if (clean->len == 0)
         mcp_lines_take(&b->process.lines, line, clean);
-    buf_truncate(clean, line.n);
+    buf_truncate(clean, MCP_LINES_GAP + line.n);
     mcp_request_answer(r, clean, id, m->id.n);
     return true;
 }

@@ -17,6 +17,13 @@ void mcp_lines_release(struct mcp_lines *l)
     buf_release(&l->tail);
 }
 
+static struct span held_line(const struct mcp_lines *l)
+{
+    if (l->held.len == 0)
+        return (struct span){"", 0};
+    return (struct span){l->held.data + MCP_LINES_GAP, l->held.len - MCP_LINES_GAP};
+}
+
 /* A line that has begun grows where it is. */
 static bool reads_into_held(const struct mcp_lines *l)
 {
@@ -32,35 +39,43 @@ char *mcp_lines_room(struct mcp_lines *l, size_t *room)
     return l->held.data + l->held.len;
 }
 
-static void add_to_tail(struct mcp_lines *l, const char *data, size_t n)
+static void add_to_tail(struct mcp_lines *l, struct span more)
 {
-    if (n > MCP_LINES_TAIL) {
-        data += n - MCP_LINES_TAIL;
-        n = MCP_LINES_TAIL;
+    if (more.n > MCP_LINES_TAIL) {
+        more.s += more.n - MCP_LINES_TAIL;
+        more.n = MCP_LINES_TAIL;
     }
-    buf_add(&l->tail, data, n);
+    buf_add(&l->tail, more.s, more.n);
     if (l->tail.len > MCP_LINES_TAIL)
         buf_consume(&l->tail, l->tail.len - MCP_LINES_TAIL);
 }
 
 static void check_length(struct mcp_lines *l)
 {
-    if (l->held.len <= l->max)
+    if (held_line(l).n <= l->max)
         return;
     l->too_long = true;
-    add_to_tail(l, l->held.data, l->held.len);
-    buf_truncate(&l->held, MCP_LINES_HEAD);
+    add_to_tail(l, held_line(l));
+    buf_truncate(&l->held, MCP_LINES_GAP + MCP_LINES_HEAD);
     buf_shrink(&l->held);
 }
 
+static void begin_gap(struct buf *b)
+{
+    static const char gap[MCP_LINES_GAP];
+    if (b->len == 0)
+        buf_add(b, gap, sizeof gap);
+}
+
 /* More of the line that has begun. */
-static void hold(struct mcp_lines *l, const char *data, size_t n)
+static void hold(struct mcp_lines *l, struct span more)
 {
     if (l->too_long) {
-        add_to_tail(l, data, n);
+        add_to_tail(l, more);
         return;
     }
-    buf_add(&l->held, data, n);
+    begin_gap(&l->held);
+    buf_add(&l->held, more.s, more.n);
     check_length(l);
 }
 
@@ -93,7 +108,7 @@ static enum mcp_lines_state give_held(struct mcp_lines *l, struct span *line)
 {
     l->whole = false;
     l->given = true;
-    *line = span_of(&l->held);
+    *line = held_line(l);
     return l->too_long ? MCP_LINES_TOO_LONG : MCP_LINES_LINE;
 }
 
@@ -101,8 +116,7 @@ static void forget_given(struct mcp_lines *l)
 {
     if (!l->given)
         return;
-    buf_release(&l->held);
-    buf_release(&l->tail);
+    mcp_lines_release(l);
     l->given = l->too_long = false;
 }
 
@@ -114,24 +128,21 @@ enum mcp_lines_state mcp_lines_next(struct mcp_lines *l, struct span *line)
     const char *data = l->area + l->begin, *newline = memchr(data, '\n', l->end - l->begin);
     size_t n = newline ? (size_t)(newline - data) : l->end - l->begin;
     l->begin += newline ? n + 1 : n;
-    if (newline && l->held.len == 0 && n <= l->max) {
-        *line = (struct span){data, n};
+    *line = (struct span){data, n};
+    if (newline && l->held.len == 0 && n <= l->max)
         return MCP_LINES_LINE;
-    }
     if (n > 0)
-        hold(l, data, n);
+        hold(l, *line);
     return newline ? give_held(l, line) : MCP_LINES_NONE;
 }
 
 void mcp_lines_take(struct mcp_lines *l, struct span line, struct buf *out)
 {
-    if (!l->given) {
-        buf_add(out, line.s, line.n);
+    if (l->given) {
+        *out = l->held;
+        buf_init(&l->held, BUF_NO_MAX);
         return;
     }
-    buf_release(out);
-    out->data = l->held.data;
-    out->len = l->held.len;
-    out->cap = l->held.cap;
-    buf_init(&l->held, BUF_NO_MAX);
+    begin_gap(out);
+    buf_add(out, line.s, line.n);
 }

@@ -1,5 +1,6 @@
-/* From the bytes of a stream to lines, of any length and cut anywhere: linear in the bytes, a long line is
- * never copied once it is whole, and its memory goes with it.
+/* From the bytes of a stream to lines, of any length and cut anywhere: linear in the bytes. A line that comes
+ * in one piece is given where it was read; any other grows in a buffer of its own, which its taker gets, and
+ * which is gone afterwards.
  *
  * The bytes are read straight to where mcp_lines_room says, then mcp_lines_next gives the lines one by one
  * until it says that there is none; only then is there room again. */
@@ -13,6 +14,7 @@
 #include "json.h"
 
 #define MCP_LINES_STEP 65536
+#define MCP_LINES_GAP 64    /* bytes in front of a line in a buffer, for its taker */
 #define MCP_LINES_HEAD 4096 /* what is kept of a line that is too long: its first bytes, */
 #define MCP_LINES_TAIL 1024 /* and its last ones */
 
@@ -20,7 +22,7 @@ enum mcp_lines_state { MCP_LINES_NONE, MCP_LINES_LINE, MCP_LINES_TOO_LONG };
 
 struct mcp_lines {
     size_t max;      /* bytes of a line, without its newline */
-    struct buf held; /* a line that has begun; of one that is too long, its head */
+    struct buf held; /* a line that has begun, behind the gap; of one that is too long, its head */
     struct buf tail;
     bool too_long;     /* the line that has begun is, and is thrown away */
     bool whole;        /* `held` is a whole line, to be given next */
@@ -42,7 +44,7 @@ void mcp_lines_finish(struct mcp_lines *l);
  * and l->tail how it ended. */
 enum mcp_lines_state mcp_lines_next(struct mcp_lines *l, struct span *line);
 
-/* The line that was just given (MCP_LINES_LINE), as a buffer of the caller's own. */
+/* The line that was just given (MCP_LINES_LINE), behind a gap, as the caller's own; `out` is empty before. */
 void mcp_lines_take(struct mcp_lines *l, struct span line, struct buf *out);
 
 #endif

@@ -90,7 +90,7 @@ static void read_notifications(struct rpc_call *call, struct span params, void *
     r->number = mcp_notes_put(notes, p.max < 0 ? (long long)notes->n : p.max, &text);
     buf_addc(&text, '}');
     rpc_on_delivered(call, read_delivered, r);
-    rpc_result_take(call, &text);
+    rpc_result_take(call, &text, 0);
 }
 
 /* ---- kill ---- */

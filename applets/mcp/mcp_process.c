@@ -67,12 +67,14 @@ static void give_lines(struct mcp_process *p)
         p->events->line(p->arg, state, line);
 }
 
-/* Reads at most `max` bytes: how many; 0 when there is nothing for the moment, or at the end. */
-static size_t read_stdout(struct mcp_process *p, size_t max)
+/* Reads at most `max` bytes: how many; 0 when there is nothing for the moment, or at the end. *more: there
+ * may be some behind them. */
+static size_t read_stdout(struct mcp_process *p, size_t max, bool *more)
 {
     size_t room;
     char *data = mcp_lines_room(&p->lines, &room);
     ssize_t n = read(p->out.fd, data, room < max ? room : max);
+    *more = n > 0 && (size_t)n == (room < max ? room : max);
     if (n > 0) {
         p->spoke = true;
         mcp_lines_filled(&p->lines, (size_t)n);
@@ -92,8 +94,9 @@ static void on_stdout(void *arg, int events)
 {
     struct mcp_process *p = arg;
     (void)events;
-    for (size_t left = READ_STEP, n = 1; n > 0 && left > 0 && p->out.fd >= 0; left -= n)
-        n = read_stdout(p, left);
+    bool more = true;
+    for (size_t left = READ_STEP; more && left > 0 && p->out.fd >= 0;)
+        left -= read_stdout(p, left, &more);
 }
 
 /* ---- stderr ---- */
@@ -180,16 +183,17 @@ void mcp_process_close_stdin(struct mcp_process *p)
 static void drain(struct mcp_process *p)
 {
     int readable = 0;
-    size_t n;
+    size_t n = 1;
+    bool more;
     if (p->out.fd >= 0)
         ioctl(p->out.fd, FIONREAD, &readable);
-    for (; readable > 0 && p->out.fd >= 0 && (n = read_stdout(p, (size_t)readable)) > 0; readable -= (int)n)
-        ;
+    for (; n > 0 && readable > 0 && p->out.fd >= 0; readable -= (int)n)
+        n = read_stdout(p, (size_t)readable, &more);
     readable = 0;
     if (p->err.fd >= 0)
         ioctl(p->err.fd, FIONREAD, &readable);
-    for (; readable > 0 && p->err.fd >= 0 && (n = read_stderr(p)) > 0; readable -= (int)n)
-        ;
+    for (n = 1; n > 0 && readable > 0 && p->err.fd >= 0; readable -= (int)n)
+        n = read_stderr(p);
 }
 
 static bool has_reader(int fd)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp_lines.h"
 #include "mem.h"
 #include "sha256.h"
 
@@ -139,7 +140,7 @@ static void deliver(struct mcp_request *r)
         buf_add(&answer, r->answer.data, r->answer.len);
         rpc_on_delivered(call, on_delivered, r);
     }
-    rpc_result_take(call, &answer);
+    rpc_result_take(call, &answer, MCP_LINES_GAP);
 }
 
 static void put_line(struct span text, struct buf *line)

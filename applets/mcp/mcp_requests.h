@@ -48,7 +48,8 @@ void mcp_request_fail(struct mcp_request *r, const struct err *err);
 struct mcp_request *mcp_requests_find(const struct mcp_requests *all, struct span id);
 bool mcp_request_is(const struct mcp_request *r, const char *method);
 
-/* Answers it, or keeps the answer. The response is taken; its id is at `id`, `id_len` bytes long. */
+/* Answers it, or keeps the answer. The response, which is taken, stands behind MCP_LINES_GAP bytes; its id is
+ * at `id`, `id_len` bytes long. */
 void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, size_t id_len);
 
 /* Fails those that wait and are not written yet, whose end is beyond `written` (0: all), and forgets what
