@@ -64,7 +64,9 @@ class Model:
                 new = new.replace(b"\n", b"\r\n")
             self._set(self.data.replace(old, new))
             return True
-        return b"\n" in re.sub(b"\r\n", b"", old) and self._replace_but_for_line_ends(old, new)
+        if old in self.data or b"\n" not in old.replace(b"\r\n", b""):
+            return False
+        return self._replace_but_for_line_ends(old, new)
 
     def _replace_but_for_line_ends(self, old, new):
         """As lists of characters, of which a line end is one."""
