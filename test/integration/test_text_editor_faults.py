@@ -500,6 +500,54 @@ def test_what_a_killed_edit_left_is_cleared_away(client, tree):
     assert path.read_bytes() == b"MARK\n"
 
 
+# ---- what becomes of the old file ----
+
+
+@pytest.fixture
+def overlay(workdir):
+    """A file in the lower layer of an overlay, and the overlay, which holds the history as well."""
+    lower, upper, work, merged = (workdir / name for name in ("lower", "upper", "work", "merged"))
+    for folder in (lower, upper, work, merged):
+        folder.mkdir()
+    (lower / "file").write_text("v0\n")
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    if subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", merged], capture_output=True).returncode:
+        pytest.skip("can't mount here")
+    yield lower / "file", merged
+    subprocess.run(["umount", merged], check=True)
+
+
+@needs_root
+def test_overlay(client, overlay):
+    """A file of a lower layer is not made a link of, which would copy and sync it; one that has been edited is."""
+    lower, merged = overlay
+    client.env["TOOLBOX_DIR"] = str(merged / "store")
+    path = merged / "file"
+    for i in range(3):
+        client.ed("str_replace", path, old_str=f"v{i}", new_str=f"v{i + 1}")
+    entries = [entry.read_bytes() for entry in (merged / "store" / "undo").iterdir()]
+    assert sorted(entries) == [b"v0\nv1" + bytes(path), b"v1\n", b"v2\n"]
+    for i in (2, 1, 0):
+        client.ed("undo_edit", path)
+        assert path.read_text() == f"v{i}\n"
+    assert lower.read_text() == "v0\n"
+
+
+@needs_strace
+@pytest.mark.parametrize("age, synced", [(0, 0), (60, 1)])
+def test_new_content_is_on_its_way_to_the_disk(client, tree, age, synced):
+    """Where the file has been at rest: else one edit after the other would wait for it."""
+    path, trace = tree / "file", tree.parent / "trace"
+    path.write_bytes(b"MARK\n")
+    os.utime(path, (time.time() - age,) * 2)
+    client.machine.run(
+        ["strace", "-qq", "-o", trace, "-e", "trace=?sync_file_range,?sync_file_range2", client.binary, "exec"],
+        stdin=_request(path),
+        env=client.env,
+    )
+    assert trace.read_bytes().count(b"sync_file_range") == synced
+
+
 @needs_root
 def test_small_store(client, tree, file):
     """The oldest entries make way when the file system holds less than the history may."""
