@@ -875,9 +875,13 @@ def test_undo_of_create(client, tree):  # C-050
 def test_undo_after_outside_changes(client, file):  # C-050
     path = file("v0\n")
     answer = client.ed("str_replace", path, old_str="v0", new_str="v1")
-    path.write_text("something else\n")
-    answer = client.ed("undo_edit", path)
-    assert path.read_text() == "v0\n" and "changed" in answer
+    for other in ("something else\n", "v9\n", "v1\n\n", "w1\n"):
+        path.write_text(other)
+        answer = client.ed("undo_edit", path)
+        assert path.read_text() == "v0\n" and "changed" in answer
+        client.ed("str_replace", path, old_str="v0", new_str="v1")
+    path.write_text("v1\n")  # as it was
+    assert "changed" not in client.ed("undo_edit", path)
     client.ed("str_replace", path, old_str="v0", new_str="v1")
     path.unlink()
     path.write_text("a new file\n")  # as editors do that write beside and rename

@@ -517,6 +517,26 @@ def overlay(workdir):
     subprocess.run(["umount", merged], check=True)
 
 
+@needs_strace
+def test_link_that_a_killed_edit_left(client, tree):
+    """Killed between linking and swapping, the file has two names, but is none that has to be written in place."""
+    path = tree / "file"
+    path.write_bytes(b"MARK\n")
+    client.machine.run(
+        ["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat2:signal=KILL", client.binary, "exec"],
+        stdin=_request(path),
+        env=client.env,
+    )
+    before = path.stat()
+    assert path.read_bytes() == b"MARK\n" and before.st_nlink == 2
+    _replace(client, path)
+    assert path.stat().st_nlink == 1 and path.stat().st_ino != before.st_ino
+    client.ed("undo_edit", path)
+    assert path.read_bytes() == b"MARK\n"
+    with pytest.raises(RpcError, match="no edit"):
+        client.ed("undo_edit", path)
+
+
 @needs_root
 def test_overlay(client, overlay):
     """A file of a lower layer is not made a link of, which would copy and sync it; one that has been edited is."""
