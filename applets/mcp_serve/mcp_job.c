@@ -173,8 +173,7 @@ static void give(struct watch *x)
     put_stream(out, &x->note, 1);
     json_member_int(out, "omitted_bytes", (long long)(x->note.omitted[0] + x->note.omitted[1]));
     buf_addc(out, '}');
-    if (x->ended)
-        work_ended_job(x->w, x->note.pid);
+    work_tells_job(x->w, x->note.pid, x->ended);
 }
 
 static bool has_output(const struct watch *x)

@@ -19,8 +19,8 @@
 #define LINE_MAX_MATCHED 65536u /* bytes of a line that are searched */
 #define LINE_SHOWN 500u         /* bytes of a line that are given */
 #define OUTPUT_MAX (512u << 10)
-#define STATUS_EACH 256 /* files */
-#define LATE_S 5        /* beyond the deadline, for one line with an expensive expression */
+#define STATUS_MS 500 /* between two words on how far it is */
+#define LATE_S 5      /* beyond the deadline, for one line with an expensive expression */
 #define MEMORY_MAX (512u << 20)
 
 struct search {
@@ -31,7 +31,7 @@ struct search {
     const char *text;
     size_t n_text;
     regex_t regex;
-    long long left, deadline_ms;
+    long long left, deadline_ms, status_ms;
     unsigned long long searched, binary, large, unreadable;
     bool full, late;
     struct buf data;
@@ -190,7 +190,12 @@ static bool give(struct search *s, const struct place_of *p)
 
 static bool is_late(struct search *s)
 {
-    s->late = s->late || now_ms() > s->deadline_ms;
+    long long now = now_ms();
+    s->late = s->late || now > s->deadline_ms;
+    if (now >= s->status_ms) {
+        work_status(s->w, "%llu files searched", s->searched);
+        s->status_ms = now + STATUS_MS;
+    }
     return s->late;
 }
 
@@ -248,8 +253,6 @@ static bool read_text(struct search *s, int dir, const char *name)
 
 static bool search_file(struct search *s, int dir, const char *name, const char *path)
 {
-    if ((s->searched + 1) % STATUS_EACH == 0)
-        work_status(s->w, "%llu files searched", s->searched);
     if (is_late(s))
         return false;
     return !read_text(s, dir, name) || !may_match(s) || search_lines(s, path);

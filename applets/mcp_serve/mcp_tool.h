@@ -95,7 +95,8 @@ void work_made_session(struct work *w, const char *name, bool is_default);
 void work_uses_session(struct work *w, const char *name);
 void work_closed_session(struct work *w, const char *name);
 void work_made_job(struct work *w, long long pid);
-void work_ended_job(struct work *w, long long pid);
+/* The result tells what the job has printed up to now; `ended`: and that it has ended. */
+void work_tells_job(struct work *w, long long pid, bool ended);
 
 /* Output of a job that was taken from it up to `seq`: kept until an answer with it has gone out. */
 void work_job_output(struct work *w, long long pid, long long seq, struct span out, struct span err);

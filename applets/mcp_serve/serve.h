@@ -80,7 +80,8 @@ struct call {
     long long started_ms;
     /* what its process has said */
     char *session, *status;
-    long long job, seq; /* whose output the answer tells, up to where */
+    long long job;  /* whose output the answer tells; 0: none */
+    bool job_ended; /* and that it has ended */
     struct buf structured, plain, image;
     struct err error; /* code 0: none */
 };
@@ -186,8 +187,9 @@ enum {
     FRAME_MADE_DEFAULT = 'D',
     FRAME_USES = 'U',
     FRAME_CLOSED = 'C',
-    FRAME_JOB = 'J', /* long long */
-    FRAME_JOB_ENDED = 'K',
+    FRAME_JOB = 'J', /* long long, as of the next two */
+    FRAME_JOB_TOLD = 'K',
+    FRAME_JOB_ENDED = 'X',
     FRAME_JOB_OUTPUT = 'O', /* struct frame_output and the two texts */
     FRAME_STRUCTURED = 'R',
     FRAME_TEXT = 'T',

@@ -197,7 +197,6 @@ static void take_job_output(struct call *c, struct span data)
     job_note_add(note, 0, (struct span){text, head.n_out});
     job_note_add(note, 1, (struct span){text + head.n_out, data.n - sizeof head - head.n_out});
     note->seq = head.seq;
-    c->job = head.pid;
 }
 
 static void take_made(struct call *c, const char *name, bool is_default)
@@ -249,9 +248,10 @@ static void take_frame(struct call *c, char kind, struct span data)
     case FRAME_JOB:
         job_of(c->serve, number_in(data))->ours = true;
         break;
+    case FRAME_JOB_TOLD:
     case FRAME_JOB_ENDED:
-        c->job = 0;
-        job_forget(c->serve, number_in(data));
+        c->job = number_in(data);
+        c->job_ended = kind == FRAME_JOB_ENDED;
         break;
     case FRAME_JOB_OUTPUT:
         take_job_output(c, data);
@@ -278,13 +278,14 @@ static void take_frame(struct call *c, char kind, struct span data)
 /* What the answer tells of a job has been told. */
 static void told(const struct call *c)
 {
-    for (struct job_note *note = c->job ? c->serve->jobs.first : NULL; note; note = note->next) {
-        if (note->pid != c->job)
-            continue;
-        for (int i = 0; i < 2; i++) {
-            buf_release(&note->out[i]);
-            note->omitted[i] = 0;
-        }
+    if (c->job_ended)
+        job_forget(c->serve, c->job);
+    if (c->job == 0 || c->job_ended)
+        return;
+    struct job_note *note = job_of(c->serve, c->job);
+    for (int i = 0; i < 2; i++) {
+        buf_release(&note->out[i]);
+        note->omitted[i] = 0;
     }
 }
 

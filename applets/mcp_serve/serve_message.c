@@ -268,14 +268,20 @@ static void no_method(struct serve *s, const struct request *r)
     serve_error(s, &r->origin, &err, (struct span){0});
 }
 
+/* A whole one is taken as such also where a client has put the fields of each request into it. */
+static bool is_handshake(const struct method *method, const struct request *r)
+{
+    struct span version;
+    return method && method->run == do_initialize && member(r->rpc.params, "protocolVersion", &version);
+}
+
 static void take_request(struct serve *s, struct request *r)
 {
     struct span version;
     const struct method *method = find_method(r->rpc.method);
-    /* A handshake is one, whatever it is wrapped in. */
     bool stateless = member_of(r->rpc.params, "_meta", JSON_OBJECT, &r->meta) &&
                      json_member(r->meta, META_PREFIX "protocolVersion", &version, NULL) &&
-                     !(method && method->run == do_initialize);
+                     !is_handshake(method, r);
     if (member(r->meta, "progressToken", &r->token) && json_kind(r->token) != JSON_STRING &&
         json_kind(r->token) != JSON_NUMBER)
         r->token.s = NULL;

@@ -69,9 +69,9 @@ void work_made_job(struct work *w, long long pid)
     say(w->out, FRAME_JOB, &pid, sizeof pid);
 }
 
-void work_ended_job(struct work *w, long long pid)
+void work_tells_job(struct work *w, long long pid, bool ended)
 {
-    say(w->out, FRAME_JOB_ENDED, &pid, sizeof pid);
+    say(w->out, ended ? FRAME_JOB_ENDED : FRAME_JOB_TOLD, &pid, sizeof pid);
 }
 
 void work_job_output(struct work *w, long long pid, long long seq, struct span out, struct span err)
