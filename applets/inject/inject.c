@@ -181,6 +181,7 @@ static int run(int argc, char **argv, inject_many_fn one)
     if (transport_init(&transport, o.timeout_s, &err) < 0)
         return applet_failed(argv[0], "%s", err.msg);
     status = collect(&targets, &o, argv + optind, &transport, argv[0]);
+    o.batch = targets.n > 1;
     if (status == EXIT_OK)
         status = targets.n == 1 ? do_one(&o, &targets.list[0], &transport, argv[0], one)
                                 : inject_many(&o, &targets, &transport, argv[0], one);

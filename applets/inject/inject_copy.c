@@ -15,8 +15,7 @@ static const char *const architectures[] = {"amd64", "arm64", "armv7", "riscv64"
 
 /* ---- tar (POSIX ustar) ---- */
 
-static int put_entry(struct buf *tar, const char *path, unsigned mode, struct span data,
-                     struct err *err)
+static int put_entry(struct buf *tar, const char *path, unsigned mode, struct span data, struct err *err)
 {
     char head[TAR_BLOCK] = {0};
     if (strlen(path) >= TAR_NAME_MAX)
@@ -41,8 +40,8 @@ static int put_entry(struct buf *tar, const char *path, unsigned mode, struct sp
     return 0;
 }
 
-/* Directories on the way are made by the runtime, where they are missing; one of ours is then made private by the
- * program. The blocks that end an archive are left out: every reader takes its end for one. */
+/* Directories on the way are made by the runtime, where they are missing; one of ours is then made private by
+ * the program. The blocks that end an archive are left out: every reader takes its end for one. */
 static int make_archive(struct buf *tar, const char *dir, const char *file, struct span data, struct err *err)
 {
     char *path MEM_AUTO = mem_printf("%s/%s", dir + strspn(dir, "/"), file);

@@ -101,12 +101,45 @@ static struct script_options script_of(const struct injection *i)
                                    .temporary = i->temporary};
 }
 
+/* The program that was there is this very one, and has settled. */
+static bool is_there(struct injection *i)
+{
+    struct span ok;
+    struct buf sum BUF_AUTO = BUF_INIT;
+    if (!i->recon.verdict.s || !json_member(i->recon.verdict, "ok", &ok, NULL) || !span_is(ok, "true"))
+        return false;
+    recon_member(i->recon.verdict, "sha256", &sum);
+    return strcmp(buf_str(&sum), i->file->sha256) == 0;
+}
+
+/* In the middle of a reconnaissance: what there is is known, and what has to be placed can follow at once. */
+static bool go_on(void *arg, struct transport_call *c)
+{
+    struct injection *i = arg;
+    if (!strstr(buf_str(&c->out), SCRIPT_END "\n"))
+        return false;
+    recon_release(&i->recon);
+    const char *arch = recon_read(&i->recon, span_of(&c->out)) ? recon_arch(&i->recon, NULL) : NULL;
+    if (!arch || inject_choose(i, arch) < 0 || is_there(i))
+        return true;
+    inject_place_script(i, &i->place_script);
+    c->input[1] = span_of(&i->place_script);
+    c->input[2] = span_of(&i->file->bytes);
+    return true;
+}
+
 static enum transport_end look(struct injection *i, struct err *err)
 {
+    /* A prefix may hand its output over only when all has ended. */
+    bool goes_on = i->o->batch && !i->request.s && i->t->kind->program;
     struct script_options o = script_of(i);
     struct buf script BUF_AUTO = BUF_INIT;
-    script_recon(&script, &o, i->request.s != NULL);
+    script_recon(&script, &o, i->request.s ? SCRIPT_CALLS : goes_on ? SCRIPT_GOES_ON : SCRIPT_ENDS);
     i->seen.out_max = i->request.s ? BUF_NO_MAX : 0;
+    i->seen.answered = goes_on ? go_on : NULL;
+    i->seen.answered_arg = i;
+    buf_truncate(&i->place_script, 0);
+    i->seen.input[2] = (struct span){0};
     return inject_call(i, &script, NULL, i->request, &i->seen, err);
 }
 
@@ -308,17 +341,6 @@ static void time_step(struct inject_result *r, enum inject_step step, long long 
     r->us[step] = us > inside ? us - inside : 0;
 }
 
-/* The program that was there is this very one, and has settled. */
-static bool is_there(struct injection *i)
-{
-    struct span ok;
-    struct buf sum BUF_AUTO = BUF_INIT;
-    if (!i->recon.verdict.s || !json_member(i->recon.verdict, "ok", &ok, NULL) || !span_is(ok, "true"))
-        return false;
-    recon_member(i->recon.verdict, "sha256", &sum);
-    return strcmp(buf_str(&sum), i->file->sha256) == 0;
-}
-
 static int finish_found(struct injection *i, struct buf *answered)
 {
     buf_truncate(&i->r->path, 0);
@@ -389,6 +411,7 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
                           .request = request,
                           .recon = {.distribution = BUF_INIT},
                           .seen = TRANSPORT_CALL_INIT,
+                          .place_script = BUF_INIT,
                           .own = RELEASE_FILE_INIT,
                           .other = RELEASE_FILE_INIT};
     struct err err;
@@ -405,6 +428,7 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     r->sent = transport->sent - sent;
     recon_release(&i.recon);
     transport_call_release(&i.seen);
+    buf_release(&i.place_script);
     release_file_end(&i.own);
     release_file_end(&i.other);
     return result;

@@ -24,6 +24,7 @@ struct injection {
     long long picked_us;             /* what that took */
     const struct release_file *file; /* the one that was chosen */
     const char *arch;
+    struct buf place_script; /* of an attempt that was part of the reconnaissance; len 0: none */
 };
 
 /* Makes the target ready. 0, or -1 with the failure in *r. With a request (one JSON-RPC object), answered too
@@ -52,7 +53,9 @@ int inject_choose(struct injection *i, const char *arch);
 /* Takes the object that `settle` printed. 0: it is ready; -1: with the failure in i->r. */
 int inject_take_verdict(struct injection *i, struct span verdict);
 
-/* inject_place.c: writes the file through a shell, by pieces where it has to be. */
+/* inject_place.c: the script of the first attempt to place the chosen file. */
+void inject_place_script(const struct injection *i, struct buf *script);
+/* Writes the file through a shell, by pieces where it has to be. */
 int inject_place(struct injection *i);
 /* inject_copy.c: by the runtime's own copying, where there is no shell. */
 int inject_copy(struct injection *i);

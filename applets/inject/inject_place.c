@@ -128,16 +128,51 @@ static void read_line(struct placing *p, struct span line)
     }
 }
 
+static void collect_dirs(const struct injection *i, struct argv *dirs)
+{
+    for (size_t n = 0; n < i->recon.dirs.n; n++)
+        argv_add(dirs, i->recon.dirs.words[n]);
+    if (i->o->dir && dirs->n == 0)
+        argv_add(dirs, i->o->dir);
+}
+
+void inject_place_script(const struct injection *i, struct buf *script)
+{
+    struct script_options o = script_of(i);
+    struct argv dirs ARGV_AUTO = {0};
+    collect_dirs(i, &dirs);
+    script_place(script, &o, &dirs, i->file->bytes.len, 0, "");
+}
+
+static void read_answer(struct placing *p)
+{
+    struct span line;
+    for (size_t at = 0; recon_line(span_of(&p->call.out), &at, &line);)
+        read_line(p, line);
+}
+
+/* The attempt has been made, behind the reconnaissance. */
+static void take_attempt(struct placing *p)
+{
+    struct transport_call *seen = &p->i->seen;
+    const char *end = strstr(buf_str(&seen->out), SCRIPT_END);
+    size_t skip = end ? (size_t)(end - seen->out.data) + strlen(SCRIPT_END) : 0;
+    buf_add(&p->call.out, buf_str(&seen->out) + skip, seen->out.len - skip);
+    buf_add(&p->call.err, buf_str(&seen->err), seen->err.len);
+    p->call.status = seen->status;
+    p->a = (struct attempt){.how = TRANSPORT_ENDED};
+    read_answer(p);
+}
+
 static void try_once(struct placing *p, int pieces, const char *made, struct err *err)
 {
     struct script_options o = script_of(p->i);
     struct buf script BUF_AUTO = BUF_INIT;
-    struct span data = pieces > 0 ? (struct span){0} : span_of(&p->i->file->bytes), line;
+    struct span data = pieces > 0 ? (struct span){0} : span_of(&p->i->file->bytes);
     buf_truncate(&p->i->r->tried, 0);
     script_place(&script, &o, &p->dirs, p->i->file->bytes.len, pieces, made);
     p->a = (struct attempt){.how = inject_call(p->i, &script, NULL, data, &p->call, err)};
-    for (size_t at = 0; recon_line(span_of(&p->call.out), &at, &line);)
-        read_line(p, line);
+    read_answer(p);
 }
 
 /* ---- pieces ---- */
@@ -287,14 +322,14 @@ int inject_place(struct injection *i)
 {
     struct placing p = {.i = i, .call = TRANSPORT_CALL_INIT};
     struct err err = {0};
-    for (size_t n = 0; n < i->recon.dirs.n; n++)
-        argv_add(&p.dirs, i->recon.dirs.words[n]);
-    if (i->o->dir && p.dirs.n == 0)
-        argv_add(&p.dirs, i->o->dir);
     int result = 0;
-    do
+    collect_dirs(i, &p.dirs);
+    if (i->place_script.len > 0)
+        take_attempt(&p);
+    else
         try_once(&p, 0, "", &err);
-    while (p.a.full && p.dirs.n > 0);
+    while (p.a.full && p.dirs.n > 0)
+        try_once(&p, 0, "", &err);
     if (is_lossy(&p) && p.dirs.n > 0) {
         clean(&p);
         result = by_pieces(&p, &err);

@@ -20,6 +20,7 @@ struct inject_options {
     int timeout_s; /* for a call of the runtime */
     int jobs;
     bool verbose, json;
+    bool batch; /* of several: one call for each where that will do, since they share the processors */
 };
 
 /* In their order; what they are called is in inject_steps. */

@@ -110,7 +110,7 @@ static void visit(struct buf *out, const struct script_options *o)
     argv_quote(out, o->dir);
 }
 
-void script_recon(struct buf *out, const struct script_options *o, bool call)
+void script_recon(struct buf *out, const struct script_options *o, enum script_after after)
 {
     begin(out, o);
     buf_adds(out, mounts);
@@ -127,8 +127,13 @@ void script_recon(struct buf *out, const struct script_options *o, bool call)
                   "$1\";;esac;}\nmain(){ w;");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END);
-    if (call)
+    if (after == SCRIPT_CALLS)
         buf_adds(out, ";[ \"$G\" ]&&{ echo " SCRIPT_CALL ";r \"$G\" exec --whole;}");
+    if (after == SCRIPT_GOES_ON)
+        buf_adds(
+            out,
+            ";[ \"$G\" ]&&return;main(){ :;};PATH=$P;while IFS= read -r l&&[ \"$l\" != . ];do eval \"$l\";"
+            "done;main");
     buf_adds(out, ";}\n.\n");
 }
 

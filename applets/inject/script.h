@@ -28,9 +28,10 @@ struct script_options {
 /* Appends the words that start the shell. */
 void script_shell(struct argv *out);
 
-/* Says what there is, looks for the program and has it settle. With `call` the request that follows is
- * answered, when it was found. */
-void script_recon(struct buf *out, const struct script_options *o, bool call);
+/* Says what there is, looks for the program and has it settle. What comes after that: nothing; the request
+ * that follows is answered when it was found; or another script is read when it was not. */
+enum script_after { SCRIPT_ENDS, SCRIPT_CALLS, SCRIPT_GOES_ON };
+void script_recon(struct buf *out, const struct script_options *o, enum script_after after);
 
 /* Writes the `size` bytes that follow to the first of the directories in which they run, and has them settle.
  * With pieces > 0 nothing follows: they were put into the first directory before; `made` is the topmost

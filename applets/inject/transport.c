@@ -17,6 +17,7 @@
 
 #define BYTES_A_MS 16 /* what the slowest connection takes: 16 KB a second */
 #define READ_SIZE 65536
+#define DIALOGUE_SIZE (1u << 20) /* about what will be sent where that is not known before */
 
 extern char **environ;
 
@@ -59,6 +60,7 @@ struct running {
     int in, out, err;
     size_t part, at; /* of the input */
     bool flooded;
+    bool waits; /* what is to be sent depends on what is answered */
 };
 
 static void feed(struct running *r)
@@ -79,9 +81,17 @@ static void feed(struct running *r)
         } else {
             r->part++;
             r->at = 0;
+            if (r->waits)
+                return;
         }
     }
     io_close(&r->in);
+}
+
+/* There is something to write, or its end to be told. */
+static bool wants_to_feed(const struct running *r)
+{
+    return !r->waits || r->part == 0;
 }
 
 /* Takes what there is; closes at the end. */
@@ -133,7 +143,7 @@ static enum transport_end pump(struct running *r, long long until)
 {
     for (;;) {
         struct pollfd p[] = {{.fd = r->t->signal_fd, .events = POLLIN},
-                             {.fd = r->in, .events = POLLOUT},
+                             {.fd = wants_to_feed(r) ? r->in : -1, .events = POLLOUT},
                              {.fd = r->out, .events = POLLIN},
                              {.fd = r->err, .events = POLLIN}};
         long long left = until - now_ms();
@@ -147,6 +157,8 @@ static enum transport_end pump(struct running *r, long long until)
             feed(r);
         if (p[2].revents)
             drain(r, &r->out, &r->c->out, true);
+        if (r->waits && p[2].revents)
+            r->waits = !r->c->answered(r->c->answered_arg, r->c);
         if (p[3].revents)
             drain(r, &r->err, &r->c->err, false);
         if (r->flooded)
@@ -220,7 +232,7 @@ static void explain(enum transport_end how, int timeout_ms, const char *program,
 enum transport_end transport_run(struct transport *t, char *const *argv, struct transport_call *c,
                                  struct err *err)
 {
-    struct running r = {.t = t, .c = c};
+    struct running r = {.t = t, .c = c, .waits = c->answered != NULL};
     size_t size = 0;
     buf_release(&c->out);
     buf_release(&c->err);
@@ -234,6 +246,8 @@ enum transport_end transport_run(struct transport *t, char *const *argv, struct 
     t->calls++;
     if (start(&r, argv, err) < 0)
         return TRANSPORT_FAILED;
+    if (c->answered)
+        size = DIALOGUE_SIZE;
     int timeout_ms = (c->timeout_ms > 0 ? c->timeout_ms : t->timeout_ms) + (int)(size / BYTES_A_MS);
     enum transport_end how = pump(&r, now_ms() + timeout_ms);
     end(&r);

@@ -40,8 +40,12 @@ enum transport_end {
 
 struct transport_call {
     struct span input[3]; /* stdin, one behind the other */
-    size_t out_max;       /* 0: TRANSPORT_OUT_MAX */
-    int timeout_ms;       /* 0: the transport's; the more there is to send, the more time there is */
+    /* May be NULL: stdin stays open, and whenever there is more output this is asked whether it ends. It may
+     * set input[1] and [2] (whose bytes stay), which are sent then. */
+    bool (*answered)(void *arg, struct transport_call *c);
+    void *answered_arg;
+    size_t out_max; /* 0: TRANSPORT_OUT_MAX */
+    int timeout_ms; /* 0: the transport's; the more there is to send, the more time there is */
     /* results */
     struct buf out, err;
     int status;   /* exit status; 128+N: signal N */
