@@ -108,10 +108,8 @@ static int call_main(int argc, char **argv)
             return EXIT_USAGE;
     if (argc - optind < 2 || argc - optind > 3)
         return usage_error(NAME, "a target and a method are wanted, and perhaps params");
-    if (target_parse(&t, argv[optind], &o.runtimes, &err) < 0)
-        return usage_error(NAME, "%s", err.msg);
-    if (target_is_pattern(&t) || t.kind->folder)
-        return usage_error(NAME, "'%s' is not one running target", t.text);
+    if (inject_running_target(&t, argv[optind], &o, NAME) != EXIT_OK)
+        return EXIT_USAGE;
     int status = read_params(argv[optind + 2], &params);
     if (status != EXIT_OK)
         return status;

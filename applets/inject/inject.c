@@ -103,6 +103,17 @@ int inject_option(struct inject_options *o, int option, const char *value, const
     }
 }
 
+int inject_running_target(struct target *t, const char *text, const struct inject_options *o,
+                          const char *applet)
+{
+    struct err err;
+    if (target_parse(t, text, &o->runtimes, &err) < 0)
+        return usage_error(applet, "%s", err.msg);
+    if (target_is_pattern(t) || t->kind->folder)
+        return usage_error(applet, "'%s' is not one running target", text);
+    return EXIT_OK;
+}
+
 static int parse(struct inject_options *o, int argc, char **argv)
 {
     static const struct option options[] = {

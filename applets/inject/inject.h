@@ -49,4 +49,8 @@ void inject_options_init(struct inject_options *o);
 int inject_option(struct inject_options *o, int option, const char *value, const char *applet,
                   const char *word);
 
+/* Reads one target in which something is to run. EXIT_OK, or EXIT_USAGE after a message. */
+int inject_running_target(struct target *t, const char *text, const struct inject_options *o,
+                          const char *applet);
+
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "applet.h"
+#include "call/serve_in.h"
 #include "exec/route.h"
 #include "io.h"
 #include "mcp_tools.h"
@@ -15,6 +16,7 @@ static const char NAME[] = "mcp serve";
 
 static const char usage[] =
     "Usage: toolbox mcp serve [--keep-sessions]\n"
+    "       toolbox mcp serve --in TARGET [INJECT OPTION]... [--keep-sessions]\n"
     "\n"
     "An MCP server on stdin and stdout that offers this container to any MCP client: shells that stay,\n"
     "background jobs, an exact editor, reading, writing, listing and searching files. As a client's\n"
@@ -28,6 +30,9 @@ static const char usage[] =
     "At the end of the input calls that are open are finished (up to 10 s), and the shells and jobs that\n"
     "were started are ended.\n"
     "\n"
+    "  --in TARGET      from outside: makes the target ready and serves in it ('toolbox inject --help'\n"
+    "                   lists targets and options); a client then needs no more than\n"
+    "  {\"command\": \"toolbox\", \"args\": [\"mcp\", \"serve\", \"--in\", \"docker:CONTAINER\"]}\n"
     "  --keep-sessions  leave them running: shell_list and job_list of a later server find them\n"
     "  --help           this text\n";
 
@@ -133,6 +138,9 @@ static int serve(bool keep)
 int mcp_serve_main(int argc, char **argv)
 {
     bool keep = false;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
+            return serve_in(argc, argv);
     for (int i = 1; i < argc; i++) {
         static const char *const options[] = {"--keep-sessions", "--help", NULL};
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {

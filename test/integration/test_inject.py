@@ -109,6 +109,24 @@ def test_call_makes_ready_and_answers(injector, start):
     injector.eject(at)
 
 
+def test_mcp_serve_in_a_target(injector, start):
+    container = start()
+    messages = [{"jsonrpc": "2.0", "id": 1, "method": "initialize",
+                 "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}},
+                {"jsonrpc": "2.0", "method": "notifications/initialized"},
+                {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "shell_run", "arguments": {"command": "echo $((6*7)) in $(pwd)"}}}]
+    text = "".join(json.dumps(message) + "\n" for message in messages).encode()
+    for _ in range(2):
+        done = injector.run("mcp", "serve", "--in", target(container), stdin=text)
+        answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines()) if "id" in answer}
+        assert "42 in /" in json.dumps(answers[2]), done
+    for bad in (("--in", "docker:*"), ("--in", "dir:/"), ("--in",), ("--in", "local:", "x"), ("--in", "local:", "--nope")):
+        assert injector.run("mcp", "serve", *bad).returncode == 2, bad
+    failed = injector.run("mcp", "serve", "--in", "exec:false")
+    assert failed.returncode == TARGET and failed.stdout == b"" and b"target" in failed.stderr
+    check_gone(injector, container, target(container))
+
+
 def test_dir_and_name_make_ready_for_inspect(injector, start):
     container = start()
     at, place = target(container), ("--dir", "/var/tmp/.da7be258e003d428", "--name", "inspect-sandbox-tools")
