@@ -336,12 +336,12 @@ check-scripts:
 	$(Q)$(if $(PYTHON),/usr/bin/python3 -m pyflakes $(PYTHON))
 
 dist: $(DEPS)/manifest ## fill dist/ with a release (SIGN_KEY=key.pem signs it, ARCHES='amd64 arm64' limits it)
-	@VERSION='$(VERSION)' BUILD='$(BUILD)' ARCHES='$(if $(filter command line environment,$(origin ARCHES)),$(ARCHES))' \
+	@VERSION='$(VERSION)' BUILD='$(BUILD)' ARCHES='$(if $(filter command environment,$(origin ARCHES)),$(ARCHES))' \
 	    SIGN_KEY='$(SIGN_KEY)' PUBLIC_KEY='$(PUBLIC_KEY)' DIST='$(DIST)' scripts/dist
 .PHONY: dist
 
-repro: ## build twice, in two folders as two users: the same bytes?
-	scripts/repro
+repro: ## make a release twice, in two folders as two users: the same bytes? (ARCHES=all: of every architecture)
+	scripts/repro $(if $(filter command environment,$(origin ARCHES)),$(ARCHES))
 .PHONY: repro
 
 bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern, JSON=1)

@@ -105,7 +105,7 @@ static int collect(struct buf *out)
         int result = release_pick("linux", arches[i], &file, &err);
         if (result == 0) {
             put_file(out, arches[i], &file, NULL);
-        } else if (file.path) { /* there is one, but it isn't right */
+        } else if (file.path || strcmp(arches[i], os_arch()) == 0) { /* there is one, but it isn't right */
             put_file(out, arches[i], NULL, &err);
             fprintf(stderr, "toolbox %s: %s\n", NAME, err.msg);
             bad = EXIT_FAILED;
