@@ -189,7 +189,7 @@ static int child(void *arg)
     }
     if (verdict != REFUSED)
         io_write_all(b->report_fd, &err, sizeof err);
-    _exit(127);
+    return 127;
 }
 
 /* Without signals: a handler would run in our memory. */

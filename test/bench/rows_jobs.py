@@ -139,6 +139,22 @@ def keeping_up(lab, row):
     limit(row, peak[0], "KiB", 12 * 1024)
 
 
+@figure("keeper with both streams full and all unacknowledged that may be, resident memory")
+def full(lab, row):
+    place = lab.place()
+    server = connect(place)
+    flood = "tr '\\0' '\\377' </dev/zero"  # three bytes each as text
+    pid = server.rpc("exec_remote_start", command=f"{flood} & exec {flood} >&2")["pid"]
+    keeper, = children(place.server())
+    deadline = time.monotonic() + HANG
+    while status_field(keeper, "VmRSS") < 200 << 10 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for _ in range(8):
+        server.rpc("exec_remote_poll", pid=pid, ack_seq=0)
+    limit(row, status_field(keeper, "VmHWM"), "KiB", 230_000_000 // 1024)
+    server.rpc("exec_remote_kill", pid=pid, ack_seq=0)
+
+
 @figure("one poll while 500 jobs run sleep")
 def many(lab, row):
     place = lab.place()
