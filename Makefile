@@ -273,6 +273,19 @@ sanitize: $(SANITIZE)/toolbox $(addprefix $(SANITIZE)/,$(UNIT_TESTS)) replay ## 
 	scripts/run-sanitized $(CURDIR)/$(SANITIZE)/toolbox $(PYTEST) test/integration
 .PHONY: sanitize
 
+# ---- faults ----------------------------------------------------------------------------------------------
+
+# Call sites are told by their addresses: they have to be the same in every process, and no call may be a jump.
+FAULTS := $(BUILD)/faults
+FAULT_CALLS := sendmsg $(shell sed -n 's/^[CM][A-Z]*.[^,]*, \([a-z0-9_]*\),.*/\1/p' test/faults/calls.def)
+$(eval $(call flavour,$(FAULTS),$(CC),$(DEBUG_FLAGS) $(SANITIZERS) -fno-pie -fno-optimize-sibling-calls))
+$(eval $(call program,$(FAULTS)/toolbox,$(CC),$(FAULTS)/test/faults/faults.o $(call objects,$(FAULTS),applets/main.c $(LIB_SRC)), \
+    $(SANITIZERS) -no-pie $(addprefix -Wl$(comma)--wrap=,$(FAULT_CALLS))))
+
+faults: $(FAULTS)/toolbox ## every call that can fail fails once, at every place in the code (FAULTS_ARGS=--sites …)
+	@/usr/bin/python3 test/faults/run.py $(CURDIR)/$(FAULTS)/toolbox $(FAULTS_ARGS)
+.PHONY: faults
+
 # ---- fuzzing -----------------------------------------------------------------------------------------------
 
 FUZZ_SECONDS ?= 20
@@ -351,6 +364,12 @@ bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern,
 long: toolbox ## all integration tests (scripts/test takes every listed case and a sample of their variations)
 	@scripts/test --long test/integration
 .PHONY: long
+
+soak: toolbox ## mixed use for SOAK_SECONDS=1800: nothing grows, nothing is left (SOAK_BIN=build/sanitize/toolbox …)
+	@/usr/bin/python3 test/stress/soak.py --seconds $(SOAK_SECONDS) $(CURDIR)/$(SOAK_BIN)
+.PHONY: soak
+SOAK_SECONDS ?= 1800
+SOAK_BIN ?= toolbox
 
 stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers: nothing lost, nothing left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox

@@ -19,6 +19,16 @@ static void wait_for(int fd, short events)
     poll(&p, 1, -1);
 }
 
+bool io_is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int n;
+    do
+        n = poll(&p, 1, 0);
+    while (n < 0 && errno == EINTR);
+    return n > 0 && (p.revents & POLLIN);
+}
+
 int io_write_all(int fd, const void *data, size_t len)
 {
     const char *at = data;
@@ -141,7 +151,7 @@ void io_close_others(const int *keep, size_t n)
 void io_fill_std(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
-        if (fcntl(fd, F_GETFD) >= 0)
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;
         int filler = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         int ends[2];

@@ -10,6 +10,9 @@ struct buf;
 /* Writes all of it (waiting where the descriptor doesn't block). 0, or -1 with errno. */
 int io_write_all(int fd, const void *data, size_t len);
 
+/* Whether a read would find something now; a signal doesn't make it say no. */
+bool io_is_readable(int fd);
+
 /* Reads to the end of the file into out. 0, or -1 with errno (EFBIG when out's max is reached). */
 int io_read_all(int fd, struct buf *out);
 

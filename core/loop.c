@@ -15,6 +15,7 @@
 
 #define FOREVER_MS (INT64_MAX / 2)
 #define LONGEST_SLEEP_MS 3600000
+#define RETRY_MS 50 /* when the kernel had no memory to watch a descriptor */
 
 enum kind { KIND_FD, KIND_TIMER, KIND_CHILD };
 
@@ -23,7 +24,9 @@ struct loop_source {
     struct loop_source *next, **link; /* list of its kind; link == NULL: removed, waits for its release */
     enum kind kind;
     int fd;
-    bool armed; /* timer */
+    int events;   /* descriptor: what is waited for */
+    bool watched; /* descriptor: the kernel knows it */
+    bool armed;   /* timer */
     long long due;
     pid_t pid;
     union {
@@ -39,6 +42,7 @@ struct loop {
     int signal_pipe[2];
     struct loop_source *sources[3]; /* by kind */
     struct loop_source *removed;
+    size_t unwatched; /* descriptors for which the kernel had no memory */
     loop_signal_fn on_signal;
     void *on_signal_arg;
     bool stopped;
@@ -152,13 +156,31 @@ static uint32_t to_epoll(int events)
     return (events & LOOP_READ ? EPOLLIN : 0u) | (events & LOOP_WRITE ? EPOLLOUT : 0u);
 }
 
+/* What fails for want of memory (or of the user's watches, which are counted) is tried again later: a
+ * descriptor that nobody waits for would hang its client for ever. */
+static void watch(struct loop_source *s)
+{
+    struct epoll_event e = {.events = to_epoll(s->events), .data.ptr = s};
+    s->watched =
+        epoll_ctl(s->loop->epoll, EPOLL_CTL_ADD, s->fd, &e) == 0 || (errno != ENOMEM && errno != ENOSPC);
+    s->loop->unwatched -= s->watched;
+}
+
+static void watch_again(struct loop *loop)
+{
+    for (struct loop_source *s = loop->sources[KIND_FD]; s && loop->unwatched > 0; s = s->next)
+        if (!s->watched)
+            watch(s);
+}
+
 struct loop_source *loop_fd(struct loop *loop, int fd, int events, loop_fd_fn fn, void *arg)
 {
     struct loop_source *s = source_new(loop, KIND_FD, arg);
     s->fd = fd;
     s->fn.fd = fn;
-    struct epoll_event e = {.events = to_epoll(events), .data.ptr = s};
-    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &e);
+    s->events = events;
+    loop->unwatched++;
+    watch(s);
     return s;
 }
 
@@ -167,7 +189,9 @@ void loop_fd_events(struct loop_source *s, int events)
     if (!s->link)
         return; /* removed, and its descriptor may be another source's by now */
     struct epoll_event e = {.events = to_epoll(events), .data.ptr = s};
-    epoll_ctl(s->loop->epoll, EPOLL_CTL_MOD, s->fd, &e);
+    s->events = events;
+    if (s->watched)
+        epoll_ctl(s->loop->epoll, EPOLL_CTL_MOD, s->fd, &e);
 }
 
 struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, void *arg)
@@ -198,8 +222,10 @@ void loop_remove(struct loop_source *s)
 {
     if (!s || !s->link)
         return;
-    if (s->kind == KIND_FD)
+    if (s->kind == KIND_FD && s->watched)
         epoll_ctl(s->loop->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+    else if (s->kind == KIND_FD)
+        s->loop->unwatched--;
     *s->link = s->next;
     if (s->next)
         s->next->link = s->link;
@@ -282,10 +308,11 @@ static struct loop_source *first_timer(const struct loop *loop)
 static int next_timeout(const struct loop *loop)
 {
     const struct loop_source *s = first_timer(loop);
+    long long most = loop->unwatched > 0 ? RETRY_MS : LONGEST_SLEEP_MS;
     if (!s)
-        return -1;
+        return loop->unwatched > 0 ? RETRY_MS : -1;
     long long left = s->due - now_ms();
-    return left < 0 ? 0 : left > LONGEST_SLEEP_MS ? LONGEST_SLEEP_MS : (int)left;
+    return left < 0 ? 0 : (int)(left > most ? most : left);
 }
 
 /* A callback may remove, add and set any timer; what is set meanwhile is due later than `now`, so this ends.
@@ -309,6 +336,8 @@ int loop_run(struct loop *loop)
 {
     struct epoll_event events[64];
     while (!loop->stopped) {
+        if (loop->unwatched > 0)
+            watch_again(loop);
         int n = epoll_wait(loop->epoll, events, 64, next_timeout(loop));
         for (int i = 0; i < n; i++) {
             struct loop_source *s = events[i].data.ptr;

@@ -171,14 +171,19 @@ static void start(struct rpc_message *m, struct span text)
 
 struct rpc_message *rpc_take(struct span text, rpc_find_fn find, void *find_ctx, struct rpc_sink sink)
 {
+    return rpc_take_own(mem_dup(text.s, text.n), text.n, find, find_ctx, sink);
+}
+
+struct rpc_message *rpc_take_own(char *text, size_t n, rpc_find_fn find, void *find_ctx, struct rpc_sink sink)
+{
     struct rpc_message *m = mem_zalloc(sizeof *m);
-    m->text = mem_dup(text.s, text.n);
+    m->text = text;
     m->find = find;
     m->find_ctx = find_ctx;
     m->sink = sink;
     buf_init(&m->answer, BUF_NO_MAX);
     m->running = true;
-    start(m, (struct span){m->text, text.n});
+    start(m, (struct span){m->text, n});
     m->running = false;
     take_up(m);
     if (!m->answered)

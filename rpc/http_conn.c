@@ -235,16 +235,16 @@ static void dispatch(struct http_conn *c)
     c->state = CALLING;
     wait_for(c, LOOP_READ);
     struct rpc_sink sink = {answer, c};
-    struct rpc_message *m = rpc_take(span_of(&c->parser.body), c->host->find, c->host->find_ctx, sink);
+    size_t n;
+    char *body = buf_take(&c->parser.body, &n);
+    struct rpc_message *m = rpc_take_own(body, n, c->host->find, c->host->find_ctx, sink);
     if (c->closed) { /* from inside the handler */
         if (m)
             rpc_message_abandon(m);
         return;
     }
     c->message = m;
-    if (c->state == CALLING)
-        buf_release(&c->parser.body);
-    else if (flush(c) < 0)
+    if (c->state != CALLING && flush(c) < 0)
         finish(c, false);
 }
 

@@ -23,10 +23,20 @@ struct viewer {
     int fd;
     struct loop_source *source;
     struct buf out, in;
+    bool entered; /* what it has sent is being dealt with, and is needed until that is done */
+    bool gone;
 };
 
 /* ---- one viewer ---- */
 
+static void viewer_free(struct viewer *v)
+{
+    buf_release(&v->out);
+    buf_release(&v->in);
+    free(v);
+}
+
+/* It may happen from inside: what a viewer types is shown to all of them. */
 static void leave(struct viewer *v)
 {
     struct session *s = v->session;
@@ -36,9 +46,9 @@ static void leave(struct viewer *v)
     *at = v->next;
     loop_remove(v->source);
     close(v->fd);
-    buf_release(&v->out);
-    buf_release(&v->in);
-    free(v);
+    v->gone = true;
+    if (!v->entered)
+        viewer_free(v);
     if (!s->viewers && s->shell) /* programs get the size back that their calls rely on */
         pty_resize(&s->pty, s->options.rows, s->options.cols);
 }
@@ -48,7 +58,7 @@ static int flush(struct viewer *v)
 {
     while (v->out.len > 0) {
         ssize_t n = send(v->fd, v->out.data, v->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS))
             break;
         if (n < 0) {
             leave(v);
@@ -118,7 +128,7 @@ static void take_frames(struct viewer *v)
 {
     const unsigned char *data = (const unsigned char *)v->in.data;
     size_t at = 0;
-    while (v->in.len - at >= 3) {
+    while (!v->gone && v->in.len - at >= 3) {
         size_t n = (size_t)(data[at + 1] << 8 | data[at + 2]);
         if (v->in.len - at < 3 + n)
             break;
@@ -128,17 +138,26 @@ static void take_frames(struct viewer *v)
     buf_consume(&v->in, at);
 }
 
-static void on_viewer(void *arg, int events)
+static void read_viewer(struct viewer *v)
 {
-    struct viewer *v = arg;
     char data[4096];
-    if ((events & LOOP_WRITE) && flush(v) < 0)
-        return;
     ssize_t n = recv(v->fd, data, sizeof data, MSG_DONTWAIT);
     if (n > 0 && buf_add(&v->in, data, (size_t)n) == 0)
         take_frames(v);
-    else if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+    else if (n >= 0 || (errno != EAGAIN && errno != EINTR && errno != ENOMEM))
         leave(v);
+}
+
+static void on_viewer(void *arg, int events)
+{
+    struct viewer *v = arg;
+    if ((events & LOOP_WRITE) && flush(v) < 0)
+        return;
+    v->entered = true;
+    read_viewer(v);
+    v->entered = false;
+    if (v->gone)
+        viewer_free(v);
 }
 
 static void enter(struct session *s, int fd)

@@ -1,18 +1,13 @@
 #include "session_input.h"
 
-#include <poll.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include "io.h"
+
 #define TERMINAL_HOLDS 4094 /* N_TTY_BUF_SIZE - 2: with less free a signal key behind it has no effect */
 #define RAW_STEP 3072       /* leaves room for a signal key behind it */
-
-static bool has_unread(const struct pty *pty)
-{
-    struct pollfd p = {.fd = pty->slave, .events = POLLIN};
-    return poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
-}
 
 static void write_some(struct input *in, const struct pty *pty, size_t n)
 {
@@ -88,7 +83,7 @@ bool input_pump(struct input *in, const struct pty *pty, bool reading)
 {
     struct termios t;
     size_t before = in->pending.len - in->written;
-    if (before == 0 || has_unread(pty) || tcgetattr(pty->slave, &t) < 0)
+    if (before == 0 || io_is_readable(pty->slave) || tcgetattr(pty->slave, &t) < 0)
         return false;
     if (t.c_lflag & ICANON)
         pump_canonical(in, pty, reading, &t);
@@ -99,7 +94,7 @@ bool input_pump(struct input *in, const struct pty *pty, bool reading)
 
 bool input_is_taken(const struct input *in, const struct pty *pty)
 {
-    return in->pending.len == 0 && !has_unread(pty);
+    return in->pending.len == 0 && !io_is_readable(pty->slave);
 }
 
 static size_t last_signal_key(const struct pty *pty, const char *s, size_t n)

@@ -20,13 +20,15 @@ static bool called_as_inspect(void)
            strcmp(title_program(), "inspect-tool-support") == 0;
 }
 
-static int print_line(struct answer *a, bool whole)
+/* *told: what was printed is the answer, or its first piece. */
+static int print_line(struct answer *a, bool whole, bool *told)
 {
     struct err err;
     /* The hosts of the inspect-* names that know of pieces set the variable; for the others there is no
      * limit. */
-    if (!whole &&
-        chunk_wrap(&a->line, a->id, chunk_limit(called_as_inspect() ? 0 : CHUNK_LIMIT_DEFAULT), &err) < 0)
+    *told = whole || chunk_wrap(&a->line, a->id, chunk_limit(called_as_inspect() ? 0 : CHUNK_LIMIT_DEFAULT),
+                                &err) == 0;
+    if (!*told)
         fprintf(stderr, "toolbox exec: %s\n", err.msg);
     buf_addc(&a->line, '\n');
     if (io_write_all(STDOUT_FILENO, a->line.data, a->line.len) < 0)
@@ -39,11 +41,12 @@ static int serve(struct span request, bool whole)
     struct answer a = ANSWER_INIT;
     struct err err;
     int result = EXIT_OK;
+    bool told = true;
     if (route(&a, request, &err) < 0)
         result = applet_failed("exec", "%s", err.msg);
     else if (a.line.len > 0)
-        result = print_line(&a, whole);
-    route_end(&a, result == EXIT_OK);
+        result = print_line(&a, whole, &told);
+    route_end(&a, result == EXIT_OK && told); /* else whoever answered has it still */
     return result;
 }
 

@@ -27,9 +27,12 @@ static void end_stream(struct job_stream *s)
 static bool read_some(struct job_stream *s, size_t max, size_t *got)
 {
     static char nowhere[65536];
-    ssize_t n = s->discard ? read(s->fd, nowhere, sizeof nowhere) : fifo_read(&s->raw, s->fd, max);
+    ssize_t n;
+    do
+        n = s->discard ? read(s->fd, nowhere, sizeof nowhere) : fifo_read(&s->raw, s->fd, max);
+    while (n < 0 && errno == EINTR);
     *got = n > 0 ? (size_t)n : 0;
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    if (n == 0 || (n < 0 && errno != EAGAIN))
         end_stream(s);
     return n > 0;
 }
@@ -80,8 +83,8 @@ void job_finish_streams(struct job *j)
         struct job_stream *s = &j->out[i];
         int readable = 0;
         size_t got;
-        if (s->fd >= 0)
-            ioctl(s->fd, FIONREAD, &readable);
+        if (s->fd >= 0 && ioctl(s->fd, FIONREAD, &readable) < 0)
+            readable = READ_STEP; /* as much as there is, or this */
         for (; readable > 0 && s->fd >= 0 && read_some(s, (size_t)readable, &got); readable -= (int)got)
             ;
         s->discard = true;

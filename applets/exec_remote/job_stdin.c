@@ -24,7 +24,7 @@ void job_stdin_flush(struct job *j)
     struct job_stdin *in = &j->in;
     while (in->fd >= 0 && in->pending.len > 0) {
         ptrdiff_t n = fifo_write(&in->pending, in->fd);
-        if (n < 0 && errno == EAGAIN) {
+        if (n < 0 && (errno == EAGAIN || errno == ENOMEM)) {
             if (!in->source)
                 in->source = loop_fd(j->loop, in->fd, LOOP_WRITE, on_writable, j);
             return;

@@ -64,11 +64,13 @@ static void remote_version(struct rpc_call *call, struct span params, void *ctx)
     (void)ctx;
     if (!check_none(call, params))
         return;
+    static struct buf text = BUF_INIT; /* it doesn't change */
     char path[4096];
-    if (!proc_link(getpid(), "exe", path, sizeof path))
-        snprintf(path, sizeof path, "toolbox");
-    struct buf text BUF_AUTO = BUF_INIT;
-    buf_addf(&text, "%s %s (build %s), pid %ld", path, toolbox_version, toolbox_build_id, (long)getpid());
+    if (text.len == 0) {
+        if (!proc_link(getpid(), "exe", path, sizeof path))
+            snprintf(path, sizeof path, "toolbox");
+        buf_addf(&text, "%s %s (build %s), pid %ld", path, toolbox_version, toolbox_build_id, (long)getpid());
+    }
     rpc_result_string(call, text.data, text.len);
 }
 

@@ -211,7 +211,9 @@ static bool stat_socket(const struct server *s, struct stat *st)
 static bool has_socket(const struct server *s)
 {
     struct stat st;
-    return stat_socket(s, &st) && st.st_dev == s->socket_dev && st.st_ino == s->socket_ino;
+    if (!stat_socket(s, &st))
+        return errno != ENOENT; /* no word of its being gone */
+    return st.st_dev == s->socket_dev && st.st_ino == s->socket_ino;
 }
 
 void server_clear_sockets(const struct server *s)
@@ -311,10 +313,14 @@ static int listen_in(struct server *s, const struct place *place, struct err *er
     int fd = s->base.loop ? ipc_listen(place->fd, IPC_SERVER, err) : -1;
     if (fd < 0)
         return err_wrap(err, "%s", place->path);
-    if (stat_socket(s, &st)) {
-        s->socket_dev = st.st_dev;
-        s->socket_ino = st.st_ino;
+    if (!stat_socket(s, &st)) { /* without its number it could not tell that it has lost its socket */
+        int failed = errno;
+        ipc_unlink(place->fd, IPC_SERVER);
+        close(fd);
+        return err_sys(err, ERR_TOOL, failed, "%s", place->path);
     }
+    s->socket_dev = st.st_dev;
+    s->socket_ino = st.st_ino;
     return fd;
 }
 

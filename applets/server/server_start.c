@@ -103,6 +103,7 @@ static int fork_server(struct place *place, int lock_fd, struct err *err)
     io_read_all(word_fd, &word);
     if (word.len == 1)
         return 0;
+    kill(pid, SIGKILL); /* it is ending, or could not say a word */
     waitpid(pid, NULL, 0);
     if (word.len == sizeof *err && err)
         memcpy(err, word.data, sizeof *err);

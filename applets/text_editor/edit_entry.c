@@ -116,7 +116,7 @@ int entry_list(struct entry_list *list, int dir)
     }
     size_t room = 0;
     const struct dirent *found;
-    while ((found = readdir(stream)) != NULL) {
+    while (errno = 0, (found = readdir(stream)) != NULL) {
         struct entry_item item;
         if ((found->d_type != DT_REG && found->d_type != DT_UNKNOWN) || !parse_name(&item, found->d_name))
             continue;
@@ -126,7 +126,12 @@ int entry_list(struct entry_list *list, int dir)
         }
         list->items[list->n++] = item;
     }
+    int failed = errno;
     closedir(stream);
+    if (failed) { /* a part of the history would be taken for all of it */
+        entry_list_release(list);
+        return errno = failed, -1;
+    }
     if (list->n > 1)
         qsort(list->items, list->n, sizeof *list->items, by_order);
     return 0;

@@ -21,6 +21,7 @@ class Lab:
         programs = os.path.abspath(programs)
         self.toolbox, self.exit0 = os.path.abspath(toolbox), f"{programs}/exit0"
         self.rounds_program, self.ptyread = f"{programs}/rounds", f"{programs}/ptyread"
+        self.httpload = f"{programs}/httpload"
         self.folder = Path(tempfile.mkdtemp(prefix="toolbox-bench-"))
         self.places = []
         (self.folder / "home").mkdir()

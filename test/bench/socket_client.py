@@ -12,12 +12,15 @@ class Connection:
         self.sock.connect(path)
 
     def rpc(self, method, **params):
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        self.sock.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-        answer = json.loads(self._body())
+        answer = json.loads(self.post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()))
         if "result" not in answer:
             raise RuntimeError(f"{method} {params}: {answer}")
         return answer["result"]
+
+    def post(self, body):
+        """The body of the answer to a request's."""
+        self.sock.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        return self._body()
 
     def _body(self):
         data = self.sock.recv(65536)

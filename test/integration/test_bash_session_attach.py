@@ -5,6 +5,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import termios
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from harness.machine import HANG
 from harness.processes import wait_until
+from harness.server import titled
 from harness.sessions import Shell, read_until
 
 DETACH = "\x1d"
@@ -231,3 +233,19 @@ def test_without_a_terminal(shell):
     done = shell.client.cli("bash_session", "attach", shell.name)
     assert done.returncode != 0 and b"terminal" in done.stderr
     shell.works()
+
+
+def test_viewer_that_types_and_is_gone(shell):
+    """What it has typed is shown to it while it has left already. (The sanitizers see whether it is still used.)"""
+    shell.client.bs("echo something\n", session=shell.name)
+    name = shell.client.rpc("bash_session_attach", {"session_name": shell.name})["socket"]
+    path, = shell.client.dir.glob(f"{name}*")
+    (keeper,) = titled(f"toolbox {shell.name}")
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(path))
+        assert sock.recv(1000)
+        os.kill(keeper.pid, signal.SIGSTOP)
+        sock.sendall((b"i" + struct.pack(">H", 2) + b": ") * 20)
+    os.kill(keeper.pid, signal.SIGCONT)
+    shell.client.rpc("bash_session", {"session_name": shell.name, "input": "\u0003", "wait_for_output": 2, "idle_timeout": 0.2})
+    assert shell.client.rpc("bash_session_run", {"session_name": shell.name, "command": "echo hi"})["output"] == "hi\n"

@@ -737,6 +737,18 @@ def test_c104_limits(client):
     assert CHUNK not in client.answer("version", env={LIMIT: "100"})
 
 
+def test_c104_answer_that_cannot_be_stored_is_not_lost(client):
+    client.new()
+    client.run("PS1=")
+    client.bs("sleep 0.3; head -c 30000 /dev/zero | tr '\\0' x\n", wait=0)
+    (client.dir / "answers").write_text("in the way")
+    with pytest.raises(RpcError) as error:
+        params = {"session_name": client.session, "wait_for_output": 5, "idle_timeout": 1}
+        client.rpc("bash_session", params, env={LIMIT: "4096"})
+    assert error.value.code == TOOLERR and "cannot be stored" in error.value.message
+    assert client.bs().count("x") == 30000
+
+
 def test_c104_through_the_socket(client):
     """An answer there is never in pieces; pieces stored by exec can be had there."""
     name = quiet(client, TEXT)
