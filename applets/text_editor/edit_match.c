@@ -114,6 +114,21 @@ static void put_like(struct buf *out, const struct text *new, const char *old, s
     }
 }
 
+/* A LF of the old text may stand for a CRLF, but a CRLF for nothing else. The texts are the same without CRs
+ * in their line ends. */
+static bool keeps_crlf(const struct text *old, const char *s, size_t n)
+{
+    const char *theirs = s;
+    for (const char *at = old->s, *lf; (lf = memchr(at, '\n', old->n - (size_t)(at - old->s))) != NULL;
+         at = lf + 1) {
+        theirs = memchr(theirs, '\n', n - (size_t)(theirs - s));
+        if (!theirs || (!is_bare_lf(old->s, (size_t)(lf - old->s)) && is_bare_lf(s, (size_t)(theirs - s))))
+            return false;
+        theirs++;
+    }
+    return true;
+}
+
 /* Tries with line ends compared as such. Number of matches: 0 or 1; -1: there are more. */
 static int match_line_ends(const char *data, size_t n, const struct text *old, const struct text *new,
                            const char *shown, struct splice *s, struct buf *put, struct err *err)
@@ -131,6 +146,8 @@ static int match_line_ends(const char *data, size_t n, const struct text *old, c
     if (count == 0)
         return 0;
     size_t begin = with_cr(data, n, at), end = with_cr(data, n, at + wanted.len);
+    if (!keeps_crlf(old, data + begin, end - begin))
+        return 0;
     put_like(put, new, data + begin, end - begin);
     *s = (struct splice){.at = begin, .cut = end - begin, .put = buf_str(put), .n_put = put->len};
     return 1;
