@@ -14,7 +14,7 @@
 #include "json.h"
 #include "json_table.h"
 #include "mem.h"
-#include "spawn.h"
+#include "surroundings.h"
 #include "utf8.h"
 
 static const char NAME[] = "exec_remote";
@@ -179,35 +179,6 @@ static int simple(struct command_line *c, const char *method)
 
 /* ---- commands ---- */
 
-/* What the program gets beside the server's own. The caller's, where it is to behave as if it were started
- * here. */
-static void put_env(struct command_line *c, bool of_caller)
-{
-    char **env = spawn_env(of_caller ? environ : NULL, c->env, NULL);
-    char between = '{';
-    json_key(&c->params, "env");
-    for (char **at = env; *at; at++) {
-        const char *equals = strchr(*at, '=');
-        if (!equals || equals == *at || !utf8_is_valid(*at, strlen(*at)))
-            continue; /* not to be had through JSON */
-        char *name MEM_AUTO = mem_dup(*at, (size_t)(equals - *at));
-        buf_addc(&c->params, between);
-        json_puts(&c->params, name);
-        buf_addc(&c->params, ':');
-        json_puts(&c->params, equals + 1);
-        between = ',';
-    }
-    buf_adds(&c->params, between == '{' ? "{}" : "}");
-    spawn_env_free(env);
-}
-
-static void put_cwd(struct command_line *c)
-{
-    char *here MEM_AUTO = getcwd(NULL, 0);
-    if (here && *here == '/' && utf8_is_valid(here, strlen(here)))
-        json_member_string(&c->params, "cwd", here);
-}
-
 static int put_program(struct command_line *c)
 {
     if (c->n_words == 0)
@@ -234,9 +205,9 @@ static int put_program(struct command_line *c)
 static int do_run(struct command_line *c)
 {
     int result = put_program(c);
-    put_env(c, !c->has_user);
+    surroundings_put_env(&c->params, !c->has_user, c->env);
     if (!c->has_user && !c->has_cwd)
-        put_cwd(c);
+        surroundings_put_cwd(&c->params);
     return result == EXIT_OK ? exec_remote_run(&c->params) : result;
 }
 
@@ -246,7 +217,8 @@ static int do_start(struct command_line *c)
     struct buf line BUF_AUTO = BUF_INIT;
     struct span pid;
     int status = put_program(c);
-    put_env(c, false);
+    /* beside the server's own */
+    surroundings_put_env(&c->params, false, c->env);
     buf_addc(&c->params, '}');
     if (status == EXIT_OK)
         status = call("exec_remote_start", &c->params, &result);

@@ -173,30 +173,40 @@ def test_c061_kill_minus_nine_with_a_helper_that_holds_the_pipes(client):
 # ---- C-062: a server that will not stop ----
 
 
-@pytest.mark.parametrize("words", [
+STUBBORN = [
     ["python3", "-c", "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nwhile 1: time.sleep(4810)"],
     ["sh", "-c", "sleep 4811 & exec sleep 4812"],
     ["setsid", "sh", "-c", "sleep 4811 & sleep 4812; :"],
     ["sh", "-c", "trap '' TERM; setsid sh -c \"trap '' TERM; sleep 4811; sleep 4811\" & sleep 4812; sleep 4812"],
-])
-@pytest.mark.parametrize("way", ["kill", "stop-server"])
-def test_c062_server_that_will_not_stop(client, words, way):
-    server, other = Server(client, *words), Server(client, fake=ECHO)
-    before = processes.Watch().before
-    time.sleep(0.3)
+]
+
+
+def stubborn(client):
+    servers = [Server(client, *words) for words in STUBBORN]
+    processes.wait_until(lambda: len(alive("sleep", "4811")) == 3 and alive(*STUBBORN[0]), "them to run")
+    return servers
+
+
+def none_left():
+    return not alive("sleep", "4811") and not alive("sleep", "4812") and not alive(*STUBBORN[0])
+
+
+def test_c062_servers_that_will_not_stop(client):
+    servers, other = stubborn(client), Server(client, fake=ECHO)
     began = time.monotonic()
-    if way == "kill":
-        ending = client.popen("exec", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        ending.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"mcp_kill_server","params":{"session_id":0}}')
-        ending.stdin.close()
-        assert other.ask()["id"] == 1  # meanwhile
-        assert end(ending)["result"] is None
-        assert time.monotonic() - began < 10
-        refused(server.ask, "was killed")
-    else:
-        client.stop()
-    assert not alive("sleep", "4811") and not alive("sleep", "4812")
-    assert not [p for p in processes.descendants() - before if "4810" in str(p)]
+    with ThreadPoolExecutor(len(servers)) as pool:
+        ends = [pool.submit(server.kill) for server in servers]
+        assert other.ask()["id"] == 1 and not all(end.done() for end in ends)  # meanwhile
+        assert [end.result() for end in ends] == [None] * len(servers)
+    assert time.monotonic() - began < 10
+    assert none_left()
+    refused(servers[0].ask, "was killed")
+
+
+def test_c062_stop_server(client):
+    stubborn(client)
+    client.stop()
+    assert none_left()
 
 
 # ---- C-065: what can't be used ----

@@ -1,0 +1,17 @@
+/* What a program would have if it were started here, as params of a call that has it started elsewhere. What
+ * can't be had through JSON, which is UTF-8, is left out. */
+#ifndef APPLETS_SURROUNDINGS_H
+#define APPLETS_SURROUNDINGS_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+
+/* Adds the member "env": this process's environment where `of_caller`, overlaid with `extra` ("NAME=value";
+ * may be NULL). */
+void surroundings_put_env(struct buf *params, bool of_caller, char *const *extra);
+
+/* Adds the member "cwd": the current directory. */
+void surroundings_put_cwd(struct buf *params);
+
+#endif
