@@ -69,7 +69,7 @@ say({"jsonrpc": "2.0", "id": take()["id"], "error": None, "result": None})
 
 
 @pytest.mark.parametrize("id, others", [
-    ("1", ['"1"', '"1.0"', "2", "-1", "null", '["1"]', "10", "0.1"]),
+    ("1", ['"1"', '"1.0"', '"1e1"', "2", "-1", "null", '["1"]', "10", "0.1"]),
     ('"1"', ["1", '"01"', '" 1"', '"1\\u0000"']),
     ("9007199254740993", ["9007199254740992", "9007199254740994", '"9007199254740993"']),
     ('"\\u00e9"', ['"e"', '"\\u00c9"', '"\\u00e9 "']),
@@ -212,14 +212,17 @@ def test_another_user(client, user):
 
 # ---- clients that go ----
 
+# Each request has a thread; a slow one is answered once there is a file.
 SLOW = """
+import threading
+def work(message, seen):
+    while message["method"] == "slow" and not os.path.exists(message["params"]["go"]):
+        time.sleep(0.02)
+    answer(message, f"{message['method']} {seen}")
 seen = 0
 while message := take():
     seen += 1
-    if message["method"] == "slow":
-        while not os.path.exists(message["params"]["go"]):
-            time.sleep(0.02)
-    answer(message, f"{message['method']} {seen}")
+    threading.Thread(target=work, args=(message, seen)).start()
 """
 
 
@@ -248,14 +251,17 @@ def test_what_a_client_missed_is_there_for_the_next_call(client, workdir):
 
 
 def test_another_request_with_the_id_of_one_that_was_given_up(client, workdir):
-    """The late answer to the first is not taken for that to the second."""
+    """No answer is taken for the other's, whichever comes first."""
     server = Server(client, fake=SLOW)
-    slow = {"method": "slow", "id": 1, "params": {"go": str(workdir / "go")}}
+    slow, third = ({"method": "slow", "id": 1, "params": {"go": str(workdir / name)}} for name in ("go", "third"))
     gone(server, **slow)
-    second = server.begin("quick", id=1)
+    assert server.ask("quick", id=1) == {"jsonrpc": "2.0", "id": 1, "result": "quick 2"}
+    waiting = server.begin(**third)
     processes.wait_until(lambda: server.status()["open_requests"] == 1, "the request to be open")
     (workdir / "go").touch()
-    assert end(second)["result"] == {"jsonrpc": "2.0", "id": 1, "result": "quick 2"}
+    assert server.ask("quick", id=2)["result"] == "quick 4"
+    (workdir / "third").touch()
+    assert end(waiting)["result"] == {"jsonrpc": "2.0", "id": 1, "result": "slow 3"}
     assert server.ask(**slow)["result"] == "slow 1"
 
 
