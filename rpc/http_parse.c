@@ -8,12 +8,20 @@ void http_parser_init(struct http_parser *p)
     *p = (struct http_parser){.keep_alive = true};
     buf_init(&p->body, HTTP_BODY_MAX);
     buf_init(&p->line, HTTP_HEAD_MAX + 1);
+    buf_init(&p->target, HTTP_HEAD_MAX + 1);
+}
+
+void http_parser_init_any(struct http_parser *p)
+{
+    http_parser_init(p);
+    p->any = true;
 }
 
 void http_parser_release(struct http_parser *p)
 {
     buf_release(&p->body);
     buf_release(&p->line);
+    buf_release(&p->target);
 }
 
 static void refuse(struct http_parser *p, int status)
@@ -38,14 +46,26 @@ static size_t token_length(const char *s)
     return n;
 }
 
-/* "/", or the absolute form of it, which a server has to understand. */
-static bool is_root(const char *target)
+/* The path of a target, also of its absolute form, which a server has to understand. */
+static const char *path_of(const char *target)
 {
     if (strncasecmp(target, "http://", 7) == 0 && target[7] != '\0' && target[7] != '/') {
         target += 7 + strcspn(target + 7, "/?#");
-        return *target == '\0' || strcmp(target, "/") == 0;
+        return *target == '\0' ? "/" : target;
     }
-    return strcmp(target, "/") == 0;
+    return target;
+}
+
+/* Whether a request line's method and target are for this server: 0, or the status. */
+static int take_target(struct http_parser *p, const char *method, const char *target)
+{
+    if (!p->any)
+        return strcmp(path_of(target), "/") != 0 ? 404 : strcmp(method, "POST") != 0 ? 405 : 0;
+    if (strlen(method) >= sizeof p->method)
+        return 501;
+    memcpy(p->method, method, strlen(method) + 1);
+    buf_adds(&p->target, path_of(target));
+    return 0;
 }
 
 /* HTTP/1.x; the status of what it is otherwise. */
@@ -71,10 +91,9 @@ static int request_line(struct http_parser *p, char *line)
     int status = version_status(version);
     if (status != 0)
         return status;
-    if (!is_root(target))
-        return 404;
-    if (strcmp(line, "POST") != 0)
-        return 405;
+    status = take_target(p, line, target);
+    if (status != 0)
+        return status;
     p->http10 = version[7] == '0';
     p->keep_alive = !p->http10;
     p->state = HTTP_HEADERS;
@@ -162,7 +181,7 @@ static int head_complete(struct http_parser *p)
 {
     if ((!p->http10 && !p->has_host) || (p->chunked && p->has_length))
         return 400;
-    if (!p->chunked && !p->has_length)
+    if (!p->chunked && !p->has_length && !p->any)
         return 411;
     p->state = p->chunked ? HTTP_CHUNK_SIZE : p->left > 0 ? HTTP_BODY : HTTP_COMPLETE;
     p->expects = p->has_expect && !p->http10 && p->state != HTTP_COMPLETE;

@@ -1,4 +1,5 @@
-/* An incremental parser of HTTP/1.x requests (RFC 9112), for one thing only: POST / with a body.
+/* An incremental parser of HTTP/1.x requests (RFC 9112): for POST / with a body and nothing else, or for any
+ * method and path.
  *
  * It is fed whatever came, in pieces of any size, and keeps of the head no more than the line it is reading.
  * It touches no descriptor. Everything it refuses has a status; a connection ends after that. */
@@ -30,15 +31,18 @@ struct http_parser {
     bool keep_alive; /* known once complete */
     bool expects;    /* the client waits for "100 Continue" before it sends the body; the caller clears it */
     struct buf body;
+    char method[8];    /* with http_parser_init_any: OPTIONS is the longest that there is */
+    struct buf target; /* likewise: path and query, as they were sent; "*" and "" too */
 
     /* Inside. */
     struct buf line;
     size_t head; /* bytes of head, trailers or chunk line so far */
     size_t left; /* bytes of body or chunk to come */
-    bool http10, chunked, has_length, has_host, has_expect;
+    bool any, http10, chunked, has_length, has_host, has_expect;
 };
 
 void http_parser_init(struct http_parser *p);
+void http_parser_init_any(struct http_parser *p); /* every method and target; no body where none is announced */
 void http_parser_release(struct http_parser *p);
 
 /* Takes bytes of one request; returns how many: less than n when the request is complete or refused. */

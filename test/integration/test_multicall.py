@@ -20,6 +20,7 @@ APPLETS = [
     "exec_remote",
     "text_editor",
     "mcp",
+    "model_proxy",
     "inject",
     "eject",
     "call",

@@ -193,6 +193,35 @@ static size_t feed_endlessly(struct http_parser *p, const char *piece, size_t mo
     return total;
 }
 
+static void takes_any_method_and_target(void **state)
+{
+    static const struct {
+        const char *text, *method, *target;
+        int status;
+    } any[] = {
+        {"GET /a?b=%20 HTTP/1.1\r\nHost: x\r\n\r\n", "GET", "/a?b=%20", 0},
+        {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "OPTIONS", "*", 0},
+        {"POST http://h/p HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "POST", "/p", 0},
+        {"DELETE http://h HTTP/1.0\r\n\r\n", "DELETE", "/", 0},
+        {"PROPFIND / HTTP/1.1\r\nHost: x\r\n\r\n", NULL, NULL, 501},
+        {"GET / HTTP/1.1\r\n\r\n", NULL, NULL, 400},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
+        struct http_parser p;
+        http_parser_init_any(&p);
+        http_parse(&p, any[i].text, strlen(any[i].text));
+        assert_int_equal(p.state, any[i].status ? HTTP_REFUSED : HTTP_COMPLETE);
+        assert_int_equal(p.status, any[i].status);
+        if (any[i].method) {
+            assert_string_equal(p.method, any[i].method);
+            assert_string_equal(buf_str(&p.target), any[i].target);
+            assert_int_equal(p.body.len, 0);
+        }
+        http_parser_release(&p);
+    }
+}
+
 static void bounds_the_head(void **state)
 {
     (void)state;
@@ -620,6 +649,7 @@ int main(void)
         cmocka_unit_test(parses),
         cmocka_unit_test(leaves_the_next_request),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(takes_any_method_and_target),
         cmocka_unit_test(bounds_the_head),
         cmocka_unit_test(waits_only_after_the_head),
         SERVED(keeps_connections),

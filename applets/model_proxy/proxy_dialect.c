@@ -1,0 +1,75 @@
+#include "proxy_dialect.h"
+
+#include "proxy_events.h"
+
+struct word {
+    int status;
+    const char *word;
+};
+
+/* The last one is for every other status of its hundred, and stands for those of 500 as well if it is 500. */
+static const struct word openai_types[] = {{401, "authentication_error"},  {403, "permission_error"},
+                                           {404, "not_found_error"},       {429, "rate_limit_error"},
+                                           {400, "invalid_request_error"}, {500, "server_error"}};
+static const struct word anthropic_types[] = {
+    {401, "authentication_error"},  {402, "billing_error"}, {403, "permission_error"},
+    {404, "not_found_error"},       {408, "timeout_error"}, {413, "request_too_large"},
+    {429, "rate_limit_error"},      {504, "timeout_error"}, {529, "overloaded_error"},
+    {400, "invalid_request_error"}, {500, "api_error"}};
+static const struct word google_statuses[] = {
+    {401, "UNAUTHENTICATED"},    {403, "PERMISSION_DENIED"}, {404, "NOT_FOUND"},     {409, "ABORTED"},
+    {429, "RESOURCE_EXHAUSTED"}, {499, "CANCELLED"},         {501, "UNIMPLEMENTED"}, {503, "UNAVAILABLE"},
+    {504, "DEADLINE_EXCEEDED"},  {400, "INVALID_ARGUMENT"},  {500, "INTERNAL"}};
+
+static const char *word_for(const struct word *words, size_t n, int status)
+{
+    for (size_t i = 0; i < n; i++)
+        if (words[i].status == status)
+            return words[i].word;
+    return words[status < 500 ? n - 2 : n - 1].word;
+}
+
+#define WORD_FOR(words, status) word_for(words, sizeof(words) / sizeof *(words), status)
+
+static void openai_error(struct buf *out, int status, struct span message, struct span more)
+{
+    static const char *const names[] = {"message", NULL};
+    struct buf ours BUF_AUTO = BUF_INIT;
+    json_member_text(&ours, "message", message.s, message.n);
+    struct events object;
+    events_init(&object);
+    bool typed = more.s && json_member(more, "type", &(struct span){0}, NULL);
+    if (!typed)
+        json_member_string(&ours, "type", WORD_FOR(openai_types, status));
+    if (!more.s || !json_member(more, "param", &(struct span){0}, NULL))
+        json_member_string(&ours, "param", NULL);
+    if (!more.s || !json_member(more, "code", &(struct span){0}, NULL))
+        json_member_string(&ours, "code", NULL);
+    events_put_object(&object, more.s ? more : (struct span){"{}", 2}, names, buf_str(&ours));
+    buf_adds(out, "{\"error\":");
+    while (events_next(&object, out, BUF_NO_MAX))
+        ;
+    buf_addc(out, '}');
+    events_release(&object);
+}
+
+void dialect_error(struct buf *out, enum dialect dialect, int status, struct span message, struct span more)
+{
+    switch (dialect) {
+    case OPENAI:
+        openai_error(out, status, message, more);
+        return;
+    case ANTHROPIC:
+        buf_adds(out, "{\"type\":\"error\",\"error\":{");
+        json_member_string(out, "type", WORD_FOR(anthropic_types, status));
+        json_member_text(out, "message", message.s, message.n);
+        break;
+    case GOOGLE:
+        buf_adds(out, "{\"error\":{");
+        json_member_int(out, "code", status);
+        json_member_text(out, "message", message.s, message.n);
+        json_member_string(out, "status", WORD_FOR(google_statuses, status));
+        break;
+    }
+    buf_adds(out, "}}");
+}

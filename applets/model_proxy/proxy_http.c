@@ -1,0 +1,427 @@
+#include "proxy_http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http_parse.h"
+#include "io.h"
+#include "mem.h"
+
+#define READ_STEP 65536
+#define INPUT_MAX 65536 /* of what a client sends ahead */
+#define AHEAD 65536     /* of a stream, made and not sent yet */
+#define CHUNK 16384
+#define LINGER_MS 2000 /* for a client whose request was refused to notice and close */
+#define ACCEPT_RETRY_MS 100
+
+/* What browsers ask for: any page may talk to the proxy, as any program in the container may. */
+#define CORS                                                                                                 \
+    "Access-Control-Allow-Origin: *\r\nAccess-Control-Allow-Headers: *, Authorization\r\n"                   \
+    "Access-Control-Allow-Methods: GET, POST, OPTIONS\r\nAccess-Control-Max-Age: 600\r\n"
+
+enum state {
+    READING,   /* a request is being read, or none has begun */
+    WAITING,   /* it was handed on */
+    STREAMING, /* some of the answer is out or on its way, the rest is to come */
+    SENDING,   /* all of it is known */
+    LEAVING,   /* nothing more is answered; what comes is thrown away until the client closes */
+};
+
+struct proxy_conn {
+    struct proxy_server *server;
+    struct proxy_conn *next, **link;
+    int fd;
+    struct loop_source *source;
+    struct loop_source *timer;
+    enum state state;
+    bool entered, closed; /* its event is being dealt with: not to be freed now */
+
+    struct http_parser parser;
+    struct buf input; /* what came behind the request that is being answered */
+    bool last;        /* no request is read after this answer */
+    bool chunked;     /* the stream is */
+
+    struct buf out;
+    size_t sent;
+    struct events plan;
+    void (*gone)(void *arg);
+    void *gone_arg;
+};
+
+struct proxy_server {
+    struct loop *loop;
+    int fd;
+    struct loop_source *listener, *retry;
+    proxy_handler_fn handler;
+    void *arg;
+    struct proxy_conn *conns;
+};
+
+/* ---- the end ---- */
+
+void proxy_on_gone(struct proxy_conn *c, void (*gone)(void *arg), void *arg)
+{
+    c->gone = gone;
+    c->gone_arg = arg;
+}
+
+static void finish(struct proxy_conn *c)
+{
+    if (c->closed)
+        return;
+    c->closed = true;
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    loop_drop(&c->source);
+    loop_drop(&c->timer);
+    io_close(&c->fd);
+    http_parser_release(&c->parser);
+    buf_release(&c->input);
+    buf_release(&c->out);
+    events_release(&c->plan);
+    void (*gone)(void *arg) = c->gone;
+    c->gone = NULL;
+    if (gone)
+        gone(c->gone_arg);
+}
+
+static void on_linger(void *arg)
+{
+    struct proxy_conn *c = arg;
+    finish(c);
+    free(c);
+}
+
+/* ---- sending ---- */
+
+static void begin_next(struct proxy_conn *c)
+{
+    c->gone = NULL;
+    events_release(&c->plan);
+    buf_release(&c->out);
+    c->sent = 0;
+    if (c->last) {
+        shutdown(c->fd, SHUT_WR);
+        c->state = LEAVING;
+        if (!c->timer)
+            c->timer = loop_timer(c->server->loop, LINGER_MS, on_linger, c);
+        loop_fd_events(c->source, LOOP_READ);
+        return;
+    }
+    http_parser_release(&c->parser);
+    http_parser_init_any(&c->parser);
+    c->state = READING;
+    /* what was sent ahead is taken up from the loop: a socket that can be written to wakes us */
+    loop_fd_events(c->source, c->input.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+}
+
+static void put_chunk(struct proxy_conn *c, struct span text)
+{
+    if (text.n == 0) /* that would be the last one */
+        return;
+    if (c->chunked)
+        buf_addf(&c->out, "%zx\r\n", text.n);
+    buf_add(&c->out, text.s, text.n);
+    if (c->chunked)
+        buf_adds(&c->out, "\r\n");
+}
+
+/* Makes some more of the stream. False when there is no more. */
+static bool make_more(struct proxy_conn *c)
+{
+    struct buf chunk BUF_AUTO = BUF_INIT;
+    if (!events_next(&c->plan, &chunk, CHUNK))
+        return false;
+    put_chunk(c, span_of(&chunk));
+    if (c->chunked && c->plan.at_part == c->plan.n && c->plan.at_text == c->plan.text.len)
+        buf_adds(&c->out, "0\r\n\r\n");
+    return true;
+}
+
+/* Sends what the socket takes. -1: the client is gone. */
+static int flush(struct proxy_conn *c)
+{
+    for (;;) {
+        if (c->sent > AHEAD) {
+            buf_consume(&c->out, c->sent);
+            c->sent = 0;
+        }
+        while (c->state == SENDING && c->out.len - c->sent < AHEAD && make_more(c))
+            ;
+        if (c->sent == c->out.len)
+            break;
+        ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM)
+            return -1;
+        if (n < 0) {
+            loop_fd_events(c->source, LOOP_READ | LOOP_WRITE);
+            return 0;
+        }
+        c->sent += (size_t)n;
+    }
+    if (c->state == SENDING)
+        begin_next(c);
+    else
+        loop_fd_events(c->source, LOOP_READ);
+    return 0;
+}
+
+/* From a handler, which may be on the stack: a failure is dealt with from the loop, which reports it again.
+ */
+static void send_on(struct proxy_conn *c)
+{
+    if (flush(c) < 0)
+        loop_fd_events(c->source, LOOP_READ | LOOP_WRITE);
+}
+
+static const char *reason(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } reasons[] = {{200, "OK"},
+                   {202, "Accepted"},
+                   {204, "No Content"},
+                   {400, "Bad Request"},
+                   {404, "Not Found"},
+                   {405, "Method Not Allowed"},
+                   {413, "Content Too Large"},
+                   {429, "Too Many Requests"},
+                   {500, "Internal Server Error"}};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == status)
+            return reasons[i].text;
+    return status < 500 ? "Client Error" : "Server Error";
+}
+
+static void begin_head(struct proxy_conn *c, int status)
+{
+    c->last = !c->parser.keep_alive;
+    buf_release(&c->parser.body);
+    buf_addf(&c->out, "HTTP/1.1 %d %s\r\nServer: toolbox\r\n" CORS "%s", status, reason(status),
+             c->last ? "Connection: close\r\n" : "");
+}
+
+void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct span body)
+{
+    begin_head(c, status);
+    buf_adds(&c->out, fields);
+    if (status != 204)
+        buf_addf(&c->out, "Content-Length: %zu\r\n", body.n);
+    buf_adds(&c->out, "\r\n");
+    if (strcmp(c->parser.method, "HEAD") != 0)
+        buf_add(&c->out, body.s, body.n);
+    c->state = SENDING;
+    send_on(c);
+}
+
+void proxy_stream(struct proxy_conn *c)
+{
+    c->chunked = !c->parser.http10;
+    if (!c->chunked)
+        c->parser.keep_alive = false;
+    begin_head(c, 200);
+    buf_addf(&c->out, "Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n%s\r\n",
+             c->chunked ? "Transfer-Encoding: chunked\r\n" : "");
+    c->state = STREAMING;
+}
+
+void proxy_stream_text(struct proxy_conn *c, struct span text)
+{
+    put_chunk(c, text);
+    send_on(c);
+}
+
+void proxy_stream_end(struct proxy_conn *c, struct events *plan)
+{
+    events_release(&c->plan);
+    c->plan = *plan;
+    events_init(plan);
+    c->state = SENDING;
+    send_on(c);
+}
+
+/* ---- requests ---- */
+
+static void refuse(struct proxy_conn *c)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    const char *why = reason(c->parser.status);
+    buf_adds(&text, "{\"error\":{");
+    json_member_string(&text, "message", why);
+    json_member_string(&text, "type", "invalid_request_error");
+    buf_adds(&text, "}}");
+    c->parser.keep_alive = false;
+    proxy_answer(c, c->parser.status, "Content-Type: application/json\r\n", span_of(&text));
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Percent-decodes in place; a NUL is left as it was written. */
+static void decode(char *s)
+{
+    char *to = s;
+    for (; *s; s++) {
+        int high = *s == '%' ? hex(s[1]) : -1, low = high >= 0 ? hex(s[2]) : -1;
+        if (low >= 0 && (high | low) != 0) {
+            *to++ = (char)(high << 4 | low);
+            s += 2;
+        } else {
+            *to++ = *s;
+        }
+    }
+    *to = '\0';
+}
+
+static void hand_on(struct proxy_conn *c)
+{
+    char *path = mem_strdup(buf_str(&c->parser.target)), *query = strchr(path, '?');
+    if (query)
+        *query++ = '\0';
+    decode(path);
+    struct proxy_request request = {c->parser.method, path, query ? query : "", span_of(&c->parser.body)};
+    c->state = WAITING;
+    loop_fd_events(c->source, LOOP_READ);
+    c->server->handler(c->server->arg, c, &request);
+    free(path);
+}
+
+static void send_continue(struct proxy_conn *c)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    c->parser.expects = false;
+    if (send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return; /* it will send the body without */
+}
+
+/* Takes up a request, and what is behind it once that has been answered. */
+static void take_in(struct proxy_conn *c, const char *data, size_t n)
+{
+    size_t taken = 0;
+    while (taken < n && c->state == READING && !c->closed) {
+        taken += http_parse(&c->parser, data + taken, n - taken);
+        if (c->parser.state == HTTP_COMPLETE)
+            hand_on(c);
+        else if (c->parser.state == HTTP_REFUSED)
+            refuse(c);
+        else if (c->parser.expects)
+            send_continue(c);
+    }
+    if (c->closed || c->state == LEAVING)
+        return;
+    buf_add(&c->input, data + taken, n - taken);
+    if (c->state == WAITING && c->input.len >= INPUT_MAX)
+        loop_fd_events(c->source, 0); /* the rest stays in the socket; its end is noticed all the same */
+}
+
+static void take_up(struct proxy_conn *c)
+{
+    struct buf input = c->input;
+    buf_init(&c->input, BUF_NO_MAX);
+    loop_fd_events(c->source, LOOP_READ);
+    take_in(c, input.data, input.len);
+    buf_release(&input);
+}
+
+static void read_more(struct proxy_conn *c)
+{
+    static char data[READ_STEP];
+    ssize_t n = recv(c->fd, data, sizeof data, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        finish(c);
+    else if (n > 0 && c->state == READING && c->input.len == 0)
+        take_in(c, data, (size_t)n);
+    else if (n > 0 && c->state != LEAVING)
+        buf_add(&c->input, data, (size_t)n);
+    if (!c->closed && c->state != READING && c->input.len >= INPUT_MAX)
+        loop_fd_events(c->source, c->sent < c->out.len ? LOOP_WRITE : 0);
+}
+
+static void on_event(void *arg, int events)
+{
+    struct proxy_conn *c = arg;
+    c->entered = true;
+    if (events & LOOP_HANGUP)
+        finish(c);
+    if (!c->closed && (events & LOOP_READ))
+        read_more(c);
+    if (!c->closed && (events & LOOP_WRITE) && c->state == READING && c->input.len > 0)
+        take_up(c);
+    else if (!c->closed && (events & LOOP_WRITE) && c->state != LEAVING && c->state != READING &&
+             flush(c) < 0)
+        finish(c);
+    c->entered = false;
+    if (c->closed)
+        free(c);
+}
+
+/* ---- connections ---- */
+
+static void accept_again(void *arg)
+{
+    struct proxy_server *s = arg;
+    loop_drop(&s->retry);
+    loop_fd_events(s->listener, LOOP_READ);
+}
+
+static void take_connection(struct proxy_server *s, int fd)
+{
+    struct proxy_conn *c = mem_zalloc(sizeof *c);
+    c->server = s;
+    c->fd = fd;
+    http_parser_init_any(&c->parser);
+    buf_init(&c->input, BUF_NO_MAX);
+    buf_init(&c->out, BUF_NO_MAX);
+    events_init(&c->plan);
+    c->link = &s->conns;
+    c->next = s->conns;
+    if (c->next)
+        c->next->link = &c->next;
+    s->conns = c;
+    c->source = loop_fd(s->loop, fd, LOOP_READ, on_event, c);
+}
+
+static void on_listener(void *arg, int events)
+{
+    struct proxy_server *s = arg;
+    (void)events;
+    int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        take_connection(s, fd);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        /* it stays in the queue, so the listener would wake us for ever */
+        loop_fd_events(s->listener, 0);
+        s->retry = loop_timer(s->loop, ACCEPT_RETRY_MS, accept_again, s);
+    }
+}
+
+struct proxy_server *proxy_server_new(struct loop *loop, int listen_fd, proxy_handler_fn handler, void *arg)
+{
+    struct proxy_server *s = mem_zalloc(sizeof *s);
+    *s = (struct proxy_server){.loop = loop, .fd = listen_fd, .handler = handler, .arg = arg};
+    s->listener = loop_fd(loop, listen_fd, LOOP_READ, on_listener, s);
+    return s;
+}
+
+void proxy_server_free(struct proxy_server *s)
+{
+    loop_drop(&s->listener);
+    loop_drop(&s->retry);
+    io_close(&s->fd);
+    while (s->conns) {
+        struct proxy_conn *c = s->conns;
+        finish(c);
+        free(c);
+    }
+    free(s);
+}

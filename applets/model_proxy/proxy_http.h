@@ -1,0 +1,40 @@
+/* The HTTP/1.1 server of the proxy: any method and path, answers at once, later or as a stream.
+ *
+ * One request at a time and connection, keep-alive, what is sent ahead waits. A client that closes, or its
+ * side of it, before its answer is complete has gone. A stream is made as fast as it is read. */
+#ifndef APPLETS_MODEL_PROXY_PROXY_HTTP_H
+#define APPLETS_MODEL_PROXY_PROXY_HTTP_H
+
+#include "json.h"
+#include "loop.h"
+#include "proxy_events.h"
+
+struct proxy_server;
+struct proxy_conn;
+
+struct proxy_request {
+    const char *method;
+    const char *path;  /* decoded, without the query */
+    const char *query; /* as it was sent, without the question mark; "" where there is none */
+    struct span body;  /* until the connection is answered or gone */
+};
+
+/* Answers now (proxy_answer, proxy_stream) or later. */
+typedef void (*proxy_handler_fn)(void *arg, struct proxy_conn *conn, const struct proxy_request *request);
+
+/* Takes listen_fd. */
+struct proxy_server *proxy_server_new(struct loop *loop, int listen_fd, proxy_handler_fn handler, void *arg);
+void proxy_server_free(struct proxy_server *server);
+
+/* Who is told when the client goes before its answer is complete; NULL: nobody. Once. */
+void proxy_on_gone(struct proxy_conn *conn, void (*gone)(void *arg), void *arg);
+
+/* The whole answer. `fields`: more lines of the head, each with its CRLF. */
+void proxy_answer(struct proxy_conn *conn, int status, const char *fields, struct span body);
+
+/* A stream of events: begun, given something (any number of times), given the rest. `plan` is taken. */
+void proxy_stream(struct proxy_conn *conn);
+void proxy_stream_text(struct proxy_conn *conn, struct span text);
+void proxy_stream_end(struct proxy_conn *conn, struct events *plan);
+
+#endif

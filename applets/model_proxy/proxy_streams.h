@@ -1,0 +1,35 @@
+/* Streams of the providers, planned from a whole answer: plan->answer is the compact text of an object. Where
+ * it makes no sense as an answer of that provider: -1. */
+#ifndef APPLETS_MODEL_PROXY_PROXY_STREAMS_H
+#define APPLETS_MODEL_PROXY_PROXY_STREAMS_H
+
+#include <stdbool.h>
+
+#include "err.h"
+#include "proxy_events.h"
+
+/* Chat Completions: chunks, then [DONE]. */
+int stream_completions(struct events *plan, bool include_usage, struct err *err);
+
+/* Responses: numbered events. */
+int stream_responses(struct events *plan, struct err *err);
+
+/* Messages: message_start, which is sent before there is an answer; the rest. */
+void stream_messages_start(struct buf *out, struct span model);
+int stream_messages(struct events *plan, struct err *err);
+
+/* generateContent: one chunk. */
+void stream_google(struct events *plan);
+
+/* ---- for those who make plans ---- */
+
+/* A member's value; s == NULL where there is none or it is null. */
+struct span stream_member(struct span object, const char *key);
+/* A member that is a string with its quotes: "" where there is none. */
+struct span stream_string(struct span object, const char *key);
+/* Elements of a member that is an array, as json_element; false at the end, or where it is none. */
+bool stream_element(struct span object, const char *key, size_t *at, struct span *value);
+/* Appends `,"key":value`; nothing where value.s is NULL. */
+void stream_put(struct events *plan, const char *key, struct span value);
+
+#endif

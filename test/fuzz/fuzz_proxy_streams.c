@@ -1,0 +1,50 @@
+/* Any JSON as a model's answer: each provider's stream of it must be events of valid JSON, whatever it lacks.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "model_proxy/proxy_streams.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_events(const struct buf *out)
+{
+    const char *at = buf_str(out), *end = at + out->len;
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        assert(line);
+        if (strncmp(at, "data: ", 6) == 0 && strncmp(at, "data: [DONE]", 12) != 0)
+            assert(json_check((struct span){at + 6, (size_t)(line - at) - 6}, NULL) == 0);
+        else
+            assert(line == at || strncmp(at, "event: ", 7) == 0 || strncmp(at, "data: [DONE]\n", 13) == 0);
+        at = line + 1;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct span text = {(const char *)data, size};
+    if (json_check(text, NULL) < 0 || json_kind(text) != JSON_OBJECT)
+        return 0;
+    for (int kind = 0; kind < 4; kind++) {
+        struct events plan;
+        struct buf out BUF_AUTO = BUF_INIT;
+        int status = 0;
+        events_init(&plan);
+        json_compact(&plan.answer, text);
+        if (kind == 0)
+            status = stream_completions(&plan, true, NULL);
+        else if (kind == 1)
+            status = stream_responses(&plan, NULL);
+        else if (kind == 2)
+            status = stream_messages(&plan, NULL);
+        else
+            stream_google(&plan);
+        while (status == 0 && events_next(&plan, &out, 100))
+            ;
+        check_events(&out);
+        events_release(&plan);
+    }
+    return 0;
+}

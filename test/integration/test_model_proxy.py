@@ -1,0 +1,669 @@
+"""The model proxy from its clients' side: routes, streams, errors, and everything that goes wrong between the two."""
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+
+from harness.bridge import Bridge, events
+from harness.machine import HANG
+from harness.processes import wait_until
+
+TEXT = "".join(chr(c) for c in range(1, 128)) + "é漢\U0001F600\u2028" * 60
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+RESPONSES = {"model": "m", "input": "x"}
+MESSAGES = {"model": "m", "max_tokens": 9, "messages": []}
+GOOGLE = {"contents": []}
+CUT_OFF = (OSError, http.client.HTTPException)  # what a client sees of a proxy that ends
+PATHS = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES,
+         "/v1beta/models/g:generateContent": GOOGLE}
+
+
+def completion(text=TEXT, **message):
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": {"total_tokens": 3}, "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}]}
+
+
+def response(*output, **more):
+    return {"id": "r", "object": "response", "status": "completed", "output": list(output), "usage": {"total_tokens": 3}, **more}
+
+
+def message(*content):
+    return {"id": "a", "type": "message", "role": "assistant", "model": "m", "content": list(content), "stop_reason": "end_turn",
+            "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 7, "service_tier": "standard"}}
+
+
+@pytest.fixture
+def bridge(toolbox, workdir):
+    bridge = Bridge(toolbox, workdir / "service")
+    bridge.answers = {
+        "generate_completions": lambda params: completion(),
+        "generate_responses": lambda params: response(),
+        "generate_anthropic": lambda params: message({"type": "text", "text": TEXT}),
+        "generate_google": lambda params: {"candidates": []},
+        "list_tools": lambda params: [{"name": "t", "inputSchema": {"type": "object"}}],
+        "call_tool": lambda params: "done",
+    }
+    yield bridge
+    status, said = bridge.end()
+    assert (status, said) == (0, "")
+    assert bridge.files() == []
+
+
+# ---- what the host is asked ----
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_request_file(bridge, path):
+    body = dict(PATHS[path], number=9007199254740993, text=TEXT, nested=[{"a": None}])
+    status, answer = bridge.post(path, body)
+    assert status == 200
+    [request] = bridge.seen
+    expected = {
+        "/v1/chat/completions": ("generate_completions", dict(body, parallel_tool_calls=False)),
+        "/v1/responses": ("generate_responses", body),
+        "/v1/messages": ("generate_anthropic", body),
+        "/v1beta/models/g:generateContent": ("generate_google", dict(body, model="g")),
+    }[path]
+    assert (request["method"], request["params"]) == (expected[0], {"json_data": expected[1]})
+    assert answer == bridge.answers[expected[0]](None)
+
+
+def test_parallel_calls_are_never_asked_for(bridge):
+    bridge.post("/v1/chat/completions", dict(CHAT, parallel_tool_calls=True))
+    assert bridge.seen[0]["params"]["json_data"]["parallel_tool_calls"] is False
+
+
+@pytest.mark.parametrize("path, model", [
+    ("/models/g:generateContent", "g"), ("/v1/models/g:generateContent", "g"), ("/v1beta/models/a%2Fb:generateContent?key=x", "a/b"),
+    ("/v1beta/models/tuned:1:generateContent", "tuned:1"), ("/v1beta/models/%C3%A9:generateContent", "é")])
+def test_google_paths(bridge, path, model):
+    assert bridge.post(path, dict(GOOGLE, model="other"))[0] == 200
+    assert bridge.seen[0]["params"]["json_data"]["model"] == model
+
+
+def test_an_answer_in_a_string(bridge):
+    """Some hosts give the answer as the text of it."""
+    bridge.answers["generate_completions"] = lambda params: json.dumps(completion())
+    assert bridge.post("/v1/chat/completions", CHAT) == (200, completion())
+    assert "".join(e[1]["choices"][0]["delta"].get("content", "") for e in
+                   bridge.stream("/v1/chat/completions", dict(CHAT, stream=True))[:-1]) == TEXT
+
+
+# ---- streams ----
+
+
+def test_chat_completion_chunks(bridge):
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": json.dumps({"a": TEXT})}},
+             {"id": "2", "type": "custom", "custom": {"name": "c", "input": TEXT}}]
+    bridge.answers["generate_completions"] = lambda params: completion(refusal="no", tool_calls=calls)
+    found = bridge.stream("/v1/chat/completions", dict(CHAT, stream=True))
+    assert found[-1] == (None, "[DONE]")
+    chunks = [data for _, data in found[:-1]]
+    assert all(chunk["object"] == "chat.completion.chunk" and chunk["id"] == "c" and chunk["model"] == "m" for chunk in chunks)
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert deltas[0]["role"] == "assistant"
+    assert "".join(delta.get("content") or "" for delta in deltas) == TEXT
+    assert max(len(delta.get("content") or "") for delta in deltas) < len(TEXT) / 4
+    assert "".join(delta.get("refusal") or "" for delta in deltas) == "no"
+    parts = [part for delta in deltas for part in delta.get("tool_calls", [])]
+    assert [(part["index"], part["id"], part["type"]) for part in parts if "id" in part] == [(0, "1", "function"), (1, "2", "custom")]
+    assert "".join(part["function"]["arguments"] for part in parts if part["index"] == 0) == calls[0]["function"]["arguments"]
+    assert "".join(part["custom"]["input"] for part in parts if part["index"] == 1) == TEXT
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk["choices"][0]["finish_reason"]] == ["stop"]
+    assert not any("usage" in chunk for chunk in chunks)
+
+
+def test_usage_where_it_is_asked_for(bridge):
+    found = bridge.stream("/v1/chat/completions", dict(CHAT, stream=True, stream_options={"include_usage": True}))
+    assert found[-2][1]["usage"] == {"total_tokens": 3} and found[-2][1]["choices"] == []
+
+
+def test_several_choices(bridge):
+    two = completion()
+    two["choices"].append({"index": 1, "finish_reason": "length", "message": {"role": "assistant", "content": "b" * 200}})
+    bridge.answers["generate_completions"] = lambda params: two
+    found = [data["choices"][0] for _, data in bridge.stream("/v1/chat/completions", dict(CHAT, stream=True))[:-1]]
+    assert "".join(c["delta"].get("content", "") for c in found if c["index"] == 1) == "b" * 200
+    assert "".join(c["delta"].get("content", "") for c in found if c["index"] == 0) == TEXT
+
+
+ITEMS = [
+    ({"type": "function_call", "id": "i", "name": "f", "arguments": TEXT, "status": "completed"},
+     "function_call_arguments.delta function_call_arguments.done"),
+    ({"type": "custom_tool_call", "id": "i", "input": "x"}, "custom_tool_call_input.delta custom_tool_call_input.done"),
+    ({"type": "web_search_call", "id": "i"}, "web_search_call.in_progress web_search_call.searching web_search_call.completed"),
+    ({"type": "file_search_call", "id": "i"}, "file_search_call.in_progress file_search_call.searching file_search_call.completed"),
+    ({"type": "image_generation_call", "id": "i"},
+     "image_generation_call.in_progress image_generation_call.generating image_generation_call.completed"),
+    ({"type": "code_interpreter_call", "id": "i", "code": "1"},
+     "code_interpreter_call.in_progress code_interpreter_call_code.delta code_interpreter_call_code.done"
+     " code_interpreter_call.interpreting code_interpreter_call.completed"),
+    ({"type": "mcp_call", "id": "i", "arguments": "{}"},
+     "mcp_call.in_progress mcp_call_arguments.delta mcp_call_arguments.done mcp_call.completed"),
+    ({"type": "mcp_call", "id": "i", "arguments": "", "error": "bad"},
+     "mcp_call.in_progress mcp_call_arguments.done mcp_call.failed"),
+    ({"type": "mcp_list_tools", "id": "i"}, "mcp_list_tools.in_progress mcp_list_tools.completed"),
+    ({"type": "computer_call", "id": "i", "action": {"type": "wait"}}, ""),
+    ({"type": "not_known_yet", "id": "i", "x": [1]}, ""),
+    ({"type": "message", "id": "i", "content": [{"type": "refusal", "refusal": "no"}]},
+     "content_part.added refusal.delta refusal.done content_part.done"),
+    ({"type": "reasoning", "id": "i", "summary": [{"type": "summary_text", "text": "s"}], "content": [{"type": "reasoning_text", "text": "t"}]},
+     "reasoning_summary_part.added reasoning_summary_text.delta reasoning_summary_text.done reasoning_summary_part.done"
+     " content_part.added reasoning_text.delta reasoning_text.done content_part.done"),
+]
+
+
+@pytest.mark.parametrize("item, names", ITEMS, ids=lambda value: value.get("type") if isinstance(value, dict) else "")
+def test_responses_events(bridge, item, names):
+    bridge.answers["generate_responses"] = lambda params: response({"type": "other"}, item)
+    found = bridge.stream("/v1/responses", dict(RESPONSES, stream=True))
+    assert all(name == data["type"] for name, data in found)
+    assert [data["sequence_number"] for _, data in found] == list(range(1, len(found) + 1))
+    kinds = [name.removeprefix("response.") for name, _ in found]
+    assert kinds[:4] == ["created", "in_progress", "output_item.added", "output_item.done"] and kinds[-1] == "completed"
+    own = found[4:-1]
+    inner = [name for i, name in enumerate(kinds[4:-1]) if not (name.endswith(".delta") and kinds[3 + i] == name)]
+    assert inner == ["output_item.added", *names.split(), "output_item.done"]
+    assert all(data["output_index"] == 1 for _, data in own) and own[-1][1]["item"] == item
+    assert all(data["item_id"] == "i" for _, data in own[1:-1])
+    streamed = {"function_call": "arguments", "message": None}.get(item["type"])
+    if streamed:
+        assert "".join(data["delta"] for _, data in own if "delta" in data) == item[streamed]
+        assert own[0][1]["item"][streamed] == ""
+    assert found[0][1]["response"]["output"] == [] and found[0][1]["response"]["status"] == "in_progress"
+    assert found[-1][1]["response"] == bridge.answers["generate_responses"](None)
+
+
+def test_a_response_s_text(bridge):
+    notes = [{"type": "url_citation", "url": "u"}, {"type": "url_citation", "url": "v"}]
+    item = {"type": "message", "id": "i", "status": "completed", "content": [{"type": "output_text", "text": TEXT, "annotations": notes}]}
+    bridge.answers["generate_responses"] = lambda params: response(item)
+    found = bridge.stream("/v1/responses", dict(RESPONSES, stream=True))
+    assert "".join(data["delta"] for name, data in found if name == "response.output_text.delta") == TEXT
+    assert [data["annotation"] for name, data in found if name == "response.output_text.annotation.added"] == notes
+    [added] = [data for name, data in found if name == "response.content_part.added"]
+    assert added["part"] == {"type": "output_text", "text": "", "annotations": []}
+    [begun] = [data for name, data in found if name == "response.output_item.added"]
+    assert begun["item"] == {"type": "message", "id": "i", "status": "in_progress", "content": []}
+
+
+@pytest.mark.parametrize("status", ["incomplete", "failed"])
+def test_a_response_that_did_not_complete(bridge, status):
+    bridge.answers["generate_responses"] = lambda params: response(status=status)
+    assert bridge.stream("/v1/responses", dict(RESPONSES, stream=True))[-1][0] == f"response.{status}"
+
+
+def test_anthropic_events(bridge):
+    tool = {"type": "tool_use", "id": "t", "name": "f", "input": {"a": TEXT, "b": 1.50}}
+    blocks = [{"type": "thinking", "thinking": TEXT, "signature": "s"}, {"type": "redacted_thinking", "data": "d"},
+              {"type": "text", "text": TEXT, "citations": [{"type": "page_location", "n": 1}]}, tool,
+              {"type": "server_tool_use", "id": "u", "name": "web_search", "input": {}},
+              {"type": "web_search_tool_result", "tool_use_id": "u", "content": [1]}]
+    bridge.answers["generate_anthropic"] = lambda params: message(*blocks)
+    found = bridge.stream("/v1/messages", dict(MESSAGES, stream=True))
+    assert all(name == data["type"] for name, data in found)
+    names = [name for name, _ in found]
+    assert names[0] == "message_start" and names[-2:] == ["message_delta", "message_stop"]
+    start = found[0][1]["message"]
+    assert start["model"] == "m" and start["content"] == [] and start["usage"] == {"input_tokens": 0, "output_tokens": 0}
+    begun = [data["content_block"] for name, data in found if name == "content_block_start"]
+    assert begun == [{"type": "thinking", "thinking": "", "signature": ""}, blocks[1], {"type": "text", "text": ""},
+                     dict(tool, input={}), blocks[4], blocks[5]]
+
+    def deltas(index, key):
+        return [data["delta"][key] for name, data in found
+                if name == "content_block_delta" and data["index"] == index and key in data["delta"]]
+
+    assert "".join(deltas(0, "thinking")) == TEXT and deltas(0, "signature") == ["s"]
+    assert "".join(deltas(2, "text")) == TEXT and deltas(2, "citation") == blocks[2]["citations"]
+    assert json.loads("".join(deltas(3, "partial_json"))) == tool["input"] and len(deltas(3, "partial_json")) > 4
+    assert found[-2][1]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
+    assert found[-2][1]["usage"] == {"input_tokens": 5, "output_tokens": 7}
+
+
+def test_a_message_starts_before_there_is_an_answer(bridge):
+    bridge.paused.set()
+    with bridge.connect() as connection:
+        send_post(connection, "/v1/messages", dict(MESSAGES, stream=True))
+        text = b""
+        while b"event: ping" not in text:  # after 5 s
+            text += connection.recv(65536)
+        assert text.index(b"event: message_start") < text.index(b"event: ping")
+        bridge.paused.clear()
+        while b"message_stop" not in text:
+            text += connection.recv(65536)
+
+
+def test_google_stream(bridge):
+    answer = {"candidates": [{"content": {"parts": [{"text": TEXT}]}}]}
+    bridge.answers["generate_google"] = lambda params: answer
+    assert bridge.stream("/v1beta/models/g:streamGenerateContent?alt=sse", GOOGLE) == [(None, answer)]
+
+
+def test_an_old_client_gets_a_stream_that_ends_with_the_connection(bridge):
+    with bridge.connect() as connection:
+        body = json.dumps(dict(CHAT, stream=True)).encode()
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        head, _, text = read_all(connection).partition(b"\r\n\r\n")
+    assert b"chunked" not in head and events(text)[-1] == (None, "[DONE]")
+
+
+# ---- errors ----
+
+
+FORMS = {
+    "/v1/chat/completions": lambda e: (e["error"]["message"], e["error"]["type"]),
+    "/v1/responses": lambda e: (e["error"]["message"], e["error"]["type"]),
+    "/v1/messages": lambda e: (e["error"]["message"], e["error"]["type"]) if e["type"] == "error" else None,
+    "/v1beta/models/g:generateContent": lambda e: (e["error"]["message"], e["error"]["status"]),
+}
+
+
+@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\"x\"", b"\xff", b"{}x", b"[" * 100000])
+def test_a_body_that_is_no_object(bridge, path, body):
+    status, answer = bridge.post(path, body)
+    assert status == 400 and FORMS[path](answer)[1] in ("invalid_request_error", "INVALID_ARGUMENT")
+    assert bridge.seen == []
+
+
+@pytest.mark.parametrize("path, member", [
+    (path, member) for path, body in PATHS.items() if path != "/v1beta/models/g:generateContent"
+    for member in ("model", "input" if "input" in body else "messages")])
+def test_a_body_that_lacks_something(bridge, path, member):
+    for value in ({}, {member: None}):
+        body = {key: v for key, v in PATHS[path].items() if key != member} | value
+        status, answer = bridge.post(path, body)
+        assert status == 400 and member in FORMS[path](answer)[0]
+    assert bridge.seen == []
+
+
+STATUSES = {
+    "/v1/chat/completions": {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 503: "server_error"},
+    "/v1/messages": {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+                     413: "request_too_large", 422: "invalid_request_error", 429: "rate_limit_error", 500: "api_error",
+                     504: "timeout_error", 529: "overloaded_error"},
+    "/v1beta/models/g:generateContent": {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED",
+                                         500: "INTERNAL", 503: "UNAVAILABLE"},
+}
+METHODS = {"/v1/chat/completions": "generate_completions", "/v1/responses": "generate_responses",
+           "/v1/messages": "generate_anthropic", "/v1beta/models/g:generateContent": "generate_google"}
+
+
+def provider_error(status, **more):
+    return lambda params: {"__inspect_provider_error__": {"status": status, "message": "said so", **more}}
+
+
+@pytest.mark.parametrize("path, status", [(path, status) for path, known in STATUSES.items() for status in known])
+def test_a_provider_s_error(bridge, path, status):
+    bridge.answers[METHODS[path]] = provider_error(status)
+    got, answer = bridge.post(path, PATHS[path])
+    assert (got, FORMS[path](answer)) == (status, ("said so", STATUSES[path][status]))
+
+
+@pytest.mark.parametrize("status", [None, 200, 99, 1000, "429", [429], True])
+def test_a_provider_s_error_without_a_status(bridge, status):
+    bridge.answers["generate_completions"] = provider_error(status)
+    assert bridge.post("/v1/chat/completions", CHAT)[0] == 400
+
+
+def test_a_provider_s_own_words(bridge):
+    body = {"message": "theirs", "type": "tokens", "code": "rate_limit", "extra": [1]}
+    bridge.answers["generate_completions"] = provider_error(429, body=body)
+    assert bridge.post("/v1/chat/completions", CHAT)[1]["error"] == dict(body, message="said so", param=None)
+
+
+def test_a_provider_s_error_in_a_stream(bridge):
+    for path, method in METHODS.items():
+        bridge.answers[method] = provider_error(529)
+        if path == "/v1/messages":
+            found = bridge.stream(path, dict(MESSAGES, stream=True))
+            assert [name for name, _ in found] == ["message_start", "error"]
+            assert found[1][1]["error"] == {"type": "overloaded_error", "message": "said so"}
+        else:
+            assert bridge.post(path.replace(":generate", ":streamGenerate"), dict(PATHS[path], stream=True))[0] == 529
+
+
+@pytest.mark.parametrize("answer, said", [
+    ("the host says no", "the host says no"), (None, "no object"), (17, "no object"), ("[]", "no object"), ("{", "no object")])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_host_that_fails_ends_the_proxy(toolbox, workdir, answer, said, stream):
+    bridge = Bridge(toolbox, workdir / "service")
+
+    def give(params):
+        if answer == "the host says no":
+            raise RuntimeError(answer)
+        return answer
+
+    bridge.answers = {"generate_anthropic": give}
+    with contextlib.suppress(*CUT_OFF):
+        bridge.ask("POST", "/v1/messages", dict(MESSAGES, stream=stream))
+    status, text = bridge.ended()
+    assert status == 1 and said in text and "generate_anthropic" in text and text.count("\n") == 1
+    assert bridge.files() == []
+
+
+@pytest.mark.parametrize("path, method", [("/v1/chat/completions", "generate_completions"), ("/v1/responses", "generate_responses"),
+                                          ("/v1/messages", "generate_anthropic")])
+def test_an_object_that_is_no_answer_can_t_be_streamed(toolbox, workdir, path, method):
+    bridge = Bridge(toolbox, workdir / "service")
+    bridge.answers = {method: lambda params: {"a": 1}}
+    with contextlib.suppress(*CUT_OFF):
+        bridge.ask("POST", path, dict(PATHS[path], stream=True))
+    status, text = bridge.ended()
+    assert status == 1 and method in text
+
+
+@pytest.mark.parametrize("method, path, form", [
+    ("GET", "/", "message"), ("POST", "/v1/completions", "message"), ("GET", "/v1/chat/completions", "message"),
+    ("PUT", "/v1/responses", "message"), ("POST", "/v1/messages/count_tokens", "anthropic"), ("DELETE", "/v1/messages", "anthropic"),
+    ("POST", "/v1beta/models/g:countTokens", "google"), ("POST", "/v1beta/models/g", "google"), ("GET", "/v1beta/models", "google")])
+def test_what_is_not_there(bridge, method, path, form):
+    status, _, text = bridge.ask(method, path, b"{}")
+    answer = json.loads(text)
+    assert status == 404
+    assert {"message": "code", "google": "status", "anthropic": "type"}[form] in answer["error"]
+    assert (answer.get("type") == "error") == (form == "anthropic")
+
+
+def test_what_browsers_ask(bridge):
+    for path in ("/v1/chat/completions", "/anything"):
+        status, headers, text = bridge.ask("OPTIONS", path)
+        assert (status, text) == (204, b"") and headers["Access-Control-Allow-Origin"] == "*"
+        assert "POST" in headers["Access-Control-Allow-Methods"]
+    assert bridge.ask("GET", "/v1/models")[1]["Access-Control-Allow-Origin"] == "*"
+
+
+def test_the_models(bridge):
+    status, _, text = bridge.ask("GET", "/v1/models")
+    assert status == 200 and json.loads(text)["object"] == "list" and json.loads(text)["data"][0]["object"] == "model"
+
+
+def test_head_has_no_body(bridge):
+    with bridge.connect() as connection:
+        connection.sendall(b"HEAD /x HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        text = read_all(connection)
+    assert text.count(b"HTTP/1.1 ") == 2 and text.index(b"HTTP/1.1 200") == text.index(b"\r\n\r\n") + 4
+
+
+# ---- MCP ----
+
+
+def call(bridge, method, params=None, **more):
+    status, answer = bridge.post("/mcp/srv", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}, **more})
+    assert status == 200 and answer["id"] == more.get("id", 1)
+    return answer.get("result", answer.get("error"))
+
+
+def test_mcp(bridge):
+    for revision in ("2025-03-26", "2025-06-18", "2025-11-25"):
+        found = call(bridge, "initialize", {"protocolVersion": revision})
+        assert found["protocolVersion"] == revision and found["serverInfo"]["name"] == "srv" and "tools" in found["capabilities"]
+    assert call(bridge, "initialize", {"protocolVersion": "1999-01-01"})["protocolVersion"] == "2025-11-25"
+    assert call(bridge, "ping") == {}
+    assert call(bridge, "tools/list", id="x") == {"tools": bridge.answers["list_tools"](None)}
+    assert bridge.seen[-1]["params"] == {"server": "srv"}
+    assert call(bridge, "tools/call", {"name": "t", "arguments": {"a": TEXT}}) == {"content": [{"type": "text", "text": "done"}]}
+    assert bridge.seen[-1]["params"] == {"server": "srv", "tool": "t", "arguments": {"a": TEXT}}
+    assert call(bridge, "tools/call", {"name": "t"})["content"] and bridge.seen[-1]["params"]["arguments"] == {}
+    assert call(bridge, "tools/call", {})["code"] == -32602
+    assert call(bridge, "resources/list")["code"] == -32601
+    status, _, text = bridge.ask("POST", "/mcp/srv", {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (status, text) == (202, b"")
+    for method in ("GET", "DELETE"):
+        status, headers, _ = bridge.ask(method, "/mcp/srv")
+        assert status == 405 and headers["Allow"] == "POST"
+
+
+def test_mcp_without_a_handshake(bridge):
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    found = call(bridge, "server/discover", meta)
+    assert "2026-07-28" in found["supportedVersions"] and found["resultType"] == "complete"
+    assert call(bridge, "tools/list", meta)["resultType"] == "complete"
+
+
+@pytest.mark.parametrize("result, content", [
+    ([{"type": "image", "data": "AA", "mimeType": "image/png"}], [{"type": "image", "data": "AA", "mimeType": "image/png"}]),
+    ({"a": 1}, [{"type": "text", "text": "{\"a\":1}"}]), (None, [{"type": "text", "text": "null"}])])
+def test_what_a_tool_gives(bridge, result, content):
+    bridge.answers["call_tool"] = lambda params: result
+    assert call(bridge, "tools/call", {"name": "t"}) == {"content": content}
+
+
+def test_a_tool_that_fails_is_an_answer(bridge):
+    def fail(params):
+        raise RuntimeError("no such tool")
+
+    bridge.answers["call_tool"] = fail
+    assert call(bridge, "tools/call", {"name": "t"}) == {"code": -32603, "message": "no such tool"}
+
+
+@pytest.mark.parametrize("body, code", [(b"{", -32700), (b"[]", -32600), (b"7", -32600)])
+def test_mcp_nonsense(bridge, body, code):
+    status, answer = bridge.post("/mcp/srv", body)
+    assert status == 400 and answer["error"]["code"] == code and answer["id"] is None
+
+
+# ---- connections ----
+
+
+def send_post(connection, path, body, head=b""):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.sendall(b"POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n" % (path.encode(), head, len(data)) + data)
+
+
+def read_all(connection):
+    text = b""
+    while piece := connection.recv(1 << 20):
+        text += piece
+    return text
+
+
+def test_requests_in_a_row_and_ahead(bridge):
+    with bridge.connect() as connection:
+        for path in ("/v1/chat/completions", "/v1/responses", "/nothing", "/v1/messages"):
+            send_post(connection, path, dict(PATHS.get(path, {}), stream=path.endswith("completions")))
+        send_post(connection, "/v1/chat/completions", CHAT, b"Connection: close\r\n")
+        text = read_all(connection)
+    assert [text.count(b"HTTP/1.1 200"), text.count(b"HTTP/1.1 404")] == [4, 1]
+    assert text.count(b"Connection: close") == 1
+
+
+def test_a_body_in_chunks(bridge):
+    with bridge.connect() as connection:
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+        data = json.dumps(CHAT).encode()
+        for at in range(0, len(data), 7):
+            piece = data[at:at + 7]
+            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+        connection.sendall(b"0\r\n\r\n")
+        assert b"HTTP/1.1 200" in read_all(connection)
+    assert bridge.seen[0]["params"]["json_data"]["model"] == "m"
+
+
+def test_expect(bridge):
+    with bridge.connect() as connection:
+        body = json.dumps(CHAT).encode()
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\n"
+                           b"Content-Length: %d\r\n\r\n" % len(body))
+        assert connection.recv(100).startswith(b"HTTP/1.1 100")
+        connection.sendall(body)
+        assert b"HTTP/1.1 200" in read_all(connection)
+
+
+@pytest.mark.parametrize("text, status", [
+    (b"NONSENSE\r\n\r\n", 400), (b"POST / HTTP/9.0\r\n\r\n", 505), (b"FROBNICATE / HTTP/1.1\r\n", 501),
+    (b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", 413),
+    (b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n", 431), (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n", 400)])
+def test_what_is_no_request(bridge, text, status):
+    with bridge.connect() as connection:
+        connection.sendall(text)
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 %d " % status) and b"Connection: close" in answer
+
+
+def test_a_client_that_goes(bridge):
+    """Its request is withdrawn; what the host answers all the same is removed."""
+    bridge.paused.set()
+    with bridge.connect() as connection:
+        send_post(connection, "/v1/chat/completions", CHAT)
+        wait_until(lambda: len(bridge.files()) == 1, "the request file")
+        [request] = bridge.requests.glob("*.json")
+        number = request.name
+    wait_until(lambda: bridge.files() == [], "the request to be withdrawn")
+    (bridge.responses / number).write_text(json.dumps({"result": completion()}))
+    wait_until(lambda: bridge.files() == [], "the answer to be removed")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_clients_that_go_at_any_moment(bridge, stream):
+    bridge.answers["generate_completions"] = lambda params: completion("x" * 3_000_000)
+    for pause in (0, 0.001, 0.003, 0.01, 0.03, 0.1):
+        with bridge.connect() as connection:
+            send_post(connection, "/v1/chat/completions", dict(CHAT, stream=stream))
+            time.sleep(pause)
+    assert bridge.post("/v1/chat/completions", CHAT)[0] == 200
+    wait_until(lambda: bridge.files() == [], "all files to go")
+
+
+def resident_kb(bridge):
+    with open(f"/proc/{bridge.process.pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+
+def test_a_slow_reader_costs_the_answer_only(bridge):
+    size = 20_000_000
+    bridge.answers["generate_completions"] = lambda params: completion("y" * size)
+    with bridge.connect() as connection:
+        send_post(connection, "/v1/chat/completions", dict(CHAT, stream=True), b"Connection: close\r\n")
+        assert connection.recv(1)
+        time.sleep(0.3)
+        if "asan" not in os.environ.get("TOOLBOX_BIN", ""):
+            assert resident_kb(bridge) < 3 * size / 1024
+        assert bridge.post("/v1/responses", RESPONSES)[0] == 200  # others are served meanwhile
+        text = read_all(connection)
+    assert text.count(b"y") >= size and text.endswith(b"0\r\n\r\n")
+
+
+def test_fifty_megabytes(bridge):
+    big = "z" * (50 << 20)
+    assert bridge.post("/v1/chat/completions", dict(CHAT, filler=big))[0] == 200
+    assert bridge.seen[0]["params"]["json_data"]["filler"] == big
+
+
+def test_a_hundred_streams_at_once(bridge):
+    bridge.answers["generate_completions"] = lambda params: completion(params["json_data"]["user"] * 20000)
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        answers = list(pool.map(lambda n: bridge.stream("/v1/chat/completions", dict(CHAT, stream=True, user=f"<{n}>")), range(100)))
+    for n, found in enumerate(answers):
+        assert "".join(data["choices"][0]["delta"].get("content", "") for _, data in found[:-1]) == f"<{n}>" * 20000
+
+
+# ---- the files ----
+
+
+def test_an_answer_that_is_seen_half_written(bridge):
+    bridge.paused.set()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(bridge.post, "/v1/chat/completions", CHAT)
+        [request] = wait_until(lambda: list(bridge.requests.glob("*.json")), "the request")
+        text = json.dumps({"result": completion(), "error": None})
+        with open(bridge.responses / request.name, "w") as file:
+            for at in range(0, len(text), 100):
+                file.write(text[at:at + 100])
+                file.flush()
+                os.utime(file.fileno())
+                time.sleep(0.02)
+            assert not waiting.done()
+        assert waiting.result(HANG) == (200, completion())
+        request.unlink(missing_ok=True)
+
+
+def test_an_answer_that_is_written_in_two_goes(bridge):
+    """Closed in between, as a copy over a slow line may be; nobody tells of what is appended but the poll."""
+    bridge.paused.set()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(bridge.post, "/v1/chat/completions", CHAT)
+        [request] = wait_until(lambda: list(bridge.requests.glob("*.json")), "the request")
+        text = json.dumps({"result": completion()})
+        for part in (text[:200], text[200:]):
+            with open(bridge.responses / request.name, "a") as file:
+                file.write(part)
+            time.sleep(0.1)
+        assert waiting.result(HANG) == (200, completion())
+        request.unlink(missing_ok=True)
+
+
+def test_a_directory_that_appears_late(toolbox, workdir):
+    bridge = Bridge(toolbox, workdir / "later" / "service", make_dirs=False)
+    bridge.answers = {"generate_completions": lambda params: completion()}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(bridge.post, "/v1/chat/completions", CHAT)
+        time.sleep(0.3)
+        assert not waiting.done()
+        bridge.make_dirs()
+        assert waiting.result(HANG)[0] == 200
+    shutil.rmtree(bridge.directory)
+    bridge.make_dirs()  # as a host does that starts anew
+    assert bridge.post("/v1/chat/completions", CHAT)[0] == 200
+    assert bridge.end() == (0, "")
+
+
+def test_a_directory_that_can_t_be_written_ends_it(toolbox, workdir):
+    (workdir / "service").mkdir()
+    (workdir / "service" / "requests").write_text("a file")
+    bridge = Bridge(toolbox, workdir / "service", make_dirs=False)
+    with contextlib.suppress(*CUT_OFF):
+        bridge.ask("POST", "/v1/chat/completions", CHAT)
+    status, said = bridge.ended()
+    assert status == 1 and "requests" in said and "Not a directory" in said
+
+
+def test_a_stopped_proxy_leaves_no_request(bridge):
+    bridge.paused.set()
+    with bridge.connect() as one, bridge.connect() as two:
+        send_post(one, "/v1/chat/completions", CHAT)
+        send_post(two, "/v1/messages", dict(MESSAGES, stream=True))
+        wait_until(lambda: len(bridge.files()) == 2, "both requests")
+        bridge.process.terminate()
+        wait_until(lambda: bridge.process.poll() is not None, "the proxy to end")
+        assert bridge.files() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="strace of a process of one's own may be forbidden")
+def test_without_inotify(toolbox, workdir):
+    """Where the kernel gives no watch the files are looked at."""
+    wrapper = workdir / "wrapper"
+    wrapper.write_text(f"#!/bin/sh\nexec strace -D -o /dev/null -e inject=inotify_init1:error=EMFILE {toolbox} \"$@\"\n")
+    wrapper.chmod(0o755)
+    bridge = Bridge(str(wrapper), workdir / "service")
+    bridge.answers = {"generate_completions": lambda params: completion()}
+    assert bridge.post("/v1/chat/completions", CHAT) == (200, completion())
+    assert bridge.end() == (0, "")
+
+
+# ---- the command ----
+
+
+def test_the_variables(toolbox, workdir):
+    """As the host sets them; the directory is a fixed one, so it is only looked at that it is waited for."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run([toolbox, "model_proxy"], env={"BRIDGE_MODEL_SERVICE_PORT": str(port)}, capture_output=True, timeout=HANG)
+        assert done.returncode == 1 and str(port).encode() in done.stderr and b"in use" in done.stderr
+    for port in ("x", "-1", "70000", "13131 "):
+        done = subprocess.run([toolbox, "model_proxy"], env={"BRIDGE_MODEL_SERVICE_PORT": port}, capture_output=True, timeout=HANG)
+        assert done.returncode == 2 and done.stdout == b""
+
+
+def test_only_this_machine_can_ask(bridge):
+    with open(f"/proc/{bridge.process.pid}/net/tcp") as file:
+        lines = [line.split() for line in file if line.split()[1].endswith(f":{bridge.port:04X}")]
+    assert [line[1] for line in lines if line[3] == "0A"] == [f"0100007F:{bridge.port:04X}"]
