@@ -59,12 +59,14 @@ int mcp_job_start(struct work *w, struct err *err)
         buf_addf(&params, "%.3f", a->timeout);
     }
     buf_addc(&params, '}');
+    work_make_begin();
     if (call_method("exec_remote_start", span_of(&params), &result, err) < 0)
         return -1;
     if (!json_member(span_of(&result), "pid", &pid, NULL))
         return err_set(err, ERR_INTERNAL, "the job has no number");
     long long number = strtoll(pid.s, NULL, 10);
     work_made_job(w, number);
+    work_make_end();
     work_log(w, "info", "job %lld started", number);
     buf_adds(&w->structured, "{\"job\":");
     json_put_int(&w->structured, number);

@@ -84,6 +84,7 @@ static void end_what_was_made(struct serve *s)
             serve_task(s, mcp_end_job, NULL, note->pid);
 }
 
+/* First all that runs ends, so that what it makes is known; then what was made. */
 void serve_finish(struct serve *s)
 {
     if (s->ending)
@@ -92,26 +93,33 @@ void serve_finish(struct serve *s)
     loop_drop(&s->in);
     loop_drop(&s->in_timer);
     s->input_ended = true;
-    end_calls(s);
     loop_drop(&s->patience);
     s->patience = loop_timer(s->loop, LEAVE_MS, out_of_patience, s);
-    if (!s->keep)
-        end_what_was_made(s);
+    end_calls(s);
     serve_call_ended(s);
+}
+
+void serve_be_patient(struct serve *s)
+{
+    if (!s->patience)
+        s->patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
 }
 
 void serve_call_ended(struct serve *s)
 {
     if (!s->input_ended || s->scheduling)
         return;
-    if (is_busy(s)) {
-        if (!s->patience)
-            s->patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
-    } else if (!s->ending) {
-        serve_finish(s);
-    } else {
-        loop_stop(s->loop, EXIT_OK);
+    if (s->ending && !s->swept && !s->calls) {
+        s->swept = true;
+        if (!s->keep)
+            end_what_was_made(s);
     }
+    if (is_busy(s))
+        serve_be_patient(s);
+    else if (!s->ending)
+        serve_finish(s);
+    else if (s->swept)
+        loop_stop(s->loop, EXIT_OK);
 }
 
 static void on_signal(void *arg, int signal)

@@ -87,6 +87,10 @@ struct work {
     const char *image_type;
 };
 
+/* Around what makes something that has to be known of: until it has been told, a cancelled call goes on. */
+void work_make_begin(void);
+void work_make_end(void);
+
 /* What else is told while the work goes on. */
 void work_status(struct work *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* for progress */

@@ -69,6 +69,8 @@ struct call {
     const struct mcp_tool *tool;
     int (*task)(struct work *w, struct err *err); /* what its process does */
     bool silent;                                  /* cancelled, or ours: nobody gets an answer */
+    bool cancelled;                               /* and its process has been told to end */
+    bool follow;                                  /* the tool does what it does about that */
     struct lane *lane;
     /* at work */
     pid_t pid; /* 0: it has not begun */
@@ -122,6 +124,7 @@ struct serve {
     struct job_notes jobs;
     /* the end */
     bool ending;
+    bool swept; /* what was made is being ended */
     struct loop_source *patience, *leaving;
 };
 
@@ -206,6 +209,8 @@ _Noreturn void serve_work(struct call *c, int out);
 
 /* ---- mcp_serve.c ---- */
 
+/* The client has begun to go: from now on there is so much time for the rest. */
+void serve_be_patient(struct serve *s);
 /* Nobody is there any more, or TERM: leaves nothing behind and ends. */
 void serve_finish(struct serve *s);
 /* A call has ended: when it was the last one, and no other can come, that is the end. */

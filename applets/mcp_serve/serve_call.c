@@ -333,11 +333,15 @@ static void on_child(void *arg, pid_t pid, int status)
         died(c);
 }
 
+static void after_cancel(struct call *c);
+
 static void on_pipe_end(struct call *c)
 {
     loop_drop(&c->source);
     c->closed = true;
-    if (c->reaped)
+    if (c->cancelled)
+        after_cancel(c);
+    else if (c->reaped)
         died(c);
 }
 
@@ -352,7 +356,7 @@ static bool take_frames(struct call *c)
             break;
         at += sizeof head;
         if (head.kind == FRAME_DONE) {
-            complete(c);
+            c->cancelled ? after_cancel(c) : complete(c);
             return true;
         }
         char *end = c->in.data + at + head.n, behind = *end;
@@ -494,17 +498,14 @@ void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), c
     serve_schedule(s);
 }
 
-void serve_cancel(struct call *c, bool follow)
+/* What a cancelled call has made is known by now; the tool may have something to do about it. */
+static void after_cancel(struct call *c)
 {
     struct serve *s = c->serve;
-    if (c->silent)
-        return;
-    c->silent = true;
-    if (c->pid > 0 && !c->reaped)
-        kill(c->pid, SIGKILL);
     stop_listening(c);
-    if (follow && c->tool && c->tool->cancelled && c->session) {
-        buf_truncate(&c->in, 0);
+    buf_truncate(&c->in, 0);
+    c->cancelled = false;
+    if (c->follow && c->tool && c->tool->cancelled && c->session) {
         c->task = c->tool->cancelled; /* it keeps its place in the session meanwhile */
         serve_schedule(s);
         return;
@@ -513,4 +514,18 @@ void serve_cancel(struct call *c, bool follow)
     serve_call_end(c);
     serve_schedule(s);
     serve_call_ended(s);
+}
+
+void serve_cancel(struct call *c, bool follow)
+{
+    if (c->silent)
+        return;
+    c->silent = true;
+    c->follow = follow;
+    c->cancelled = c->pid > 0;
+    if (c->pid == 0)
+        after_cancel(c);
+    else if (!c->reaped)
+        kill(c->pid,
+             SIGTERM); /* which is put off while a shell or a job is being started: see serve_work.c */
 }

@@ -33,19 +33,21 @@ static void take_line(struct serve *s, const char *line, size_t n)
         serve_message(s, (struct span){line, n});
 }
 
-void serve_feed(struct serve *s, const char *data, size_t n)
+/* The whole lines that are there, as long as there is room for answers. */
+static void take_lines(struct serve *s)
 {
     size_t at = 0;
-    if (n == 0)
-        return;
-    buf_add(&s->line, data, n);
-    for (char *end; (end = memchr(s->line.data + s->looked_at, '\n', s->line.len - s->looked_at));) {
+    for (char *end; s->out.len <= SERVE_OUT_MAX &&
+                    (end = memchr(s->line.data + s->looked_at, '\n', s->line.len - s->looked_at));) {
         size_t stop = (size_t)(end - s->line.data);
         take_line(s, s->line.data + at, stop - at);
         at = s->looked_at = stop + 1;
     }
     if (at > 0)
         buf_consume(&s->line, at);
+    s->looked_at = 0;
+    if (s->out.len > SERVE_OUT_MAX)
+        return;
     s->looked_at = s->line.len;
     if (s->line.len > SERVE_LINE_MAX) {
         if (!s->skipping)
@@ -58,6 +60,14 @@ void serve_feed(struct serve *s, const char *data, size_t n)
     }
     if (s->line.len == 0)
         buf_shrink(&s->line);
+}
+
+void serve_feed(struct serve *s, const char *data, size_t n)
+{
+    if (n == 0)
+        return;
+    buf_add(&s->line, data, n);
+    take_lines(s);
 }
 
 void serve_feed_end(struct serve *s)
@@ -91,10 +101,12 @@ static void read_input(struct serve *s)
 static void on_input(void *arg, int events)
 {
     struct serve *s = arg;
-    if (!s->paused || (events & LOOP_READ))
+    if (!s->paused || (events & LOOP_READ)) {
         read_input(s);
-    else if (s->in) /* closed, with something left to read, which has to wait */
+    } else if (s->in) { /* closed, with something left to read, which has to wait, but not for ever */
         loop_drop(&s->in);
+        serve_be_patient(s);
+    }
 }
 
 /* For what is always ready: a file, /dev/null. */
@@ -175,6 +187,10 @@ void serve_io_balance(struct serve *s)
     if (s->out_source)
         loop_fd_events(s->out_source, s->out.len > 0 ? LOOP_WRITE : 0);
     s->paused = s->out.len > SERVE_OUT_MAX;
+    if (!s->paused && s->line.len > s->looked_at) {
+        take_lines(s);
+        s->paused = s->out.len > SERVE_OUT_MAX;
+    }
     if (!s->in && !s->input_ended && !s->in_timer && !s->paused)
         s->in = loop_fd(s->loop, STDIN_FILENO, LOOP_READ, on_input, s);
     else if (s->in)

@@ -28,6 +28,24 @@ static void say_text(int out, char kind, const char *text)
     say(out, kind, text, strlen(text));
 }
 
+static void hold_term(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(how, &set, NULL);
+}
+
+void work_make_begin(void)
+{
+    hold_term(SIG_BLOCK);
+}
+
+void work_make_end(void)
+{
+    hold_term(SIG_UNBLOCK);
+}
+
 void work_status(struct work *w, const char *fmt, ...)
 {
     struct buf text BUF_AUTO = BUF_INIT;
