@@ -3,14 +3,15 @@ import base64
 import contextlib
 import json
 import os
+import resource
 import signal
-import time
+import threading
 
 import pytest
 
 from harness.client import INVALID_REQUEST, NO_METHOD, PARAMERR, PARSE
 from harness.mcp_client import LEGACY, META, STATELESS, McpClient, McpError, ToolError
-from harness.processes import wait_until
+from harness.processes import descendants, wait_until
 
 UNSUPPORTED = -32022
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -483,3 +484,113 @@ def test_usage(client):
     for words in ["--keep"], ["x"]:
         done = client.cli("mcp", "serve", *words)
         assert done.returncode == 2 and b"toolbox mcp serve: " in done.stderr
+
+
+# ---- hostile clients ----
+
+
+def test_a_flood_from_a_client_that_reads_late(serve):
+    """More answers than are kept wait in the requests, and none is lost."""
+    mcp = serve(None)
+    mcp.lines.maxsize = 10
+    mcp.initialize(LEGACY[-1])
+    sender = threading.Thread(target=lambda: [mcp.send({"jsonrpc": "2.0", "id": i, "method": "tools/list"}) for i in range(3000)])
+    sender.start()
+    sender.join(1)
+    assert sender.is_alive() and memory_kb(mcp.process.pid) < 12_000
+    assert [mcp.receive()["id"] for _ in range(3000)] == list(range(3000))
+    sender.join()
+
+
+def memory_kb(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+
+def ask_and_not_read(process, *messages):
+    """Talks to a server whose answers nobody looks at."""
+    for message in [{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}, *messages]:
+        os.write(process.stdin.fileno(), json.dumps(message).encode() + b"\n")
+
+
+def test_a_client_that_never_reads(client):
+    process = client.popen("mcp", "serve")
+    ask_and_not_read(process)
+    os.set_blocking(process.stdin.fileno(), False)
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(100_000):
+            os.write(process.stdin.fileno(), b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n')
+    assert memory_kb(process.pid) < 12_000
+    process.stdin.close()
+    assert process.wait(60) == 0
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_a_reader_that_has_gone(client):
+    process = client.popen("mcp", "serve")
+    ask_and_not_read(process, {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                               "params": {"name": "shell_run", "arguments": {"command": f"sleep {SLEEP}"}}})
+    wait_until(sleeps, "the command runs")
+    process.stdout.close()
+    assert process.wait(30) == 0 and sessions(client) == [] and not sleeps()
+    process.stdin.close()
+    process.stderr.close()
+
+
+def test_a_killed_server_leaves_no_worker(serve, client):
+    mcp = serve()
+    mcp.start_call("job_wait", {"job": mcp.call("job_start", argv=["sleep", SLEEP])["job"], "timeout": 600})
+    mcp.start_call("shell_run", {"command": f"sleep {SLEEP}", "timeout": 600})
+    wait_until(lambda: len(descendants(mcp.process.pid)) >= 2, "both are at work")
+    workers = [process.pid for process in descendants(mcp.process.pid)]
+    mcp.process.kill()
+    mcp.process.wait()
+    wait_until(lambda: not any(_lives(pid) for pid in workers), "they have ended with it")
+
+
+def _lives(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+def test_a_thousand_calls_at_once(mcp):
+    ids = [mcp.start_call("job_start", {"argv": ["true"]}) for _ in range(500)] + [mcp.start_call("list_files") for _ in range(500)]
+    assert mcp.request("ping") == {}
+    assert all(mcp.call_result(id, timeout=120) for id in ids)
+
+
+def test_few_descriptors_make_calls_wait(serve):
+    mcp = serve(LEGACY[-1], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24)))
+    ids = [mcp.start_call("list_files") for _ in range(100)]
+    assert all(mcp.call_result(id) for id in ids)
+
+
+def test_many_cancelled_at_once(mcp):
+    for _ in range(50):
+        mcp.notify("notifications/cancelled", {"requestId": mcp.start_call("shell_run", {"command": f"sleep {SLEEP}"})})
+    assert mcp.call("shell_run", command="echo alive")["output"] == "alive\n"
+    assert not sleeps() and len(mcp.call("shell_list")["sessions"]) == 1
+
+
+def test_a_cancelled_start_leaves_no_shell(serve, client):
+    mcp = serve()
+    for _ in range(5):
+        mcp.notify("notifications/cancelled", {"requestId": mcp.start_call("shell_new")})
+    mcp.close()
+    assert sessions(client) == []
+
+
+@pytest.mark.parametrize("how", ["</dev/null", "<&-", "</", ">&-", ">/dev/full"])
+def test_odd_ends(client, workdir, how):
+    (workdir / "in").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}) + "\n")
+    redirect = how if how.startswith("<") else f"<in {how}"
+    done = client.machine.run(["sh", "-c", f"{client.binary} mcp serve {redirect}"], env=client.env, cwd=workdir)
+    assert done.returncode == 0 and done.stderr == b""
+
+
+def test_files_instead_of_pipes(client, workdir):
+    (workdir / "in").write_text("".join(json.dumps({"jsonrpc": "2.0", "id": i, "method": "ping"}) + "\n" for i in range(50000)))
+    done = client.machine.run(["sh", "-c", f"{client.binary} mcp serve <in >out"], env=client.env, cwd=workdir)
+    assert done.returncode == 0 and [json.loads(line)["id"] for line in open(workdir / "out")] == list(range(50000))
