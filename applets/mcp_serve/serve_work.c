@@ -108,7 +108,7 @@ bool mcp_word_is_of(const char *words, const char *word, size_t n)
 {
     for (const char *at = words; at; at = strchr(at, '|')) {
         at += *at == '|';
-        if (n > 0 && strncmp(at, word, n) == 0 && (at[n] == '|' || at[n] == '\0'))
+        if (strcspn(at, "|") == n && memcmp(at, word, n) == 0)
             return true;
     }
     return false;
