@@ -12,6 +12,7 @@ from harness.client import LIMIT, PARAMERR, TOOLERR, RpcError
 from harness.jobs import alive
 from harness.mcp import ECHO, KEEPER, Server, end
 from harness.server import titled
+from harness.sessions import SANITIZED
 
 
 def error(call, *args, **more):
@@ -58,9 +59,12 @@ while message := take():
 """
 
 
-def resident_kb(pid):
+def assert_small(pid):
+    """That process has given its memory back. Only root may look, and sanitizers keep what was freed."""
+    if os.geteuid() != 0 or SANITIZED:
+        return
     with open(f"/proc/{pid}/smaps_rollup") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("Rss:"))
+        assert next(int(line.split()[1]) for line in file if line.startswith("Rss:")) < 2048
 
 
 def test_c057_long_lines(client):
@@ -71,8 +75,7 @@ def test_c057_long_lines(client):
         result = client.rpc("mcp_send_request", server.params({"id": id, "method": "m"}), env=limit)["result"]
         assert result == "x" * n
     assert server.ask(id=3)["result"] == "ok"
-    if os.geteuid() == 0:
-        assert resident_kb(keeper.pid) < 2048
+    assert_small(keeper.pid)
 
 
 def test_c057_time_is_linear(client):
