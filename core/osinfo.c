@@ -6,25 +6,46 @@
 
 #include "mem.h"
 
+#if defined __x86_64__
+#define ARCH "amd64"
+#define MACHINE EM_X86_64
+#elif defined __aarch64__
+#define ARCH "arm64"
+#define MACHINE EM_AARCH64
+#elif defined __i386__
+#define ARCH "i386"
+#define MACHINE EM_386
+#elif defined __arm__ && __ARM_ARCH >= 7
+#define ARCH "armv7"
+#define MACHINE EM_ARM
+#elif defined __s390x__
+#define ARCH "s390x"
+#define MACHINE EM_S390
+#elif defined __powerpc64__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ARCH "ppc64le"
+#define MACHINE EM_PPC64
+#elif defined __riscv && __riscv_xlen == 64
+#define ARCH "riscv64"
+#define MACHINE EM_RISCV
+#else
+#error "an architecture that no release has: give it a name"
+#endif
+
 const char *os_arch(void)
 {
-#if defined __x86_64__
-    return "amd64";
-#elif defined __aarch64__
-    return "arm64";
-#elif defined __i386__
-    return "i386";
-#elif defined __arm__ && __ARM_ARCH >= 7
-    return "armv7";
-#elif defined __s390x__
-    return "s390x";
-#elif defined __powerpc64__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return "ppc64le";
-#elif defined __riscv && __riscv_xlen == 64
-    return "riscv64";
-#else
-    return "unknown";
-#endif
+    return ARCH;
+}
+
+bool elf_is_ours(const void *head, size_t n)
+{
+    const unsigned char *ident = head;
+    uint16_t machine;
+    if (n < ELF_HEAD_SIZE || memcmp(ident, ELFMAG, SELFMAG) != 0)
+        return false;
+    memcpy(&machine, ident + EI_NIDENT + sizeof machine, sizeof machine);
+    return ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
+           ident[EI_DATA] == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB) &&
+           machine == MACHINE;
 }
 
 /* ---- os-release ---- */

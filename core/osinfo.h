@@ -12,6 +12,11 @@
  * s390x. */
 const char *os_arch(void);
 
+/* Whether a program, by the start of its file, is one for the same processor, width and byte order as this
+ * one: then system call numbers and structures are the same as here. */
+#define ELF_HEAD_SIZE 20
+bool elf_is_ours(const void *head, size_t n);
+
 /* Value of a key in the text of os-release(5), with quotes, escapes and CR removed; the last of several
  * counts. NULL when it is absent or empty. free() it. */
 char *os_release_get(const char *text, size_t n, const char *key);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "buf.h"
 #include "io.h"
+#include "osinfo.h"
 #include "proc.h"
 
 #define BUSY_MS 500 /* a program that waits for less than that is at work */
@@ -77,6 +79,16 @@ static bool is_short(pid_t pid, unsigned long long address, long units)
         return false;
     return time[0] == 0 && time[1] / units < BUSY_MS;
 }
+
+#ifdef SYS_pselect6_time64
+static bool is_short64(pid_t pid, unsigned long long address)
+{
+    int64_t time[2];
+    if (address == 0 || !read_memory(pid, address, time, sizeof time))
+        return false;
+    return time[0] == 0 && time[1] / 1000000 < BUSY_MS;
+}
+#endif
 
 static bool selects_terminal(const struct pty *pty, const struct sleeping *s)
 {
@@ -142,6 +154,14 @@ static bool calls_for_terminal(const struct pty *pty, const struct sleeping *s)
     case SYS_poll:
         return polls_terminal(pty, s) && ((int)s->arg[2] < 0 || (int)s->arg[2] >= BUSY_MS);
 #endif
+#ifdef SYS_pselect6_time64 /* 32-bit processors have two sizes of time */
+    case SYS_pselect6_time64:
+        return selects_terminal(pty, s) && !is_short64(s->pid, s->arg[4]);
+    case SYS_ppoll_time64:
+        return polls_terminal(pty, s) && !is_short64(s->pid, s->arg[2]);
+    case SYS__newselect:
+        return selects_terminal(pty, s) && !is_short(s->pid, s->arg[4], 1000);
+#endif
     case SYS_epoll_pwait:
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
@@ -189,11 +209,22 @@ static bool any_in_group(const struct pty *pty, pid_t group)
     return found;
 }
 
+/* Numbers and structures of system calls mean what they do here: not in a 32-bit program, and in none where
+ * we ourselves run under an emulator. What can't be read is taken for the usual. */
+static bool speaks_as_we(pid_t pid)
+{
+    char path[40], head[ELF_HEAD_SIZE];
+    snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
+    int fd FD_AUTO = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    return n < 0 || elf_is_ours(head, (size_t)n);
+}
+
 static enum waiting look(const struct pty *pty, pid_t shell, bool thorough)
 {
     struct sleeping s;
     pid_t group = pty_foreground(pty);
-    if (group == 0 || !proc_is_ours() || read_sleeping(shell, &s) < 0)
+    if (group == 0 || !proc_is_ours() || read_sleeping(shell, &s) < 0 || !speaks_as_we(group))
         return WAITING_UNKNOWN;
     if (group == shell && waits_for_terminal(pty, &s))
         return WAITING_SHELL;

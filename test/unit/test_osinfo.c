@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
 #include <sys/utsname.h>
 
 #include <cmocka.h>
@@ -240,9 +242,28 @@ static void this_processor_has_its_name(void **state)
         assert_string_equal(os_arch(), "arm64");
 }
 
+static void programs_of_this_processor(void **state)
+{
+    (void)state;
+    char head[ELF_HEAD_SIZE], changed[ELF_HEAD_SIZE];
+    int fd = open("/proc/self/exe", O_RDONLY);
+    assert_int_equal(read(fd, head, sizeof head), sizeof head);
+    close(fd);
+    assert_true(elf_is_ours(head, sizeof head));
+    assert_false(elf_is_ours(head, sizeof head - 1));
+    static const size_t tells[] = {0, 3, 4, 5, 18, 19}; /* magic, width, byte order, processor */
+    for (size_t i = 0; i < sizeof tells / sizeof *tells; i++) {
+        memcpy(changed, head, sizeof head);
+        changed[tells[i]] ^= 3;
+        assert_false(elf_is_ours(changed, sizeof changed));
+    }
+    assert_false(elf_is_ours("#!/bin/sh\nexec something\n", 24));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_of_this_processor),
         cmocka_unit_test(values_are_read_as_a_shell_would),
         cmocka_unit_test(what_is_not_there_is_null),
         cmocka_unit_test(the_loader_is_found_in_every_kind_of_file),
