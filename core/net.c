@@ -25,25 +25,25 @@ int net_wait(int fd, short events, int timeout_ms)
     }
 }
 
-static int connect_to(const struct addrinfo *address, int timeout_ms)
+static int connected(int fd, const struct addrinfo *address, int timeout_ms)
 {
-    int fd FD_AUTO = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int failed;
     socklen_t size = sizeof failed;
-    if (fd < 0)
+    if (connect(fd, address->ai_addr, address->ai_addrlen) == 0)
+        return 0;
+    if (errno != EINPROGRESS || net_wait(fd, POLLOUT, timeout_ms) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size) < 0)
         return -1;
-    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0) {
-        if (errno != EINPROGRESS || net_wait(fd, POLLOUT, timeout_ms) < 0 ||
-            getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size) < 0)
-            return -1;
-        if (failed) {
-            errno = failed;
-            return -1;
-        }
-    }
-    int connected = fd;
-    fd = -1;
-    return connected;
+    errno = failed;
+    return failed ? -1 : 0;
+}
+
+static int connect_to(const struct addrinfo *address, int timeout_ms)
+{
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connected(fd, address, timeout_ms) < 0)
+        io_close(&fd);
+    return fd;
 }
 
 int net_connect(const char *host, const char *port, int timeout_ms, struct err *err)

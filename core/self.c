@@ -32,19 +32,15 @@ char *self_path(void)
 
 int self_open(void)
 {
-    int fd FD_AUTO = open(link_to_self, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int fd = open(link_to_self, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         char *path MEM_AUTO = self_path();
         fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
     }
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    if (!S_ISREG(st.st_mode)) {
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+        io_close(&fd);
         errno = EINVAL;
-        return -1;
     }
-    int mine = fd;
-    fd = -1;
-    return mine;
+    return fd;
 }

@@ -6,7 +6,8 @@
 #include "sha256.h"
 
 #ifndef TOOLBOX_VERSION
-#error "the Makefile passes TOOLBOX_VERSION, TOOLBOX_SOURCE_ID, TOOLBOX_BUILD_ID and TOOLBOX_PUBLIC_KEY to this file alone"
+#error                                                                                                       \
+    "the Makefile passes TOOLBOX_VERSION, TOOLBOX_SOURCE_ID, TOOLBOX_BUILD_ID and TOOLBOX_PUBLIC_KEY to this file alone"
 #endif
 
 const char toolbox_version[] = TOOLBOX_VERSION;

@@ -11,7 +11,8 @@ extern const char toolbox_version[];   /* MAJOR.MINOR.PATCH */
 extern const char toolbox_source_id[]; /* 16 lower-case hex digits, as the build id */
 extern const char toolbox_build_id[];
 
-/* The public key of whoever signs the releases (SubjectPublicKeyInfo, DER, base64); "" where none was given. */
+/* The public key of whoever signs the releases (SubjectPublicKeyInfo, DER, base64); "" where none was given.
+ */
 extern const char toolbox_public_key[];
 
 /* The build id that these sources have for an architecture (as os_arch() names it). */

@@ -18,6 +18,7 @@
 #define READY_MS 10000 /* for a shell that is still starting */
 #define BUSY_MS 1000   /* for one that is about to prompt */
 #define GONE_MS 100    /* for a program that has just been ended */
+#define UNKNOWN_TICK_MS 20
 #define STATUS_UNKNOWN (-1)
 #define ASK_MS 2000         /* for an answer to a key */
 #define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
@@ -327,6 +328,9 @@ static int64_t check_typed(struct session *s, struct session_call *c)
             return run_answer(s, c, RUN_COMPLETED);
         if (w == WAITING_SHELL && !c->run.asked && can_ask(s))
             return ask(s, c, true);
+        /* It has told of its prompt and not shown it yet: nobody knows that it waits for something else. */
+        if (w == WAITING_UNKNOWN && now_ms() - s->last_prompt < BUSY_MS)
+            return UNKNOWN_TICK_MS;
         return run_answer(s, c, RUN_AWAITING_INPUT);
     }
     if (c->timeout_ms >= 0 && spent >= c->timeout_ms)

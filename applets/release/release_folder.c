@@ -71,11 +71,9 @@ static void check_file(struct checking *c, const char *name, const char *wanted)
     int fd FD_AUTO = openat(c->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == ENOENT)
         tell(c, name, true, "not there");
-    else if (fd < 0 || fstat(fd, &st) < 0)
-        tell(c, name, false, err_text(errno));
-    else if (!S_ISREG(st.st_mode))
+    else if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
         tell(c, name, false, "is no regular file");
-    else if (sha256_file(fd, hex) < 0)
+    else if (fd < 0 || sha256_file(fd, hex) < 0)
         tell(c, name, false, err_text(errno));
     else if (strcmp(hex, wanted) != 0) {
         char *text MEM_AUTO = mem_printf("has sha256 %s, SHA256SUMS says %s", hex, wanted);
