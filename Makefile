@@ -48,7 +48,7 @@ endif
 # ---- what there is -----------------------------------------------------------------------------------------
 
 BUILD := build
-B := $(BUILD)/$(ARCH)
+B := $(BUILD)/$(if $(GUEST),guest/)$(ARCH)
 UNIT := $(BUILD)/unit
 SANITIZE := $(BUILD)/sanitize
 FUZZ := $(BUILD)/fuzz
@@ -78,7 +78,7 @@ LANG_FLAGS := -std=c11 -D_GNU_SOURCE
 # -Os starts as fast as -O2 and is a tenth smaller; link-time optimisation makes it larger. _FORTIFY_SOURCE
 # does nothing with musl. No unwind tables: nothing unwinds. -g costs nothing: what is shipped is stripped,
 # toolbox.full is for gdb.
-STATIC_FLAGS = $(flags_$(ARCH)) -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
+STATIC_FLAGS = $(flags_$(ARCH)) $(if $(GUEST),-DTOOLBOX_GUEST) -Os -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
     -fno-unwind-tables -fstack-protector-strong -fstack-clash-protection \
     -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
 GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)
@@ -168,7 +168,8 @@ endef
 
 # ---- the binary --------------------------------------------------------------------------------------------
 
-HERE := $(filter $(ARCH),$(HOST_ARCH))
+# GUEST=1: without the applets that work on targets, and so without TLS: half the size, for what is injected by others.
+HERE := $(if $(GUEST),,$(filter $(ARCH),$(HOST_ARCH)))
 
 all: $(if $(HERE),toolbox,$(B)/toolbox) ## ./toolbox for this machine; ARCH=arm64 (or armv7, i386, …): build/ARCH/toolbox
 .PHONY: all
@@ -225,6 +226,12 @@ PREFIX ?= /usr/local
 install: toolbox ## copy ./toolbox to $(DESTDIR)$(PREFIX)/bin
 	install -D -m 755 toolbox $(DESTDIR)$(PREFIX)/bin/toolbox
 .PHONY: install
+
+inspect-dropin: ## dist/inspect-dropin: what an installed inspect_ai injects into its sandboxes (TOOLS_VERSION=)
+	@$(MAKE) -s GUEST=1 ARCH=amd64
+	@$(MAKE) -s GUEST=1 ARCH=arm64
+	@scripts/inspect-dropin $(addprefix --tools-version ,$(TOOLS_VERSION)) make dist/inspect-dropin
+.PHONY: inspect-dropin
 
 # ---- dependencies ------------------------------------------------------------------------------------------
 
@@ -370,6 +377,18 @@ soak: toolbox ## mixed use for SOAK_SECONDS=1800: nothing grows, nothing is left
 .PHONY: soak
 SOAK_SECONDS ?= 1800
 SOAK_BIN ?= toolbox
+
+# The table's own rows are those of the machine that it runs on.
+bench-peers: $(BENCH) ## the figures side by side with the tools of inspect_ai and docker exec (scripts/setup peers)
+	@$(MAKE) -s GUEST=1 ARCH=amd64
+	@$(MAKE) -s GUEST=1 ARCH=arm64
+	@/usr/bin/python3 test/bench/peers.py $(CURDIR)/$(BUILD)/guest/$(HOST_ARCH)/toolbox $(CURDIR)/$(B)/bench
+.PHONY: bench-peers
+
+inspect: toolbox ## every test with the real inspect_ai, the current version and older ones (scripts/setup peers)
+	@$(MAKE) -s ARCH=$(filter-out $(HOST_ARCH),amd64 arm64)
+	@test/inspect/all
+.PHONY: inspect
 
 stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers: nothing lost, nothing left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox
