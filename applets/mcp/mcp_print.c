@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "term_filter.h"
 #include "utf8.h"
 
 #define DESCRIPTION_MAX 400 /* bytes of a description's first line */
@@ -13,6 +14,15 @@ static bool text_of(struct span object, const char *key, struct buf *out)
     return json_member(object, key, &value, NULL) && json_string_text(value, out);
 }
 
+/* The same for a terminal: a server's names and descriptions are not to act on it. */
+static void plain_text_of(struct span object, const char *key, struct buf *out)
+{
+    struct term_filter filter = {0};
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (text_of(object, key, &text))
+        term_filter_feed(&filter, buf_str(&text), text.len, out);
+}
+
 static bool object_in(struct span object, const char *key, enum json_kind kind, struct span *value)
 {
     return json_member(object, key, value, NULL) && json_kind(*value) == kind;
@@ -22,8 +32,7 @@ static bool object_in(struct span object, const char *key, enum json_kind kind, 
 static void put_description(struct span object, struct buf *out)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    if (!text_of(object, "description", &text))
-        return;
+    plain_text_of(object, "description", &text);
     const char *line = buf_str(&text) + strspn(buf_str(&text), " \t\r\n");
     size_t n = strcspn(line, "\r\n"),
            shown = n < DESCRIPTION_MAX ? n : utf8_valid_prefix(line, DESCRIPTION_MAX);
@@ -62,7 +71,7 @@ void mcp_print_tools(struct span tools, struct buf *out)
     for (size_t at = 0; json_element(tools, &at, &tool);) {
         if (json_kind(tool) != JSON_OBJECT)
             continue;
-        text_of(tool, "name", out);
+        plain_text_of(tool, "name", out);
         put_description(tool, out);
         buf_addc(out, '\n');
         if (!object_in(tool, "inputSchema", JSON_OBJECT, &schema) ||

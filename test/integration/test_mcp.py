@@ -1,7 +1,6 @@
 """The listed cases of MCP servers (docs/protocol.md), with fake servers that do what real ones have been seen to do."""
 import os
 import signal
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 

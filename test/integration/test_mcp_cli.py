@@ -12,7 +12,7 @@ from harness.processes import wait_until
 TOOLS = r"""
 pages = [[{"name": "add", "description": "\n Adds.\nMore.", "inputSchema": {"type": "object", "required": ["a"],
           "properties": {"a": {"type": "number", "description": "first"}, "b": {}}}}],
-         [{"name": "fail"}, {"name": "all", "description": "x" * 1000, "inputSchema": {}}]]
+         [{"name": "fail", "description": "\x1b[31mred\x07"}, {"name": "all", "description": "x" * 1000, "inputSchema": {}}]]
 everything = [{"type": "text", "text": "text\n"}, {"type": "image", "data": "AAAA", "mimeType": "image/png"},
               {"type": "resource_link", "uri": "file:///x"}, {"type": "resource", "resource": {"uri": "u:1", "text": "inside"}},
               {"type": "resource", "resource": {"uri": "u:2", "blob": "AAAA"}}, {"type": "new"}]
@@ -62,7 +62,7 @@ def test_by_hand(client):
     session = launch(client, TOOLS)
     assert session == "0"
     text = mcp(client, "tools", session)
-    assert text == ('add  Adds.\n    "a": "number" (required)  first\n    "b"\nfail\nall  ' + "x" * 400 + "…\n")
+    assert text == ('add  Adds.\n    "a": "number" (required)  first\n    "b"\nfail  red\nall  ' + "x" * 400 + "…\n")
     assert mcp(client, "call", session, "add", '{"a":\n1}') == '{"sum": 2, "shaken": 1}\n'
     assert mcp(client, "call", session, "add", "-", stdin=b'{"a": 2}') == '{"sum": 3, "shaken": 1}\n'
     assert mcp(client, "call", session, "fail", status=1) == "it failed\n"
