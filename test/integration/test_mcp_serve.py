@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import threading
+import time
 
 import pytest
 
@@ -201,15 +202,16 @@ def test_lines_in_pieces_with_crlf_and_no_end(serve):
 
 
 def test_a_line_that_is_too_long(mcp):
-    piece = b"x" * (1 << 20)
+    piece, start = b"x" * (1 << 20), time.monotonic()
     mcp.send(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"')
     for _ in range(80):
         mcp.send(piece)
     mcp.send(b'"}}\n')
-    assert mcp.receive(timeout=20)["error"]["code"] == INVALID_REQUEST
+    assert mcp.receive()["error"]["code"] == INVALID_REQUEST
     assert mcp.request("ping") == {}
     mcp.send(b'{"jsonrpc":"2.0","id":"long","method":"ping","params":{"x":"' + piece * 50 + b'"}}\n')
-    assert mcp.answer("long", timeout=20)["result"] == {}  # in time that grows with the length alone
+    assert mcp.answer("long")["result"] == {}
+    assert time.monotonic() - start < 50, "the time grows with the length alone"
 
 
 def test_batches_belong_to_one_revision(serve):
@@ -519,7 +521,7 @@ def test_a_client_that_never_reads(client):
     ask_and_not_read(process)
     os.set_blocking(process.stdin.fileno(), False)
     with contextlib.suppress(BlockingIOError):
-        for _ in range(100_000):
+        for _ in range(400_000):
             os.write(process.stdin.fileno(), b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n')
     assert is_small(process.pid)
     process.stdin.close()
@@ -577,8 +579,10 @@ def test_many_cancelled_at_once(mcp):
 
 def test_a_cancelled_start_leaves_no_shell(serve, client):
     mcp = serve()
-    for _ in range(5):
-        mcp.notify("notifications/cancelled", {"requestId": mcp.start_call("shell_new")})
+    for i in range(20):
+        id = mcp.start_call("shell_new")
+        time.sleep(i / 300)  # at each moment of a start
+        mcp.notify("notifications/cancelled", {"requestId": id})
     mcp.close()
     assert sessions(client) == []
 

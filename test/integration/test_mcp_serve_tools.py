@@ -10,6 +10,7 @@ import pytest
 from harness import roots
 from harness.containers import Options
 from harness.mcp_client import McpClient, ToolError
+from harness.processes import wait_until
 from test_mcp_serve import PNG, SLEEP, mcp, serve, sleeps  # noqa: F401 (fixtures)
 
 
@@ -303,7 +304,8 @@ def test_jobs(mcp, workdir):
     cat = mcp.call("job_start", argv=["cat"], stdin_open=True)["job"]
     for text in "one\n", "two":
         mcp.call("job_write", job=cat, text=text)
-    mcp.call("job_write", job=cat, close=True)
+    wait_until(lambda: [one["unread_stdout"] for one in mcp.call("job_list")["jobs"] if one["pid"] == cat] == [7], "it has come back")
+    mcp.call("job_write", job=cat, close=True)  # whose answer brings it along, and doesn't tell it
     assert mcp.call("job_wait", job=cat)["stdout"] == "one\ntwo"
 
 
