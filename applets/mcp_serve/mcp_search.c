@@ -74,10 +74,10 @@ static int compile(struct search *s, struct err *err)
             buf_addc(&pattern, '\\');
         buf_addc(&pattern, *p);
     }
-    if (has_reference(pattern.data))
+    if (has_reference(buf_str(&pattern)))
         return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: references like \\1 are not supported");
     int code =
-        regcomp(&s->regex, pattern.data, REG_EXTENDED | REG_NEWLINE | (a->ignore_case ? REG_ICASE : 0));
+        regcomp(&s->regex, buf_str(&pattern), REG_EXTENDED | REG_NEWLINE | (a->ignore_case ? REG_ICASE : 0));
     if (code != 0) {
         char why[128];
         regerror(code, &s->regex, why, sizeof why);

@@ -12,7 +12,7 @@
         .about = (about_), __VA_ARGS__                                                                       \
     }
 #define ARG(key_, type_, member, about_) ARG_WITH(key_, type_, member, about_, .words = NULL)
-#define FIELDS(list) list, sizeof list / sizeof *list
+#define FIELDS(list) (list), sizeof(list) / sizeof *(list)
 
 /* ---- arguments that several tools have ---- */
 

@@ -450,6 +450,7 @@ static void no_process(struct call *c)
 static struct call *next_to_begin(const struct serve *s)
 {
     struct call *c = s->calls;
+    /* One that has been forgotten is in the list no more. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     while (c && (c->pid > 0 || !c->task || (c->lane && c->lane->taken)))
         c = c->next;
     return c;

@@ -125,15 +125,16 @@ void mcp_tool_params(const struct mcp_tool *tool, struct param *list, struct arg
                                  .offset = (size_t)f->offset,
                                  .required = f->required,
                                  .min = f->min,
-                                 .max = f->max > 0    ? f->max
-                                        : f->min != 0 ? PARAM_MAX
-                                                      : 0};
+                                 .max = f->max == UNBOUNDED ? PARAM_MAX : f->max};
+        long long integer = f->otherwise;
+        double number = f->otherwise;
+        bool flag = f->otherwise != 0;
         if (f->type == PARAM_INT)
-            memcpy(value, &(long long){f->otherwise}, sizeof(long long));
+            memcpy(value, &integer, sizeof integer);
         else if (f->type == PARAM_NUMBER)
-            memcpy(value, &(double){f->otherwise}, sizeof(double));
+            memcpy(value, &number, sizeof number);
         else if (f->type == PARAM_BOOL)
-            memcpy(value, &(bool){f->otherwise != 0}, sizeof(bool));
+            memcpy(value, &flag, sizeof flag);
     }
 }
 

@@ -160,6 +160,8 @@ def test_read_file(mcp, tree):
     part = mcp.call("read_file", path="a.txt", offset=6, max_bytes=4)
     assert (part["content"], part["next_offset"], part["end"]) == ("beta", 10, False)
     assert mcp.call("read_file", path="a.txt", offset=1000)["content"] == ""
+    with pytest.raises(ToolError, match="offset"):
+        mcp.call("read_file", path="a.txt", offset=-1)
     assert base64.b64decode(mcp.call("read_file", path="binary.dat", encoding="base64")["content"]) == b"alpha\x00beta"
     assert mcp.call("read_file", path="/proc/version")["content"].startswith("Linux")
     assert mcp.call("read_file", path="empty")["content"] == ""
