@@ -118,16 +118,38 @@ const char *edit_type(mode_t mode)
 
 static int refuse(const struct edit_path *p, int errnum, struct err *err)
 {
-    if (errnum == ENOENT)
-        return err_set(
-            err, ERR_TOOL,
-            "The path %s does not exist; give the path of a file that is there, or make it with `create`",
-            p->shown);
     return err_set(err, ERR_TOOL, "The path %s can't be used: %s", p->shown, edit_errno(errnum));
+}
+
+/* Says what is missing on the way, and where a way begins that doesn't say so itself. */
+static int refuse_missing(const struct edit_path *p, const char *path, const char *advice, struct err *err)
+{
+    struct buf why BUF_AUTO = BUF_INIT;
+    struct stat st;
+    char *at MEM_AUTO = mem_strdup(path);
+    char *missing MEM_AUTO = NULL;
+    for (char *slash; (slash = strrchr(at, '/')) != NULL && slash != at;) {
+        *slash = '\0';
+        if (stat(at, &st) == 0 || errno != ENOENT)
+            break;
+        free(missing);
+        missing = edit_path_shown(at, strlen(at), SHOWN_MAX);
+    }
+    if (missing)
+        buf_addf(&why, " (there is no directory %s)", missing);
+    if (path[0] != '/') {
+        char *cwd MEM_AUTO = realpath(".", NULL);
+        char *shown MEM_AUTO = edit_path_shown(cwd ? cwd : "", cwd ? strlen(cwd) : 0, SHOWN_MAX);
+        if (cwd)
+            buf_addf(&why, "; it is taken from %s, as it does not begin with /", shown);
+    }
+    return err_set(err, ERR_TOOL, "The path %s does not exist%s; %s", p->shown, buf_str(&why), advice);
 }
 
 static void take_real(struct edit_path *p, char *real)
 {
+    if (real[0] == '/' && real[1] == '/')
+        memmove(real, real + 1, strlen(real)); /* two slashes may mean something else elsewhere, and stay */
     p->real = real;
     free(p->shown);
     p->shown = edit_path_shown(real, strlen(real), SHOWN_MAX);
@@ -149,7 +171,7 @@ static int resolve_missing(struct edit_path *p, const char *path, struct err *er
         char *real MEM_AUTO = realpath(parent, NULL);
         if (!real) {
             if (errno == ENOENT)
-                return err_set(err, ERR_TOOL, "The directory of %s does not exist; make it first", p->shown);
+                return refuse_missing(p, at, "make its directory first", err);
             return refuse(p, errno, err);
         }
         char *full = mem_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
@@ -194,8 +216,11 @@ int edit_path_resolve(struct edit_path *p, const char *path, size_t n, bool may_
     }
     if (real)
         take_real(p, real);
-    else if (errno != ENOENT || !may_be_missing)
+    else if (errno != ENOENT)
         return refuse(p, errno, err);
+    else if (!may_be_missing)
+        return refuse_missing(p, plain, "give the path of a file that is there, or make it with `create`",
+                              err);
     else if (resolve_missing(p, plain, err) < 0)
         return -1;
     if (open_dir(p, err) < 0)

@@ -115,6 +115,27 @@ def test_relative_path(client, tree):
     assert (tree / "rel").read_text() == "x" and f"{tree}/rel" in answer
 
 
+def test_slashes_in_front(client, file):
+    """Two of them are one: the file, its history and a listing go by one name."""
+    path = file("a\n")
+    client.ed("str_replace", f"/{path}", old_str="a", new_str="b")
+    path.write_text("by others\n")
+    path.rename(path.parent / "gone")
+    file("new\n")
+    client.ed("undo_edit", path)
+    assert path.read_text() == "a\n"
+    assert client.ed("view", "//").split("\n")[1] == "/"
+
+
+def test_missing_directories_are_named(client, tree):
+    with refused(match=f"no directory {tree}/no\\)"):
+        client.ed("view", tree / "no" / "such" / "file")
+    with refused(match=f"no directory {tree}/no\\).*make"):
+        client.ed("create", tree / "no" / "such" / "file", file_text="x")
+    with refused(match=f"rel does not exist; it is taken from {tree},"):
+        client.rpc("text_editor", {"command": "view", "path": "rel"}, cwd=tree)
+
+
 def test_symlink_loop(client, tree):  # C-033
     (tree / "a").symlink_to("b")
     (tree / "b").symlink_to("a")
