@@ -136,7 +136,7 @@ int fetch_part_fill(struct fetch_part *part, const struct fetch_options *options
         if (f.size > before)
             i = 0;
     }
-    if (result < 0 && f.size == 0)
+    if (result < 0 && (!cut || f.size == 0)) /* nothing that could be gone on with */
         fetch_part_discard(part);
     if (result < 0 && f.size > 0 && cut)
         return err_wrap(

@@ -23,8 +23,9 @@ struct fetch_part {
 /* Opens (and locks) the part, of an earlier fetch as well. -1 with ERR_TOOL. dir stays the caller's. */
 int fetch_part_open(struct fetch_part *part, int dir, const char *name, struct err *err);
 
-/* Fetches what is missing; a connection that is cut is made again a few times. At most `max` bytes in all. On
- * failure what has come stays for the next time. *resumed: the start is of an earlier fetch. */
+/* Fetches what is missing; a connection that is cut is made again a few times. At most `max` bytes in all.
+ * When it is cut off for good, what has come stays for the next time. *resumed: the start is of an earlier
+ * fetch. */
 int fetch_part_fill(struct fetch_part *part, const struct fetch_options *options, const char *address,
                     unsigned long long max, bool *resumed, struct err *err);
 

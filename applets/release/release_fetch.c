@@ -16,8 +16,6 @@
 #include "release_record.h"
 #include "signature.h"
 
-#define FILE_MAX (256ull << 20)
-
 struct fetching {
     const struct release_fetch *want;
     int dir;
@@ -143,13 +141,13 @@ static int fetch_one(struct fetching *f, const char *name, const struct sum *sum
     if (fetch_part_open(&part, f->dir, name, err) < 0)
         return -1;
     part.shown = name;
-    int result = fetch_part_fill(&part, &f->want->options, address, FILE_MAX, &resumed, err);
+    int result = fetch_part_fill(&part, &f->want->options, address, RELEASE_FILE_MAX, &resumed, err);
     if (result < 0)
         return -1;
     result = verify_part(f, &part, name, sum, address, err);
     if (result < 0 && resumed) { /* its start may be of another file: once more, whole */
         if (ftruncate(part.fd, 0) < 0 ||
-            fetch_part_fill(&part, &f->want->options, address, FILE_MAX, &resumed, err) < 0)
+            fetch_part_fill(&part, &f->want->options, address, RELEASE_FILE_MAX, &resumed, err) < 0)
             return -1;
         result = verify_part(f, &part, name, sum, address, err);
     }

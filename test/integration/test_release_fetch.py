@@ -269,6 +269,17 @@ def test_a_part_that_is_no_start_of_it(fetch, server, published, release, left):
     assert (fetch.folder / name).read_bytes() == data and fetch.parts() == []
 
 
+@pytest.mark.parametrize("range_", ["bytes 0-9/10", "bytes 999-2000/2001", "rows 1000-2000/2001", "bytes */50000", ""])
+def test_another_part_than_was_asked_for(fetch, server, published, release, range_):
+    server.serve(published)
+    name, data = release.name(OTHER), release.files[release.name(OTHER)]
+    fetch.folder.mkdir()
+    (fetch.folder / f".{name}.part").write_bytes(data[:1000])
+    server.answers["/r/" + name] = raw(b"HTTP/1.1 206 Part\r\nContent-Range: %s\r\nContent-Length: %d\r\n\r\n%s" % (
+        range_.encode(), len(data) - 1000, data[1000:]))
+    fetch.refused(server.url("/r/"), "--arch", OTHER, says="another part than it was asked for")
+
+
 def test_a_killed_fetch(fetch, server, published, release):
     server.serve(published)
     name, data = release.name(OTHER), release.files[release.name(OTHER)]
@@ -450,6 +461,15 @@ def test_more_than_there_can_be(fetch, server, published, release):
     server.answers["/r/" + release.name(OTHER)] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")
     fetch.refused(server.url("/r/"), "--arch", OTHER, says="larger than any file of a release")
 
+    def endless(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(40):
+            handler.wfile.write(bytes(1 << 20))
+
+    server.answers["/r/" + release.name(OTHER)] = endless
+    fetch.refused(server.url("/r/"), "--arch", OTHER, says="larger than any file of a release")
+    assert fetch.parts() == []
+
 
 # ---- what is not the release -------------------------------------------------------------------------------
 
@@ -507,6 +527,18 @@ def test_signatures(fetch, server, published, key, tmp_path):
     fetch.refused(url, "--key", tmp_path / "nowhere", says="can't read the key")
     (tmp_path / "garbage").write_text("garbage")
     fetch.refused(url, "--key", tmp_path / "garbage", says="no public key")
+
+
+def test_a_signed_list_that_leads_elsewhere(fetch, server, release, workdir, key):
+    folder = workdir / "odd"
+    release.write(folder)
+    for name in ("../evil", "/tmp/evil", "a/b", ".bashrc", "x\x1b[2J"):
+        (folder / "SHA256SUMS").write_bytes(releases.sha256(b"evil").encode() + b"  " + name.encode() + b"\n" + release.sums())
+        key.sign(folder)
+        url = server.serve(folder)
+        server.answers["/r/" + name] = b"evil"
+        fetch.refused(url, "--key", key.public, says="is damaged")
+        assert not (workdir / "evil").exists()
 
 
 def test_a_raw_signature(bare_fetch, server, published, key):
