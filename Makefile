@@ -392,7 +392,7 @@ inspect: toolbox ## every test with the real inspect_ai, the current version and
 
 stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers: nothing lost, nothing left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox
-	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py
+	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py test/integration/stress_inject.py
 .PHONY: stress
 
 # ---- the rest ----------------------------------------------------------------------------------------------

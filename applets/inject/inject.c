@@ -9,6 +9,7 @@
 #include "inject/inject_one.h"
 #include "inject/inject_report.h"
 #include "io.h"
+#include "osinfo.h"
 
 static const char usage[] =
     "Usage: toolbox inject [OPTION]... TARGET...\n"
@@ -192,7 +193,10 @@ static int run(int argc, char **argv, inject_many_fn one)
     if (transport_init(&transport, o.timeout_s, &err) < 0)
         return applet_failed(argv[0], "%s", err.msg);
     status = collect(&targets, &o, argv + optind, &transport, argv[0]);
+    struct release_file own RELEASE_FILE_AUTO = RELEASE_FILE_INIT;
     o.batch = targets.n > 1;
+    if (o.batch && release_pick("linux", os_arch(), &own, NULL) == 0)
+        o.own = &own;
     if (status == EXIT_OK)
         status = targets.n == 1 ? do_one(&o, &targets.list[0], &transport, argv[0], one)
                                 : inject_many(&o, &targets, &transport, argv[0], one);

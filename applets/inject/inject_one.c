@@ -97,7 +97,7 @@ static struct script_options script_of(const struct injection *i)
     return (struct script_options){.dir = i->o->dir,
                                    .name = i->o->name,
                                    .links = i->o->links,
-                                   .sums = i->own.sha256,
+                                   .sums = i->own->sha256,
                                    .temporary = i->temporary};
 }
 
@@ -246,7 +246,7 @@ int inject_choose(struct injection *i, const char *arch)
     struct err err;
     i->arch = arch;
     snprintf(i->r->arch, sizeof i->r->arch, "%s", arch);
-    i->file = &i->own;
+    i->file = i->own;
     if (strcmp(arch, os_arch()) != 0) {
         release_file_end(&i->other);
         i->other = (struct release_file)RELEASE_FILE_INIT;
@@ -412,16 +412,19 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
                           .recon = {.distribution = BUF_INIT},
                           .seen = TRANSPORT_CALL_INIT,
                           .place_script = BUF_INIT,
-                          .own = RELEASE_FILE_INIT,
+                          .own = o->own ? o->own : &i.picked,
+                          .picked = RELEASE_FILE_INIT,
                           .other = RELEASE_FILE_INIT};
     struct err err;
     int calls = transport->calls;
     size_t sent = transport->sent;
     name_temporary(&i);
-    int result =
-        release_pick("linux", os_arch(), &i.own, &err) < 0
-            ? inject_fail(r, STEP_CHOICE, "this program's own file has to be what was released", &err)
-            : run(&i, answered);
+    long long began = inject_us();
+    int result = o->own ? 0 : release_pick("linux", os_arch(), &i.picked, &err);
+    i.picked_us = inject_us() - began;
+    result = result < 0
+                 ? inject_fail(r, STEP_CHOICE, "this program's own file has to be what was released", &err)
+                 : run(&i, answered);
     if (transport->interrupted)
         r->exit = EXIT_BY_SIGNAL + transport->interrupted;
     r->calls = transport->calls - calls;
@@ -429,7 +432,7 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     recon_release(&i.recon);
     transport_call_release(&i.seen);
     buf_release(&i.place_script);
-    release_file_end(&i.own);
+    release_file_end(&i.picked);
     release_file_end(&i.other);
     return result;
 }

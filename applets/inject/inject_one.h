@@ -18,9 +18,9 @@ struct injection {
     char temporary[40];
     struct span request; /* that follows when the program was found; s NULL: none */
     struct recon recon;
-    struct transport_call seen; /* the reconnaissance; its answer stays */
-    struct release_file own;    /* of this machine's architecture: its sum goes with the reconnaissance */
-    struct release_file other;
+    struct transport_call seen;     /* the reconnaissance; its answer stays */
+    const struct release_file *own; /* of this machine's architecture: its sum goes with the reconnaissance */
+    struct release_file picked, other;
     long long picked_us;             /* what that took */
     const struct release_file *file; /* the one that was chosen */
     const char *arch;

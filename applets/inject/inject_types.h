@@ -10,6 +10,8 @@
 #include "inject/target.h"
 #include "sha256.h"
 
+struct release_file;
+
 struct inject_options {
     struct runtime_options runtimes;
     const char *dir;  /* where to; NULL: the first place that will do */
@@ -20,6 +22,7 @@ struct inject_options {
     int timeout_s; /* for a call of the runtime */
     int jobs;
     bool verbose, json;
+    const struct release_file *own; /* this machine's own file, picked before; NULL: it is picked each time */
     bool batch; /* of several: one call for each where that will do, since they share the processors */
 };
 
