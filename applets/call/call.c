@@ -42,7 +42,7 @@ static int call_again(const struct target *t, const struct inject_result *r, str
     struct argv command ARGV_AUTO = {0};
     struct buf said BUF_AUTO = BUF_INIT;
     c.input[0] = request;
-    c.out_max = BUF_NO_MAX;
+    c.out_max = INJECT_ANSWER_MAX;
     if (inject_command(t, r, arguments, &command, err) < 0 ||
         transport_run(transport, command.words, &c, err) != TRANSPORT_ENDED)
         return -1;
@@ -61,8 +61,11 @@ static int print_answer(struct buf *answer, bool whole)
     if (json_check(span_of(answer), &err) < 0)
         return applet_failed(NAME, "the answer is not JSON: %s", err.msg);
     text = span_of(answer);
-    if (!whole && client_result(text, &result, &err) < 0)
-        return applet_failed(NAME, "%s", err.msg);
+    if (!whole && client_result(text, &result, &err) < 0) {
+        struct buf shown BUF_AUTO = BUF_INIT;
+        transport_show(&shown, err.msg, strlen(err.msg), ERR_MSG_MAX); /* somebody else's words */
+        return applet_failed(NAME, "%s", buf_str(&shown));
+    }
     if (!whole)
         text = result;
     if (io_write_all(STDOUT_FILENO, text.s, text.n) < 0 || io_write_all(STDOUT_FILENO, "\n", 1) < 0)

@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "osinfo.h"
 #include "settle/settle.h"
+#include "term_filter.h"
 
 #define DEFAULT_USER "default"
 
@@ -135,7 +136,7 @@ static enum transport_end look(struct injection *i, struct err *err)
     struct script_options o = script_of(i);
     struct buf script BUF_AUTO = BUF_INIT;
     script_recon(&script, &o, i->request.s ? SCRIPT_CALLS : goes_on ? SCRIPT_GOES_ON : SCRIPT_ENDS);
-    i->seen.out_max = i->request.s ? BUF_NO_MAX : 0;
+    i->seen.out_max = i->request.s ? INJECT_ANSWER_MAX : 0;
     i->seen.answered = goes_on ? go_on : NULL;
     i->seen.answered_arg = i;
     buf_truncate(&i->place_script, 0);
@@ -143,11 +144,17 @@ static enum transport_end look(struct injection *i, struct err *err)
     return inject_call(i, &script, NULL, i->request, &i->seen, err);
 }
 
+/* The shell has come to its last word without having read the first. */
+static bool stdin_is_lost(const struct transport_call *c)
+{
+    return strstr(buf_str(&c->err), "main: not found") || strstr(buf_str(&c->err), "main: command not found");
+}
+
 bool inject_no_shell(const struct transport_call *c)
 {
     const char *const said[] = {buf_str(&c->err), buf_str(&c->out)}; /* Docker says it on stdout */
     for (int n = 0; n < 2; n++)
-        if (c->status != 0 && strstr(said[n], "/bin/sh") && !strstr(said[n], "main") &&
+        if (c->status != 0 && strstr(said[n], "/bin/sh") && !stdin_is_lost(c) &&
             (strstr(said[n], "no such file") || strstr(said[n], "No such file") ||
              strstr(said[n], "not found")))
             return true;
@@ -159,7 +166,7 @@ static int no_answer(const struct injection *i, struct err *err)
 {
     struct buf said BUF_AUTO = BUF_INIT;
     transport_said(&i->seen, &said);
-    if (strstr(buf_str(&i->seen.err), "main"))
+    if (stdin_is_lost(&i->seen))
         return err_set(
             err, ERR_TOOL,
             "what is written to its stdin does not arrive there: is an option such as -i missing?");
@@ -341,11 +348,24 @@ static void time_step(struct inject_result *r, enum inject_step step, long long 
     r->us[step] = us > inside ? us - inside : 0;
 }
 
+bool inject_take_path(struct injection *i, const char *path)
+{
+    struct buf shown BUF_AUTO = BUF_INIT;
+    struct term_filter filter = {0};
+    struct err err;
+    size_t n = strlen(path);
+    term_filter_feed(&filter, path, n, &shown);
+    buf_truncate(&i->r->path, 0);
+    if (path[0] == '/' && n < 4096 && !strpbrk(path, "\n\r\t") && strcmp(buf_str(&shown), path) == 0)
+        return buf_adds(&i->r->path, path) == 0;
+    err_set(&err, ERR_TOOL, "the path that the target names is none");
+    inject_fail(i->r, STEP_PROOF, "look at what runs there", &err);
+    return false;
+}
+
 static int finish_found(struct injection *i, struct buf *answered)
 {
-    buf_truncate(&i->r->path, 0);
-    buf_adds(&i->r->path, i->recon.found);
-    if (inject_take_verdict(i, i->recon.verdict) < 0)
+    if (!inject_take_path(i, i->recon.found) || inject_take_verdict(i, i->recon.verdict) < 0)
         return -1;
     time_step(i->r, STEP_RECON, i->r->us[STEP_RECON]);
     if (i->recon.rest.s)

@@ -8,6 +8,8 @@
 #include "inject/transport.h"
 #include "release/release.h"
 
+#define INJECT_ANSWER_MAX (512u << 20) /* of a call; whatever the target prints */
+
 /* One injection under way. */
 struct injection {
     const struct inject_options *o;
@@ -49,6 +51,10 @@ bool inject_no_shell(const struct transport_call *c);
 
 /* Chooses the file for an architecture: i->file. */
 int inject_choose(struct injection *i, const char *arch);
+
+/* Takes the path that the target names as its program's; false, with the failure taken down, where it is none
+ * that could be shown and run. */
+bool inject_take_path(struct injection *i, const char *path);
 
 /* Takes the object that `settle` printed. 0: it is ready; -1: with the failure in i->r. */
 int inject_take_verdict(struct injection *i, struct span verdict);

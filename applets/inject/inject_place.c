@@ -105,6 +105,9 @@ static void read_line(struct placing *p, struct span line)
         return;
     char *words MEM_AUTO = mem_dup(line.s + 2, line.n - 2);
     switch (line.s[0]) {
+    case 'o':
+        add_tried(p, words, "it belongs to somebody else, or is a link");
+        break;
     case 'x':
         reason_for(p, words, &reason);
         add_tried(p, words, buf_str(&reason));
@@ -297,7 +300,10 @@ static int conclude(struct placing *p, struct err *err)
                            "try again, with more time (--timeout) where the connection is slow", err);
     if (!p->a.verdict.s)
         return not_placed(p, err);
-    recon_member(p->a.verdict, "path", &r->path);
+    struct buf path BUF_AUTO = BUF_INIT;
+    recon_member(p->a.verdict, "path", &path);
+    if (!inject_take_path(p->i, buf_str(&path)))
+        return -1;
     int result = inject_take_verdict(p->i, p->a.verdict);
     if (result < 0 && r->step > STEP_PROOF)
         take_back(p);

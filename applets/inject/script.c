@@ -45,21 +45,21 @@ static const char writer[] =
     "k(){ s=$(wc -c<\"$f\")||s=$(ls -ln \"$f\"|while read -r a b c d e q;do echo $e;done);}\n"
     "U(){ while [ \"$Q\" ]&&rmdir \"$d\"&&[ \"$d\" != \"$Q\" ];do d=${d%/*};done;}\n"
     "q(){ Q=;[ \"$d\" != \"$W\" ]||Q=$B;e=$d;while [ \"$e\" ]&&[ ! -d \"$e\" ];do Q=$e;e=${e%/*};done;"
-    "[ -d \"$d\" ]||mkdir \"$d\"||mkdir -p \"$d\"||busybox mkdir -p \"$d\"||return;"
-    "case $d in *" SETTLE_DIR "*)[ -O \"$d\" ]&&[ ! -h \"$d\" ];;esac;}\n"
+    "[ -d \"$d\" ]||mkdir \"$d\"||mkdir -p \"$d\"||busybox mkdir -p \"$d\"||{ echo \"x $d\";return 1;};"
+    "case $u$d in 0/*|*" SETTLE_DIR "*)[ -O \"$d\" ]&&[ ! -h \"$d\" ]||{ echo \"o $d\";return 1;};;esac;}\n"
     "v(){ (set -C;:>\"$f\")&&return;U;return 1;}\n";
 
 /* p DIR: writes the file there and has it settle. o: the file that has the bytes already; i: hands them out.
  * h: sets the mode, or takes it from the shell's own file. z: says whether the file system is mounted without
- * execution. It prints a letter and the directory for each that didn't do: x not to be written to, f full,
- * c cut short, h no mode to be set, r not run, with the exit status. */
+ * execution. It prints a letter and the directory for each that didn't do: o somebody else's, x not to be
+ * written to, f full, c cut short, h no mode to be set, r not run, with the exit status. */
 static const char placer[] =
     "h(){ chmod 700 \"$f\"||busybox chmod 700 \"$f\"||{ cp /bin/sh \"$f.x\"&&$C<\"$f\">|\"$f.x\"&&{ D "
     "\"$f\";f=$f.x;};};}\n"
     "z(){ l=;m=;while read -r a b c e q;do case $d/ in \"${b%/}\"/*)[ ${#b} -lt ${#m} ]||{ "
     "m=$b;l=$e;};;esac;done"
     "</proc/mounts;case ,$l, in *,noexec,*)echo noexec;;esac;}\n"
-    "p(){ d=$1;f=$d/$t;shift;q&&v||{ echo \"x $d\";return;};"
+    "p(){ d=$1;f=$d/$t;shift;q||return;v||{ echo \"x $d\";return;};"
     "if [ \"$o\" ];then $C<\"$o\">|\"$f\";else i>|\"$f\";fi||{ echo \"f $d\";D \"$f\";U;[ \"$o\" "
     "]||exit;return;};"
     "k;[ \"$o\" ]||[ -z \"$s\" ]||[ $s -eq $Z ]||{ echo \"c $d\" $s;D \"$f\";U;exit;};"

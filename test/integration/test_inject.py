@@ -271,6 +271,16 @@ def test_c117_another_users_directory_is_no_place(injector, start):
     assert container.check([BUSYBOX, "cat", f"/opt/{DIR}/toolbox"]) == ">/planted\n"
 
 
+def test_c117_root_trusts_no_others_directory(injector, start):
+    """Not even one that was named: its owner could put something else into it afterwards."""
+    container = start()
+    container.check([BUSYBOX, "sh", "-c", "mkdir /tmp/planted; chown 4321 /tmp/planted; ln -s /etc /tmp/link"])
+    for place in ("/tmp/planted", "/tmp/link"):
+        failed = injector.inject(target(container), "--dir", place, status=PLACING)
+        assert "somebody else" in failed["tried"]
+    assert traces(container) == []
+
+
 POOR = {
     "what is usual": ("cat", "chmod", "id", "uname", "mkdir", "rm", "rmdir", "wc"),
     "no tar, id, uname, wc": ("cat", "chmod", "mkdir", "rm", "rmdir"),
@@ -484,6 +494,9 @@ def test_hostile_output_is_no_terminal_control(injector, workdir):
 
 
 LIES = {
+    "escapes in a path": r"""while read -r l && [ "$l" != . ]; do case $l in H=*) h=${l#H=};; esac; done
+        echo toolbox-recon; echo s Linux; echo m x86_64; printf 'b /x/\033[2J/toolbox\n'
+        echo "{\"ok\":true,\"sha256\":\"$(echo "$h" | tr -d "'")\"}"; echo toolbox-end""",
     "endless": "yes",
     "endless line": "cat /dev/zero",
     "no end": "echo toolbox-recon; echo 's Linux'; exit 0",
@@ -499,7 +512,7 @@ LIES = {
 def test_a_shell_that_lies(injector, workdir, lie):
     done = injector.run("inject", "--timeout", "5", f"exec:{script(workdir / 'lies', LIES[lie])}")
     assert done.returncode in (TARGET, RECON, CHOICE, PLACING, PROOF), done
-    assert b"\x1b" not in done.stderr and len(done.stderr) < 4000
+    assert b"\x1b" not in done.stdout + done.stderr and len(done.stderr) < 4000
 
 
 def test_a_full_disk_is_said_and_passed_over(injector, start, workdir):
