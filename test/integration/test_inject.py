@@ -580,6 +580,7 @@ def test_dir_no_link_leads_out(injector, workdir):
 def test_dir_planted_program_is_never_run(injector, workdir):
     root = make_root(workdir / "root")
     (root / f"opt/{DIR}").mkdir(parents=True)
-    script(root / f"opt/{DIR}/toolbox", "echo planted >/planted")
+    planted = 'int creat(const char *, int); int main(void) { return creat("/planted", 0600) < 0; }'
+    subprocess.run(["gcc", "-static", "-x", "c", "-o", root / f"opt/{DIR}/toolbox", "-"], input=planted, text=True, check=True)
     injector.eject(f"dir:{root}")
     assert not (root / "planted").exists() and not (root / f"opt/{DIR}").exists()
