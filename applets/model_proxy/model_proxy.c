@@ -41,8 +41,8 @@ static const char usage[] =
     "  --help           this text\n"
     "\n"
     "It runs in the foreground until TERM. When the host fails a request it ends with\n"
-    "status 1 and the reason on standard error: a model that can't be had is not to be\n"
-    "asked again and again.\n";
+    "status 1 and the reason on standard error: a model that can't be had is not to\n"
+    "be asked again and again.\n";
 
 struct options {
     const char *port, *directory;
