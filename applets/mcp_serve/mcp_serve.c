@@ -146,9 +146,11 @@ static int serve(bool keep)
 int mcp_serve_main(int argc, char **argv)
 {
     bool keep = false;
+#ifndef TOOLBOX_GUEST /* it is the one that is served in */
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
             return serve_in(argc, argv);
+#endif
     for (int i = 1; i < argc; i++) {
         static const char *const options[] = {"--keep-sessions", "--help", NULL};
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
