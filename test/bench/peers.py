@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ sys.path[:0] = [str(HERE.parent / "integration"), str(HERE.parent / "inspect")]
 from both import Side, unpack_reference  # noqa: E402
 from harness import docker, peers, roots  # noqa: E402
 from harness.containers import REPO, Options  # noqa: E402
-from lab import Broken, Command, Lab, Place  # noqa: E402
+from lab import Broken, Command, Lab, Place, children  # noqa: E402
 
 TOOLS = "/var/tmp/.da7be258e003d428"
 DROPIN = str(REPO / "scripts/inspect-dropin")
@@ -36,14 +37,18 @@ def tree_size(folder):
     return sum(path.lstat().st_size for path in Path(folder).rglob("*") if not path.is_dir())
 
 
-def memory_kb(marker):
-    """Resident memory, shared pages split among those who share them, of all processes whose environment holds it."""
+def family(pid):
+    return [pid, *(below for child in children(pid) for below in family(child))]
+
+
+def memory_kb(side):
+    """Memory of the server and all below it, shared pages split among those who share them."""
+    answer = side.exec(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "remote_version"}))[0]
     total = 0
-    for entry in Path("/proc").glob("[0-9]*"):
+    for pid in family(int(re.findall(r"\d+", answer["result"])[-1])):
         with contextlib.suppress(OSError):
-            if marker.encode() in (entry / "environ").read_bytes():
-                rollup = (entry / "smaps_rollup").read_text()
-                total += next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            total += next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
     return total
 
 
@@ -93,9 +98,8 @@ def calls(pair):
 def at_rest(pair):
     for side in pair.sides:
         side.cli("start-server", check=True)
-        side.exec(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "remote_version"}))
     time.sleep(1)
-    yield "idle server, memory", "KiB", *[memory_kb(str(side.folder / "server")) for side in pair.sides], None
+    yield "idle server, memory", "KiB", *map(memory_kb, pair.sides), None
 
 
 def sessions(pair):
@@ -113,8 +117,7 @@ def sessions(pair):
         took.append(time.monotonic() - begin)
     yield "100 sessions more, over the socket", "s", *took, None
     time.sleep(2)
-    yield "server with 101 sessions, shells included: memory", "KiB", *[
-        memory_kb(str(side.folder / "server")) for side in pair.sides], None
+    yield "server with 101 sessions, shells included: memory", "KiB", *map(memory_kb, pair.sides), None
 
 
 def jobs(pair):

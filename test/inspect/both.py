@@ -23,7 +23,8 @@ class Side:
         self.work = self.folder / "work"
         self.work.mkdir()
         kept = {name: value for name, value in os.environ.items() if name not in PRIVATE}
-        self.env = {**kept, "INSPECT_SANDBOX_TOOLS_DIR": str(self.folder / "server"), "HOME": str(self.work)}
+        self.env = {**kept, "INSPECT_SANDBOX_TOOLS_DIR": str(self.folder / "server"), "HOME": str(self.work),
+                    "INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES": str(10 << 20)}  # as the host sets it
         self.known = {"T": str(self.work)}
 
     def cli(self, *argv, **kwargs):

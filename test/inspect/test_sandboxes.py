@@ -1,6 +1,8 @@
 """Sandboxes of every make: users, what images lack, many at once, and what is left afterwards."""
+import importlib.util
 import os
 import re
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -80,10 +82,11 @@ def prepared(*missing):
     """A container that toolbox has been put into, without programs that an injection takes."""
 
     def prepare(container):
-        remove = ["/.harness/busybox", "rm", "-f", *missing]
-        assert container.run(remove).returncode == 0
-        container.copy(REPO / "toolbox", f"{TOOLS}/inspect-sandbox-tools")
-        assert container.run(["/.harness/busybox", "chmod", "700", TOOLS]).returncode == 0
+        assert container.run(["/.harness/busybox", "mkdir", "-p", "/tmp"]).returncode == 0  # where calls are made
+        if missing:
+            assert container.run(["/.harness/busybox", "rm", "-f", *missing]).returncode == 0
+        inject = [REPO / "toolbox", "inject", f"docker:{container.name}", "--dir", TOOLS, "--name", "inspect-sandbox-tools"]
+        subprocess.run(inject, env=container.engine.env, check=True, capture_output=True)
 
     return prepare
 
@@ -97,6 +100,21 @@ def test_without_tar_and_gzip(containers, ours):
 
     [said] = containers("debian", prepare=prepared(*missing)).run(body)
     assert "tar: command not found" in said and "here\n" in said
+
+
+def has_framework_directories():
+    return importlib.util.find_spec("inspect_ai.util._sandbox._framework_directory") is not None
+
+
+@pytest.mark.fast
+@pytest.mark.skipif(has_framework_directories(), reason="this version looks at a sandbox by a script for /bin/sh")
+def test_without_a_shell(containers, ours):
+    async def body(n):
+        await text_editor()(command="create", path="/f", file_text="one\n")
+        return await text_editor()(command="view", path="/f")
+
+    [seen] = containers("scratch", prepare=prepared()).run(body)
+    assert "     1\tone\n" in seen
 
 
 def test_tar_that_knows_no_gzip(containers):
