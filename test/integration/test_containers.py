@@ -172,7 +172,6 @@ def test_foreign_processor(namespaces, foreign_toolbox, name):
         container.destroy()
 
 
-@pytest.mark.xfail(reason="without /proc a job with a group of its own is not found", strict=True)
 def test_stop_ends_background_jobs_without_proc(namespaces, toolbox):
     container = namespaces.start(roots.get("busybox"), Options(proc=False, files={BINARY: toolbox}))
     try:
