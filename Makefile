@@ -259,6 +259,11 @@ endef
 $(eval $(call flavour,$(UNIT),$(CC),$(DEBUG_FLAGS)))
 $(call unit_programs,$(UNIT),$(CC),)
 
+valgrind: $(addprefix $(UNIT)/,$(UNIT_TESTS)) ## unit tests under valgrind
+	@RUNNER='valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --child-silent-after-fork=yes' \
+	    SECONDS_EACH=600 scripts/run-units $^
+.PHONY: valgrind
+
 unit: $(addprefix $(UNIT)/,$(UNIT_TESTS)) ## unit tests
 	@scripts/run-units $^
 .PHONY: unit
@@ -308,6 +313,24 @@ fuzz: $(addprefix $(FUZZ)/,$(FUZZ_TARGETS)) ## each fuzzer for FUZZ_SECONDS=20; 
 	        -artifact_prefix=$(FUZZ)/$$t- $(FUZZ)/corpus/$$t test/fuzz/corpus/$${t#fuzz_} || exit 1; \
 	done
 .PHONY: fuzz
+
+# What the fuzzers reach of what they are for, with all that was found so far.
+COVERAGE := $(BUILD)/coverage
+PARSERS := rpc/http_parse.c rpc/json.c rpc/json_check.c rpc/json_parse.c rpc/json_write.c rpc/params.c rpc/request.c rpc/dispatch.c \
+    rpc/chunk.c rpc/chunk_store.c core/term_filter.c core/utf8.c core/osinfo.c core/passwd.c \
+    applets/text_editor/edit_match.c applets/text_editor/edit_view.c
+$(eval $(call flavour,$(COVERAGE),$(CLANG),$(DEBUG_FLAGS) -fprofile-instr-generate -fcoverage-mapping))
+$(foreach t,$(FUZZ_TARGETS),$(eval $(call program,$(COVERAGE)/$t,$(CLANG),$(COVERAGE)/test/fuzz/$t.o \
+    $(COVERAGE)/test/fuzz/replay.o $(call objects,$(COVERAGE),$(LIB_SRC)),-fprofile-instr-generate)))
+
+coverage: $(addprefix $(COVERAGE)/,$(FUZZ_TARGETS)) ## how much of the parsers the fuzzers' corpora reach
+	@rm -f $(COVERAGE)/*.profraw; for t in $(FUZZ_TARGETS); do \
+	    for d in test/fuzz/corpus/$${t#fuzz_} $(FUZZ)/corpus/$$t; do [ ! -d $$d ] || \
+	        LLVM_PROFILE_FILE=$(COVERAGE)/$$t-%p.profraw $(COVERAGE)/$$t $$d >/dev/null || exit 1; done; done
+	@llvm-profdata merge -o $(COVERAGE)/all $(COVERAGE)/*.profraw
+	@llvm-cov report -instr-profile $(COVERAGE)/all $(patsubst %,-object $(COVERAGE)/%,$(FUZZ_TARGETS)) $(PARSERS) | \
+	    awk 'NR < 3 || /\.c |TOTAL/ { printf "%-32s lines %s, branches %s\n", $$1, $$10, $$13 }'
+.PHONY: coverage
 
 # ---- checks ------------------------------------------------------------------------------------------------
 
@@ -392,6 +415,7 @@ inspect: toolbox ## every test with the real inspect_ai, the current version and
 
 stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers: nothing lost, nothing left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox
+	@/usr/bin/python3 test/stress/starters.py $(CURDIR)/toolbox
 	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py test/integration/stress_inject.py
 .PHONY: stress
 

@@ -87,6 +87,10 @@ static void put_server(struct buf *out, const struct server *s)
     json_member_string(out, "build", toolbox_build_id);
     json_member_string(out, "path", proc_link(getpid(), "exe", path, sizeof path) ? path : NULL);
     json_member_string(out, "directory", s->path);
+    if (ipc_name(path, IPC_SERVER) == 0) {
+        char *socket MEM_AUTO = mem_printf("%s/%s", s->path, path);
+        json_member_string(out, "socket", socket);
+    }
     json_member_seconds(out, "age_s", now_ms() - s->started_ms);
     json_member_int_or_null(out, "memory_kb", proc_memory_kb(getpid()));
     json_member_string(out, "log_level", log_level_names[log_current_level()]);

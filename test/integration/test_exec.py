@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness import processes
+from harness.containers import REPO
 from harness.client import (
     CHUNK,
     DEFAULT_LIMIT,
@@ -1016,11 +1017,14 @@ def test_keeper_killed_under_a_call(way):
 
 
 def test_curl_as_documented(client):
-    client.rpc("remote_version")
-    done = client.machine.run(
-        ["curl", "-s", "--unix-socket", socket_of(client.dir), "http://localhost/", "-d", VERSION.decode()]
-    )
-    assert json.loads(done.stdout)["result"]
+    """The lines of docs/protocol.md, as a user types them, in a directory of our own."""
+    text = (REPO / "docs" / "protocol.md").read_text().partition("## Over the socket")[2]
+    lines = [line[4:] for line in text.partition("`POST /`")[0].splitlines() if line.startswith("    ")]
+    script = "\n".join(lines).replace("/run/toolbox", str(client.dir)).replace("toolbox start", f"{client.binary} start")
+    done = client.machine.run(["sh", "-euc", script], env=client.env)
+    assert done.returncode == 0 and done.stderr == b"", done
+    version, new, run = re.findall(r'"result":(.*?)}(?={"jsonrpc"|$)', done.stdout.decode())
+    assert "pid" in version and "BashSession" in new and "Linux" in run
     done = client.machine.run(
         ["curl", "-si", "--unix-socket", socket_of(client.dir), "http://localhost/", "-d", VERSION.decode()]
     )

@@ -38,6 +38,7 @@ def test_status_shows_what_runs(client, server_dir):
     shown = status_of(client)
     server, (session,), (job,) = shown["server"], shown["sessions"], shown["jobs"]
     assert (server["pid"], server["directory"], server["log_level"]) == (only_server(), str(server_dir), "info")
+    assert stat.S_ISSOCK(os.stat(server["socket"]).st_mode)
     assert 0 < server["memory_kb"] < 100_000 and 0 <= server["age_s"] < 60 and server["uid"] == os.geteuid()
     assert session["session_name"] == client.session and session["foreground"] is None
     assert session["processes"] == 3 and session["memory_kb"] > 1000 and session["age_s"] > 0
