@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -13,6 +15,8 @@
 #define READ_STEP 65536 /* bytes taken from a socket at a time */
 #define INPUT_MAX 65536 /* of what a client sends ahead while its call is open */
 #define LINGER_MS 2000  /* for a client whose request was refused to notice and close */
+#define LOOK_MS 2 /* until it is looked first whether an answer was read; then twice as long each time */
+#define LOOK_MAX_MS 10000
 
 enum state {
     READING, /* a request is being read, or none has begun */
@@ -26,8 +30,9 @@ struct http_conn {
     struct http_conn *next, **link;
     int fd;
     struct loop_source *source;
-    int events; /* what source waits for */
-    struct loop_source *timer;
+    int events;                /* what source waits for */
+    struct loop_source *timer; /* of a refusal, or to look whether an answer was read */
+    int look_ms;
     enum state state;
     bool entered; /* its event is being dealt with: not to be freed now */
     bool closed;
@@ -74,6 +79,7 @@ static void settle(struct http_conn *c, bool delivered)
     c->message = NULL;
     if (!m)
         return;
+    loop_drop(&c->timer);
     if (c->state == CALLING)
         rpc_message_abandon(m);
     else
@@ -139,6 +145,23 @@ static const char *reason(int status)
     }
 }
 
+/* A client may keep the connection and say nothing more: when it has read its answer to the last byte, it has
+ * it. A client that never reads isn't looked at for ever. */
+static void look_at_delivery(void *arg)
+{
+    struct http_conn *c = arg;
+    int unread = 0;
+    if (ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread == 0) {
+        c->entered = true;
+        settle(c, true);
+        c->entered = false;
+        if (c->closed)
+            free(c);
+    } else if ((c->look_ms *= 2) < LOOK_MAX_MS) {
+        loop_timer_set(c->timer, c->look_ms);
+    }
+}
+
 /* The answer is complete: on to the next request, or to the end. */
 static void written(struct http_conn *c)
 {
@@ -152,6 +175,10 @@ static void written(struct http_conn *c)
         /* What was sent ahead is taken up from the loop, never from inside of a handler that has answered: a
          * socket that can be written to wakes us. */
         wait_for(c, c->input.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+    }
+    if (c->message) {
+        c->look_ms = LOOK_MS;
+        c->timer = loop_timer(c->host->loop, LOOK_MS, look_at_delivery, c);
     }
     c->host->changed(c->host->arg);
 }

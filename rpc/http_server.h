@@ -5,8 +5,8 @@
  * process's own uid get past accept, and none whose pid reads 0 (another container's). Slow, silent,
  * half-closed and vanishing clients cost a descriptor and what they sent. A client that closes its side, or
  * breaks, before its answer has gone out abandons the call (half-close included: that is what a killed client
- * looks like). After an answer, a clean end of file or a next request means delivered, anything else
- * (ECONNRESET: the answer was not read to its last byte) not. */
+ * looks like). After an answer, a clean end of file or a next request means delivered, and so does
+ * that it was read to its last byte; anything else (ECONNRESET: it was not) means not. */
 #ifndef RPC_HTTP_SERVER_H
 #define RPC_HTTP_SERVER_H
 

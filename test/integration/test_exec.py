@@ -978,6 +978,25 @@ def test_delivered_when_the_next_request_comes(client):
         )
 
 
+def test_delivered_when_it_was_read(client):
+    """By a client that then keeps its connection and says nothing: the next one neither waits nor gets it again."""
+    name = quiet(client, "once")
+    with Door(socket_of(client.dir)) as door:
+        assert door.ask("bash_session", json.loads(read(name))["params"])["result"] == "once"
+        wait_until(lambda: client.rpc("bash_session_list")[0]["unread_bytes"] == 0, "the answer to count as read")
+        began = time.monotonic()
+        assert client.bs(session=name, wait=0) == ""
+        assert time.monotonic() - began < 4  # the time after which a client that doesn't read is given up
+
+
+def test_not_delivered_to_a_client_that_does_not_read(client):
+    name = quiet(client, "once")
+    with dial(socket_of(client.dir)) as sock:
+        sock.sendall(http_request(read(name)))
+        time.sleep(0.5)
+        assert "once" in client.bs(session=name)
+
+
 def test_killed_curl(client):
     name = client.new()
     client.bs("")
