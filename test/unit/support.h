@@ -119,6 +119,15 @@ static inline void not_sanitized(void)
     }
 }
 
+/* Which needs memory and descriptors of its own where a test sets a limit. */
+static inline void not_under_valgrind(void)
+{
+    if (getenv("RUNNER")) {
+        print_message("# skipped: valgrind doesn't bear the limit\n");
+        skip();
+    }
+}
+
 static inline unsigned open_descriptors(void)
 {
     unsigned n = 0;

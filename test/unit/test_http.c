@@ -604,6 +604,7 @@ static void idles(void **state)
 static void survives_without_descriptors(void **state)
 {
     (void)state;
+    not_under_valgrind();
     struct rlimit few = {16, 16};
     int fds[40];
     assert_int_equal(prlimit(served.pid, RLIMIT_NOFILE, &few, NULL), 0);
