@@ -16,14 +16,16 @@
 
 #define BACKLOG 1024
 
+#define ROOT_TRIES 100 /* with a millisecond between: "/" is always there, but memory may be short */
+
 /* ".BUILD.DEV-INO": computed once, "/" doesn't change under a process. */
 static const char *suffix(void)
 {
     static char text[64];
-    struct stat st;
+    struct stat st = {0};
     if (!*text) {
-        if (stat("/", &st) < 0)
-            st = (struct stat){0};
+        for (int i = 0; i < ROOT_TRIES && stat("/", &st) < 0; i++)
+            usleep(1000);
         snprintf(text, sizeof text, ".%s.%llx-%llx", toolbox_build_id, (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino);
     }

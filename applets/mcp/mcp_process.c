@@ -134,7 +134,7 @@ static bool wrote(struct mcp_process *p, ptrdiff_t n)
         p->written += (unsigned long long)n;
     if (n >= 0 || errno == EINTR)
         return true;
-    if (errno == EAGAIN) {
+    if (errno == EAGAIN || errno == ENOMEM) { /* the kernel had no page for the pipe */
         if (!p->in.source)
             p->in.source = loop_fd(p->loop, p->in.fd, LOOP_WRITE, on_writable, p);
         return false;

@@ -151,7 +151,7 @@ static void write_output(struct serve *s)
     ssize_t n = write(STDOUT_FILENO, piece.data, piece.len);
     if (n > 0)
         fifo_drop(&s->out, (size_t)n);
-    else if (n < 0 && errno != EINTR && errno != EAGAIN)
+    else if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOMEM)
         output_end(s);
 }
 

@@ -65,7 +65,8 @@ WITHOUT = ("does not tell when a command has ended",)  # the private channel of 
 
 
 # What cannot happen: that one of these fails.
-NEVER = {("kill", "end_on_hangup"): "a process may always signal itself"}
+NEVER = {("kill", "end_on_hangup"): "a process may always signal itself",
+         ("epoll_ctl", "loop_remove"): "no memory is needed to stop watching"}
 
 
 class Refused(Exception):

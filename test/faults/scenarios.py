@@ -210,5 +210,29 @@ def for_people(s):
     s.command("exec_remote", "list")
 
 
+def mcp(s):
+    """An MCP server that answers each request with its id, and tells something on stderr."""
+    script = 'while read -r line; do id=${line##*\\"id\\":}; id=${id%%[,\\}]*}; echo note >&2; ' \
+             'echo "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":$id,\\"result\\":{\\"ok\\":$id}}"; done'
+    n = s.rpc("mcp_launch_server", server_params={"command": "sh", "args": ["-c", script], "env": {"A": "b"}, "cwd": "/"})
+    for i in (1, 2):
+        s.rpc("mcp_send_request", session_id=n, request={"jsonrpc": "2.0", "method": "x", "id": i},
+              right=lambda r: r["result"] == {"ok": i})
+    s.rpc("mcp_send_notification", session_id=n, notification={"jsonrpc": "2.0", "method": "notifications/x"})
+    s.rpc("mcp_list_servers", right=lambda r: len(r) >= 1)
+    s.command("mcp", "list")
+    s.rpc("mcp_kill_server", session_id=n, again="")
+    s.rpc("mcp_launch_server", server_params={"command": "sh", "args": ["-c", "echo gone >&2; exit 3"]}, again="")
+
+
+def mcp_serve(s):
+    """As an MCP server of its own, for a client that calls a tool and closes."""
+    lines = [{"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                                                          "clientInfo": {"name": "x", "version": "1"}}},
+             {"method": "notifications/initialized"}, {"id": 2, "method": "tools/list"}]
+    text = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines).encode()
+    s.command("mcp", "serve", stdin=text, right=lambda out: out.count(b'"result"') == 2)
+
+
 ALL = [life, places, session, other_users, jobs, editor, odd_files, long_answers, by_socket, killed, replaced, for_people,
-       foreground, full_log, links, stuck, attached]
+       foreground, full_log, links, stuck, attached, mcp, mcp_serve]
