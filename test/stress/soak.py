@@ -231,10 +231,14 @@ def soak(toolbox, seconds, folder):
             thread.join()
         last = settled(s)
         first = first or last
-    s.client.rpc("bash_session_close", {"session_name": s.main})
-    s.client.stop()
-    time.sleep(0.2)
     found = s.wrong[:20] + grown(first, last)
+    began = time.monotonic()
+    try:
+        s.client.rpc("bash_session_close", {"session_name": s.main})
+        s.client.stop()
+    except Exception as error:
+        found.append(f"the end, after {time.monotonic() - began:.1f} s: {error}; log: {(s.client.dir / 'log').read_text()[-2000:]}")
+    time.sleep(0.2)
     found += [f"left: {process}" for process in processes.descendants()]
     found += [f"left: {path.name}" for path in s.client.dir.iterdir() if path.name not in STAYS]
     found += [f"left: {path}" for path in s.client.dir.glob("answers/*")]
