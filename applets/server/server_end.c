@@ -27,9 +27,12 @@ struct ending {
     size_t left;
 };
 
+/* Thousands of ended sessions and jobs leave as many files: whoever asked has his answer before they go, and
+ * waits for the end of the process (server.c). */
 static void drained(void *arg)
 {
     struct server *s = arg;
+    server_clear_sockets(s);
     loop_stop(s->base.loop, s->ending->left > 0);
 }
 
@@ -39,7 +42,6 @@ static void all_ended(void *arg, size_t left)
     struct ending *e = s->ending;
     e->left += left;
     log_line(e->left > 0 ? LOG_ERROR : LOG_INFO, "ended; %zu processes are left", e->left);
-    server_clear_sockets(s);
     while (e->waiters) {
         struct waiter *w = e->waiters;
         e->waiters = w->next;
