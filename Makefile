@@ -429,5 +429,5 @@ distclean: ## remove what was built and fetched
 	rm -rf toolbox $(BUILD)
 
 help: ## this text
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
 .PHONY: clean distclean help
