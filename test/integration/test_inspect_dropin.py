@@ -1,4 +1,5 @@
 """scripts/inspect-dropin, on a package that has what the script looks at."""
+import fcntl
 import gzip
 import hashlib
 import json
@@ -8,6 +9,7 @@ import subprocess
 import tarfile
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -241,15 +243,20 @@ def test_files_that_are_shared_with_another_environment(venv, dropin, workdir):
     assert shared.read_bytes() == before == package.artefact("amd64").read_bytes()
 
 
-def test_several_at_once(venv, dropin):
+def test_one_change_at_a_time(venv, dropin):
     package = Package(venv, 35)
     before = package.sums()
-    threads = [threading.Thread(target=dropin, args=("install",)) for _ in range(4)]
+    folder = os.open(package.folder, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    threads = [threading.Thread(target=dropin, args=("install",)) for _ in range(3)]
     for thread in threads:
         thread.start()
+    time.sleep(1)
+    changed = package.sums() != before
+    os.close(folder)
     for thread in threads:
         thread.join()
-    assert "installed" in dropin("status")
+    assert not changed and "installed" in dropin("status")
     dropin("uninstall")
     assert package.sums() == before
 
