@@ -149,8 +149,10 @@ static int collect(struct target_list *targets, const struct inject_options *o, 
     for (; *texts; texts++) {
         if (target_list_add(targets, *texts, &o->runtimes, transport, &err) == 0)
             continue;
+        if (err.code == ERR_PARAMS)
+            return usage_error(applet, "%s", err.msg);
         applet_failed(applet, "%s", err.msg);
-        return err.code == ERR_PARAMS ? EXIT_USAGE : EXIT_OF_STEP + STEP_TARGET;
+        return EXIT_OF_STEP + STEP_TARGET;
     }
     return EXIT_OK;
 }

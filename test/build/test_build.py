@@ -21,6 +21,8 @@ SOURCES = {
     "core/version.c": 'extern const char build[];\nconst char build[] = TOOLBOX_VERSION " " TOOLBOX_BUILD_ID;\n',
     "core/low.h": "int low(void);\n",
     "core/low.c": '#include "low.h"\nint low(void) { return 1; }\n',
+    # what mbedtls wants of its user, wherever all of it is linked
+    "core/random.c": "int mbedtls_psa_external_get_random(void);\nint mbedtls_psa_external_get_random(void) { return -1; }\n",
     "rpc/middle.h": "int middle(void);\n",
     "rpc/middle.c": '#include "middle.h"\n#include "low.h"\n#include <cJSON.h>\nint middle(void) { return low(); }\n',
     "applets/main.c": '#include <stdio.h>\n#include "middle.h"\nextern const char build[];\n'
@@ -240,7 +242,8 @@ def test_builds_are_the_same_byte_for_byte():
     done = subprocess.run(["scripts/repro"], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.count("the same twice") == 2
+    for name in ("linux-amd64", "linux-arm64", "SHA256SUMS"):
+        assert f"{name}: the same twice" in done.stdout, done.stdout
 
 
 # ---- dependencies ------------------------------------------------------------------------------------------
