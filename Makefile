@@ -61,13 +61,21 @@ LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
 FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
+# Where things lie in the binary: what a call to a running server doesn't need in front, the rarest first, so that what
+# every call needs lies together with libc behind it. The kernel maps the pages around those that are touched: that
+# takes time at each start, and they count as resident.
+LAYOUT := core/net.c core/signature.c core/tls.c rpc/http_response.c applets/release/% applets/inject/% applets/call/% \
+    applets/settle/% applets/model_proxy/% applets/mcp_serve/% applets/text_editor/% applets/probe/% applets/mcp/% \
+    applets/exec_remote/% applets/bash_session/%
+
 # objects DIR SOURCES: with the foreign code
-VENDOR := cJSON aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
+VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
     ecp_curves gcm hkdf md oid pem pk pk_ecc pk_wrap pkparse platform platform_util poly1305 psa_crypto psa_crypto_aead \
     psa_crypto_cipher psa_crypto_client psa_crypto_driver_wrappers_no_static psa_crypto_ecp psa_crypto_hash psa_crypto_mac \
     psa_crypto_rsa psa_crypto_slot_management psa_util rsa rsa_alt_helpers sha256 sha512 ssl_ciphersuites ssl_client ssl_msg \
-    ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt
-objects = $(patsubst %.c,$1/%.o,$2) $(patsubst %,$1/vendor/%.o,$(VENDOR))
+    ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt cJSON
+objects = $(patsubst %,$1/vendor/%.o,$(VENDOR)) \
+    $(patsubst %.c,$1/%.o,$(foreach p,$(LAYOUT),$(filter $p,$2)) $(filter-out $(LAYOUT),$2))
 
 # ---- flags -------------------------------------------------------------------------------------------------
 
