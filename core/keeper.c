@@ -62,7 +62,6 @@ static void be_keeper(struct keeper *k, int word, keeper_start_fn start, void *a
 {
     struct err err = {0};
     int keep[] = {k->base.dirfd, k->base.start_dir, word};
-    loop_after_fork(k->base.loop);
     io_close_others(keep, 3);
     char *title MEM_AUTO = mem_printf("toolbox %s", *k->name ? k->name : "keeper");
     background(&k->base, title, !k->base.detached);
@@ -104,7 +103,7 @@ pid_t keeper_fork(const struct base *server, const char *name, keeper_start_fn s
     int ends[2];
     pid_t pid = -1;
     if (pipe2(ends, O_CLOEXEC) == 0) {
-        pid = fork();
+        pid = loop_fork(server->loop);
         if (pid < 0) {
             io_close(&ends[0]);
             io_close(&ends[1]);

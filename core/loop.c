@@ -138,7 +138,8 @@ void loop_free(struct loop *loop)
     free(loop);
 }
 
-void loop_after_fork(struct loop *loop)
+/* In the child, with all signals blocked: none finds a handler of the parent's. */
+static void leave(struct loop *loop)
 {
     signal_fd = -1;
     memset((void *)signal_pending, 0, sizeof signal_pending);
@@ -149,6 +150,20 @@ void loop_after_fork(struct loop *loop)
     handle(SIGPIPE, SIG_DFL);
     handle(SIGTERM, SIG_DFL);
     handle(SIGINT, SIG_DFL);
+}
+
+pid_t loop_fork(struct loop *loop)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    pid_t pid = fork();
+    int why = errno;
+    if (pid == 0)
+        leave(loop);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return pid;
 }
 
 static uint32_t to_epoll(int events)

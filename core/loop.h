@@ -60,8 +60,9 @@ void loop_on_signal(struct loop *loop, loop_signal_fn fn, void *arg);
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop, int result);
 
-/* After fork, in a child that makes a loop of its own or execs: closes the parent's descriptors and gives
- * the signals their defaults back. The structures are not freed: sources belong to the parent. */
-void loop_after_fork(struct loop *loop);
+/* fork, for a child that makes a loop of its own or none: in it the parent's descriptors are closed and the
+ * signals have their defaults back, before any can arrive: one that the parent's handler took there would be
+ * lost. The structures are not freed: sources belong to the parent. */
+pid_t loop_fork(struct loop *loop);
 
 #endif

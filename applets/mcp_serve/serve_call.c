@@ -410,7 +410,7 @@ static int begin(struct call *c)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
-    pid_t pid = fork();
+    pid_t pid = loop_fork(s->loop);
     if (pid == 0)
         serve_work(c, ends[1]);
     close(ends[1]);

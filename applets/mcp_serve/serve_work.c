@@ -176,7 +176,6 @@ const struct job_note *work_job(const struct work *w, long long pid)
 /* Nothing of the client's pipes is left in this process, nor what else the one that serves has open. */
 static void settle(struct call *c, int out)
 {
-    loop_after_fork(c->serve->loop);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != c->serve->pid)
         _exit(1);

@@ -25,7 +25,6 @@ static _Noreturn void do_work(struct server *s, struct span request, int out)
 {
     int keep[] = {s->base.start_dir, out};
     log_open(-1, false);
-    loop_after_fork(s->base.loop);
     io_close_others(keep, 2);
     if (s->base.start_dir >= 0 && fchdir(s->base.start_dir) < 0 && chdir("/") < 0)
         _exit(1);
@@ -74,7 +73,7 @@ void server_in_process(struct rpc_call *call, struct span params, void *ctx)
     int ends[2];
     pid_t pid = -1;
     if (pipe2(ends, O_CLOEXEC) == 0) {
-        pid = fork();
+        pid = loop_fork(s->base.loop);
         if (pid == 0)
             do_work(s, rpc_request_text(call), ends[1]);
         io_close(&ends[1]);

@@ -587,7 +587,6 @@ static void check_after_fork(void *arg)
 {
     unsigned *before = arg;
     struct sigaction action;
-    loop_after_fork(loop);
     CHECK(open_descriptors() == *before);
     static const int ours[] = {SIGCHLD, SIGTERM, SIGINT, SIGPIPE};
     for (size_t i = 0; i < 4; i++)
@@ -611,13 +610,46 @@ static void a_child_may_have_a_loop_of_its_own(void **state)
     static int id;
     n_order = 0;
     struct loop_source *timer = loop_timer(loop, 1, note_order, &id);
-    in_child(check_after_fork, &before);
+    fflush(NULL);
+    pid_t pid = loop_fork(loop);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(PATIENCE_MS / 1000);
+        check_after_fork(&before);
+        _exit(0);
+    }
+    wait_for_check(pid);
     watch(&w, LOOP_WRITE, note);
     assert_int_equal(run(), 0);
     unwatch(&w);
     run_for(5);
     assert_int_equal(n_order, 1); /* the parent's is what it was */
     loop_remove(timer);
+}
+
+/* One that comes before the child has done anything ends it, and is neither lost nor the parent's. */
+static void a_signal_ends_a_child_at_once(void **state)
+{
+    (void)state;
+    memset(signals_seen, 0, sizeof signals_seen);
+    loop_on_signal(loop, note_signal_seen, NULL);
+    for (int i = 0; i < 200; i++) {
+        int status;
+        fflush(NULL);
+        pid_t pid = loop_fork(loop);
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            alarm(PATIENCE_MS / 1000);
+            pause();
+            _exit(0);
+        }
+        assert_int_equal(kill(pid, SIGTERM), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGTERM);
+    }
+    run_for(5);
+    assert_int_equal(signals_seen[SIGTERM], 0);
 }
 
 static void check_no_descriptors(void *arg)
@@ -672,6 +704,7 @@ int main(void)
         loop_test(a_stopped_child_has_not_ended),
         loop_test(stopping_says_what_run_returns),
         loop_test(a_child_may_have_a_loop_of_its_own),
+        loop_test(a_signal_ends_a_child_at_once),
         loop_test(no_descriptors_are_an_error),
         loop_test(no_descriptor_is_left_open),
     };
