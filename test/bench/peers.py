@@ -26,7 +26,8 @@ sys.path[:0] = [str(HERE.parent / "integration"), str(HERE.parent / "inspect")]
 from both import Side, unpack_reference  # noqa: E402
 from harness import docker, peers, roots  # noqa: E402
 from harness.containers import REPO, Options  # noqa: E402
-from lab import Broken, Command, Lab, Place, children  # noqa: E402
+from lab import Broken, Command, Lab, Place  # noqa: E402
+from peers_proxy import family, rows as proxies  # noqa: E402
 
 TOOLS = "/var/tmp/.da7be258e003d428"
 DROPIN = str(REPO / "scripts/inspect-dropin")
@@ -35,10 +36,6 @@ HOST = {"wait_for_output": 30, "idle_timeout": 0.5, "max_output_bytes": 10 << 20
 
 def tree_size(folder):
     return sum(path.lstat().st_size for path in Path(folder).rglob("*") if not path.is_dir())
-
-
-def family(pid):
-    return [pid, *(below for child in children(pid) for below in family(child))]
 
 
 def memory_kb(side):
@@ -212,6 +209,7 @@ def main():
         finally:
             for side in pair.sides:
                 side.cli("stop-server")
+        add(proxies([lab.toolbox, str(program)]))
         if shutil.which("docker"):
             add(injections([ours, theirs]))
             if not options.quick:
