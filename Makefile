@@ -414,7 +414,7 @@ SOAK_BIN ?= toolbox
 bench-peers: $(BENCH) ## the figures side by side with the tools of inspect_ai and docker exec (scripts/setup peers)
 	@$(MAKE) -s GUEST=1 ARCH=amd64
 	@$(MAKE) -s GUEST=1 ARCH=arm64
-	@/usr/bin/python3 test/bench/peers.py $(CURDIR)/$(BUILD)/guest/$(HOST_ARCH)/toolbox $(CURDIR)/$(B)/bench
+	@/usr/bin/python3 test/bench/peers.py --write docs/benchmarks.md $(CURDIR)/$(BUILD)/guest/$(HOST_ARCH)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench-peers
 
 inspect: toolbox ## every test with the real inspect_ai, the current version and older ones (scripts/setup peers)

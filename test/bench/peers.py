@@ -2,11 +2,12 @@
 """Prints what toolbox and its peers cost, side by side in one run: the tools that inspect_ai injects, `docker exec`, and a
 process that does nothing.
 
-usage: peers.py [--quick] TOOLBOX PROGRAMS
+usage: peers.py [--quick] [--write FILE] TOOLBOX PROGRAMS
 
 TOOLBOX: the binary. PROGRAMS: the folder of exit0 and rounds. scripts/setup peers installs what it is measured against.
 
-What is short is timed by turns (rounds.c); medians of the quieter half of the rounds. It ends with a table in Markdown.
+What is short is timed by turns (rounds.c); medians of the quieter half of the rounds. It ends with a table in Markdown,
+which --write puts into a file, between its marks.
 """
 import argparse
 import contextlib
@@ -179,9 +180,30 @@ def shown(number, unit):
     return f"{number:,.0f} {unit}"
 
 
+BEGIN, END = "<!-- written by make bench-peers -->\n", "<!-- end -->\n"
+
+
+def this_machine(peer):
+    """What the figures are of."""
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    [package] = peer.glob("lib/python3*/site-packages/inspect_ai-*.dist-info")
+    engine = subprocess.run(["docker", "--version"], capture_output=True, text=True).stdout if shutil.which("docker") else "none"
+    return (f"{os.cpu_count()} processors ({model[1] if model else os.uname().machine}), Linux {os.uname().release}, load "
+            f"{os.getloadavg()[0]:.1f} at the start; inspect_ai {package.name.split('-')[1].removesuffix('.dist')}; "
+            f"{engine.split(',')[0] or 'no engine'}.")
+
+
+def table(rows, machine):
+    lines = [machine, "", "| what | toolbox | the reference | ratio | nothing |", "| --- | ---: | ---: | ---: | ---: |"]
+    for what, unit, one, other, bare in rows:
+        lines.append(f"| {what} | {shown(one, unit)} | {shown(other, unit)} | **{other / one:,.1f}** | {shown(bare, unit)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, and no evaluation")
+    parser.add_argument("--write", type=Path, help="put the table into this file")
     for name in ("toolbox", "programs"):
         parser.add_argument(name)
     options = parser.parse_args()
@@ -189,7 +211,7 @@ def main():
     subprocess.run([DROPIN, "--venv", peer, "uninstall"], check=True, stdout=subprocess.DEVNULL)
     arch = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
     [theirs] = peer.glob(f"lib/python3*/site-packages/inspect_ai/binaries/inspect-sandbox-tools-{arch}-v*")
-    rows = []
+    rows, machine = [], this_machine(peer)
 
     def add(found):
         for row in found:
@@ -214,9 +236,11 @@ def main():
             add(injections([ours, theirs]))
             if not options.quick:
                 add(samples())
-    print("\n| what | toolbox | the reference | ratio | a process that does nothing, or `docker exec` |\n| --- | ---: | ---: | ---: | ---: |")
-    for what, unit, one, other, bare in rows:
-        print(f"| {what} | {shown(one, unit)} | {shown(other, unit)} | **{other / one:,.1f}** | {shown(bare, unit)} |")
+    text = table(rows, machine)
+    print(f"\n{text}")
+    if options.write:
+        head, rest = options.write.read_text().split(BEGIN, 1)
+        options.write.write_text(f"{head}{BEGIN}{text}{END}{rest.split(END, 1)[1]}")
 
 
 main()
