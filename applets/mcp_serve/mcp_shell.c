@@ -68,6 +68,20 @@ void mcp_put_surroundings(struct buf *params, const struct args *a)
 /* What a shell is seen doing. */
 enum doing { NOTHING, A_PROGRAM, SOMETHING_ITSELF };
 
+/* A copy of the shell in the foreground is mostly one that has yet to become the program: bash's handler,
+ * which it still has, would swallow an interrupt. */
+static bool is_copy(struct span status, struct span foreground)
+{
+    struct buf name BUF_AUTO = BUF_INIT;
+    struct buf shell BUF_AUTO = BUF_INIT;
+    struct span path;
+    if (!json_member(status, "shell", &path, NULL) || !json_string_text(path, &shell) ||
+        !json_string_text(foreground, &name))
+        return false;
+    const char *slash = strrchr(buf_str(&shell), '/');
+    return strcmp(slash ? slash + 1 : buf_str(&shell), buf_str(&name)) == 0;
+}
+
 static enum doing look(const char *session)
 {
     struct buf result BUF_AUTO = BUF_INIT;
@@ -80,7 +94,8 @@ static enum doing look(const char *session)
         if (!json_member(one, "state", &value, NULL) || json_string_is(value, "prompt") ||
             json_string_is(value, "ended"))
             return NOTHING;
-        return json_member(one, "foreground", &value, NULL) && json_kind(value) == JSON_STRING
+        return json_member(one, "foreground", &value, NULL) && json_kind(value) == JSON_STRING &&
+                       !is_copy(one, value)
                    ? A_PROGRAM
                    : SOMETHING_ITSELF;
     }

@@ -199,14 +199,21 @@ static void take_job_output(struct call *c, struct span data)
     note->seq = head.seq;
 }
 
+static void replace(char **old, const char *text)
+{
+    free(*old);
+    *old = mem_strdup(text);
+}
+
+/* Calls of the default session that came before it had a name wait where those that name it will. */
 static void take_made(struct call *c, const char *name, bool is_default)
 {
     struct serve *s = c->serve;
     names_add(&s->sessions, name);
     if (!is_default)
         return;
-    free(s->shell);
-    s->shell = mem_strdup(name);
+    replace(&s->shell, name);
+    replace(&c->lane->key, name);
 }
 
 static void take_closed(struct call *c, const char *name)
@@ -217,12 +224,6 @@ static void take_closed(struct call *c, const char *name)
         return;
     free(s->shell);
     s->shell = NULL;
-}
-
-static void replace(char **old, const char *text)
-{
-    free(*old);
-    *old = mem_strdup(text);
 }
 
 /* `data` has a NUL behind. */

@@ -582,6 +582,25 @@ def test_many_cancelled_at_once(serve):
         mcp.close()
 
 
+def test_cancelled_at_each_moment_of_a_start_of_a_program(mcp):
+    """Also where the shell has forked and the program has not begun, which is when an interrupt would be lost."""
+    assert mcp.call("shell_run", command="echo ready")["output"] == "ready\n"
+    for i in range(60):
+        for j in range(8):
+            id = mcp.start_call("shell_run", {"command": f"sleep {SLEEP}"})
+            time.sleep((i * 7 + j * 3) % 80 / 4000 / (1 if j == 0 else 5))
+            mcp.notify("notifications/cancelled", {"requestId": id})
+        assert mcp.call("shell_run", command="echo alive")["output"] == "alive\n"
+
+
+def test_a_cancelled_subshell_is_interrupted(mcp):
+    id = mcp.start_call("shell_run", {"command": f"(sleep {SLEEP}; echo no)"})
+    wait_until(sleeps, "it runs")
+    mcp.notify("notifications/cancelled", {"requestId": id})
+    assert mcp.call("shell_run", command="echo alive")["output"] == "alive\n"
+    assert not sleeps()
+
+
 def test_a_cancelled_start_leaves_no_shell(serve, client):
     mcp = serve()
     for i in range(20):
