@@ -84,7 +84,7 @@ def unpack_reference(artefact, folder):
 @contextlib.contextmanager
 def sides(artefact, toolbox):
     with tempfile.TemporaryDirectory() as folder:
-        copy = shutil.copy(toolbox, folder)  # a rebuilt one would not know the server
+        copy = shutil.copy(toolbox, f"{folder}/copy")  # a rebuilt one would not know the server
         pair = []
         for name, program in (("reference", unpack_reference(artefact, f"{folder}/unpacked")), ("toolbox", copy)):
             os.mkdir(f"{folder}/{name}")
