@@ -44,7 +44,8 @@ bool proc_group_is_ours(pid_t group);
  * TERM and CONT to `group` (0: none) and to all that is not in it, after `grace_ms` KILL to the
  * children, and again to what then becomes a child, until none is left or `limit_ms` has passed. `spare` (may
  * be NULL) says which children stay, with all that is theirs. Then done is called, from the loop, with how
- * many are left. Without /proc the group is signalled, and children found by number: grandchildren only once they are orphans.
+ * many are left. Without /proc the group is signalled, and children found by number: grandchildren only once
+ * they are orphans.
  */
 struct tree_end;
 struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,

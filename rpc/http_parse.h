@@ -42,7 +42,8 @@ struct http_parser {
 };
 
 void http_parser_init(struct http_parser *p);
-void http_parser_init_any(struct http_parser *p); /* every method and target; no body where none is announced */
+void http_parser_init_any(
+    struct http_parser *p); /* every method and target; no body where none is announced */
 void http_parser_release(struct http_parser *p);
 
 /* Takes bytes of one request; returns how many: less than n when the request is complete or refused. */

@@ -83,7 +83,8 @@ struct rpc_message;
 typedef rpc_handler (*rpc_find_fn)(void *ctx, const char *method, void **handler_ctx);
 struct rpc_message *rpc_take(struct span text, rpc_find_fn find, void *find_ctx, struct rpc_sink sink);
 /* The same without a copy: `text` is the message's from now on (free). */
-struct rpc_message *rpc_take_own(char *text, size_t n, rpc_find_fn find, void *find_ctx, struct rpc_sink sink);
+struct rpc_message *rpc_take_own(char *text, size_t n, rpc_find_fn find, void *find_ctx,
+                                 struct rpc_sink sink);
 void rpc_message_abandon(struct rpc_message *message); /* the client is gone before the answer */
 void rpc_message_delivered(struct rpc_message *message, bool delivered); /* after the answer */
 

@@ -12,9 +12,10 @@
 #include "term_filter.h"
 
 #define READ_STEP (1u << 20) /* bytes read in one go: others get their turn */
-#define PIPE_SIZE (1 << 18)  /* of its stdout: a long answer then takes fewer turns; a user has 64 MiB of pipes */
-#define GRACE_MS 500         /* for a server that closes a pipe to end */
-#define LAST_WORDS 600       /* bytes of stderr in an error */
+#define PIPE_SIZE                                                                                            \
+    (1 << 18)          /* of its stdout: a long answer then takes fewer turns; a user has 64 MiB of pipes */
+#define GRACE_MS 500   /* for a server that closes a pipe to end */
+#define LAST_WORDS 600 /* bytes of stderr in an error */
 
 static void close_pipe(struct mcp_pipe *pipe)
 {

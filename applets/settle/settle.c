@@ -125,8 +125,8 @@ static int take_name(struct settling *s, struct err *err)
     return 0;
 }
 
-/* Makes a directory of ours private, which a runtime's copying has made for everybody; removes what others who
- * were cut off have left. */
+/* Makes a directory of ours private, which a runtime's copying has made for everybody; removes what others
+ * who were cut off have left. */
 static void tidy(const char *path)
 {
     char *dir MEM_AUTO = mem_dup(path, (size_t)(strrchr(path, '/') - path));

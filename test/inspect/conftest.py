@@ -2,6 +2,7 @@
 
 Run by the Python that has inspect_ai, in a mount namespace of its own: the local sandbox puts its tools into /var/tmp.
 """
+import contextlib
 import fcntl
 import os
 import subprocess
@@ -97,3 +98,12 @@ def sandbox(request):
     if request.param == "local":
         return Sandbox("local")
     return request.getfixturevalue("containers")(request.param)
+
+
+@pytest.fixture(autouse=True)
+def quick_polls(monkeypatch):
+    """The package polls no more often than every five seconds."""
+    with contextlib.suppress(ImportError):  # older than exec_remote()
+        from inspect_ai.util._sandbox import exec_remote
+
+        monkeypatch.setattr(exec_remote, "MIN_POLL_INTERVAL", 0.1, raising=False)

@@ -14,13 +14,6 @@ from inspect_ai.util import (  # noqa: E402
     ExecStderr,
     ExecStdout,
 )
-from inspect_ai.util._sandbox import exec_remote  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def quick_polls(monkeypatch):
-    """The package polls no more often than every five seconds."""
-    monkeypatch.setattr(exec_remote, "MIN_POLL_INTERVAL", 0.1, raising=False)
 
 
 async def collect(process):

@@ -14,7 +14,7 @@ from inspect_ai.util import sandbox as current
 from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
 
 from samples import Sandbox
-from test_exec_remote import ExecRemoteAwaitableOptions, options, quick_polls  # noqa: F401
+from test_exec_remote import ExecRemoteAwaitableOptions, options
 
 TOOLS = "/var/tmp/.da7be258e003d428"
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nother:x:1001:1002::/home/other:/bin/sh\n"

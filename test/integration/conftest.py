@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import containers, leftovers, processes, roots, users
+from harness import containers, leftovers, mcp_client, processes, roots, users
 from harness import docker as docker_engine
 from harness.client import Client
 from harness.machine import Host
@@ -233,3 +233,21 @@ def start(runtime):
             return container
 
         yield make
+
+
+@pytest.fixture
+def serve(client, workdir):
+    """Starts MCP servers: serve(revision, *options). They end, in good order, with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def make(revision=mcp_client.LEGACY[-1], *options, **how):
+            mcp = mcp_client.McpClient(client.popen("mcp", "serve", *options, **{"cwd": workdir, **how}), revision)
+            stack.callback(lambda: mcp.process.poll() is None and mcp.close())
+            return mcp
+
+        yield make
+
+
+@pytest.fixture
+def mcp(serve):
+    return serve()

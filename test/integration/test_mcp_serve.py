@@ -11,7 +11,7 @@ import time
 import pytest
 
 from harness.client import INVALID_REQUEST, NO_METHOD, PARAMERR, PARSE
-from harness.mcp_client import LEGACY, META, STATELESS, McpClient, McpError, ToolError
+from harness.mcp_client import LEGACY, META, STATELESS, McpError, ToolError
 from harness.processes import descendants, wait_until
 
 UNSUPPORTED = -32022
@@ -30,24 +30,6 @@ def sleeps():
             if file.read() == b"sleep\0" + SLEEP.encode() + b"\0":
                 return True
     return False
-
-
-@pytest.fixture
-def serve(client, workdir):
-    """Starts servers: serve(revision, *options). They end, in good order, with the test."""
-    with contextlib.ExitStack() as stack:
-
-        def make(revision=LEGACY[-1], *options, **how):
-            mcp = McpClient(client.popen("mcp", "serve", *options, **{"cwd": workdir, **how}), revision)
-            stack.callback(lambda: mcp.process.poll() is None and mcp.close())
-            return mcp
-
-        yield make
-
-
-@pytest.fixture
-def mcp(serve):
-    return serve()
 
 
 # ---- who we are ----

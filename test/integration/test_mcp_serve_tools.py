@@ -11,7 +11,7 @@ from harness import roots
 from harness.containers import Options
 from harness.mcp_client import McpClient, ToolError
 from harness.processes import wait_until
-from test_mcp_serve import PNG, SLEEP, mcp, serve, sleeps  # noqa: F401 (fixtures)
+from test_mcp_serve import PNG, SLEEP, sleeps
 
 
 @pytest.fixture
