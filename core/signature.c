@@ -15,8 +15,8 @@ static int read_key(mbedtls_pk_context *pk, const char *key, struct err *err)
     char *pem MEM_AUTO = strstr(key, "-----BEGIN") ? mem_strdup(key) : mem_printf("%s%s%s", begin, key, end);
     if (mbedtls_pk_parse_public_key(pk, (const unsigned char *)pem, strlen(pem) + 1) != 0)
         return err_set(err, ERR_TOOL, "the key is no public key in PEM");
-    if (!mbedtls_pk_can_do(pk, MBEDTLS_PK_ECDSA) ||
-        mbedtls_pk_ec(*pk)->MBEDTLS_PRIVATE(grp).id != MBEDTLS_ECP_DP_SECP256R1)
+    const mbedtls_ecp_keypair *pair = mbedtls_pk_can_do(pk, MBEDTLS_PK_ECDSA) ? mbedtls_pk_ec(*pk) : NULL;
+    if (!pair || pair->MBEDTLS_PRIVATE(grp).id != MBEDTLS_ECP_DP_SECP256R1)
         return err_set(err, ERR_TOOL, "the key is of another kind than ECDSA P-256");
     return 0;
 }

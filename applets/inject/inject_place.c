@@ -171,7 +171,9 @@ static void try_once(struct placing *p, int pieces, const char *made, struct err
 {
     struct script_options o = script_of(p->i);
     struct buf script BUF_AUTO = BUF_INIT;
-    struct span data = pieces > 0 ? (struct span){0} : span_of(&p->i->file->bytes);
+    struct span data = {0}; /* pieces bring their own */
+    if (pieces == 0)
+        data = span_of(&p->i->file->bytes);
     buf_truncate(&p->i->r->tried, 0);
     script_place(&script, &o, &p->dirs, p->i->file->bytes.len, pieces, made);
     p->a = (struct attempt){.how = inject_call(p->i, &script, NULL, data, &p->call, err)};

@@ -127,7 +127,7 @@ void mcp_tool_params(const struct mcp_tool *tool, struct param *list, struct arg
                                  .min = f->min,
                                  .max = f->max == UNBOUNDED ? PARAM_MAX : f->max};
         long long integer = f->otherwise;
-        double number = f->otherwise;
+        double number = (double)integer;
         bool flag = f->otherwise != 0;
         if (f->type == PARAM_INT)
             memcpy(value, &integer, sizeof integer);

@@ -129,7 +129,9 @@ static int answer_with(struct model_call *c, struct span result, struct err *err
     struct events plan;
     events_init(&plan);
     int status = take_result(result, &plan.answer, err);
-    struct span error = status < 0 ? (struct span){0} : stream_member(span_of(&plan.answer), PROVIDER_ERROR);
+    struct span error = {0};
+    if (status == 0)
+        error = stream_member(span_of(&plan.answer), PROVIDER_ERROR);
     if (error.s) {
         provider_error(c, error);
     } else if (status == 0 && !c->stream) {
