@@ -77,7 +77,6 @@ static void on_gone(void *arg)
 static void provider_error(struct model_call *c, struct span error)
 {
     struct buf message BUF_AUTO = BUF_INIT;
-    struct buf event BUF_AUTO = BUF_INIT;
     struct span status = stream_member(error, "status"), body = stream_member(error, "body");
     long number = status.s && json_kind(status) == JSON_NUMBER ? strtol(status.s, NULL, 10) : 0;
     if (number < 400 || number > 599)
