@@ -188,7 +188,7 @@ def this_machine(peer):
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     [package] = peer.glob("lib/python3*/site-packages/inspect_ai-*.dist-info")
     engine = subprocess.run(["docker", "--version"], capture_output=True, text=True).stdout if shutil.which("docker") else "none"
-    return (f"{os.cpu_count()} processors ({model[1] if model else os.uname().machine}), Linux {os.uname().release}, load "
+    return (f"{os.cpu_count()} processors ({model[1] if model else os.uname().machine}), Linux {os.uname().release.split('-')[0]}, load "
             f"{os.getloadavg()[0]:.1f} at the start; inspect_ai {package.name.split('-')[1].removesuffix('.dist')}; "
             f"{engine.split(',')[0] or 'no engine'}.")
 
