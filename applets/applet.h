@@ -4,6 +4,8 @@
 #ifndef APPLETS_APPLET_H
 #define APPLETS_APPLET_H
 
+struct option; /* of <getopt.h> */
+
 struct applet {
     const char *name;
     const char *summary;               /* one line, for the list */
@@ -22,6 +24,10 @@ int usage_unknown(const char *applet, const char *kind, const char *word, const 
 /* "toolbox NAME: " and the message, on stderr; returns EXIT_USAGE or EXIT_FAILED. */
 int usage_error(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int applet_failed(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The next option, as getopt_long: -1 at the end, what `options` or `letters` (":" in front) say, or '?' for
+ * one that is unknown or lacks its value, which has been said. */
+int usage_option(const char *applet, int argc, char **argv, const char *letters, const struct option *options,
+                 const char *const *known);
 /* EXIT_OK, or EXIT_FAILED and a message where what was printed on stdout can't be written. */
 int stdout_flushed(void);
 /* Prints the usage text on stdout and stdout_flushed(). */

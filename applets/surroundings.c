@@ -4,10 +4,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "applet.h"
 #include "json.h"
 #include "mem.h"
 #include "spawn.h"
 #include "utf8.h"
+
+int env_words_add(struct env_words *env, const char *applet, char *word)
+{
+    const char *equals = strchr(word, '=');
+    if (!equals || equals == word || !utf8_is_valid(word, strlen(word)))
+        return usage_error(applet, "--env takes NAME=VALUE in UTF-8, not '%s'", word);
+    env->list = mem_realloc(env->list, (env->n + 2) * sizeof *env->list);
+    env->list[env->n++] = word;
+    env->list[env->n] = NULL;
+    return EXIT_OK;
+}
 
 void surroundings_put_env(struct buf *params, bool of_caller, char *const *extra)
 {

@@ -4,8 +4,19 @@
 #define APPLETS_SURROUNDINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "buf.h"
+
+/* The --env options of a command line. `list` ends with NULL, or is it where there are none; free it. */
+struct env_words {
+    char **list;
+    size_t n;
+};
+
+/* Takes one more, which stays the caller's. EXIT_OK, or EXIT_USAGE, said, when it is no NAME=VALUE in UTF-8.
+ */
+int env_words_add(struct env_words *env, const char *applet, char *word);
 
 /* Adds the member "env": this process's environment where `of_caller`, overlaid with `extra` ("NAME=value";
  * may be NULL). */

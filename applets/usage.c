@@ -1,6 +1,7 @@
 #include "applet.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,6 +83,18 @@ int usage_unknown(const char *applet, const char *kind, const char *word, const 
     if (near)
         return usage_error(applet, "unknown %s '%s'; did you mean '%s'?", kind, word, near);
     return usage_error(applet, "unknown %s '%s'", kind, word);
+}
+
+int usage_option(const char *applet, int argc, char **argv, const char *letters, const struct option *options,
+                 const char *const *known)
+{
+    opterr = 0;
+    int at = optind, option = getopt_long(argc, argv, letters, options, NULL);
+    if (option == ':')
+        usage_error(applet, "option '%s' takes a value", argv[at]);
+    else if (option == '?')
+        usage_unknown(applet, "option", argv[at], known);
+    return option == ':' ? '?' : option;
 }
 
 int stdout_flushed(void)

@@ -116,7 +116,7 @@ static int put_env(struct command_line *c, const char *entry)
     return EXIT_OK;
 }
 
-static int take_option(struct command_line *c, int option, const char *word)
+static int take_option(struct command_line *c, int option)
 {
     switch (option) {
     case OPT_USER:
@@ -151,22 +151,15 @@ static int take_option(struct command_line *c, int option, const char *word)
     case 'n':
         c->no_enter = true;
         return EXIT_OK;
-    case ':':
-        return usage_error(NAME, "option '%s' takes a value", word);
     default:
-        return usage_unknown(NAME, "option", word, NULL);
+        return EXIT_USAGE; /* said */
     }
 }
 
 static int parse(struct command_line *c, int argc, char **argv)
 {
-    opterr = 0;
-    for (;;) {
-        int at = optind;
-        int option = getopt_long(argc, argv, ":n", options, NULL);
-        if (option < 0)
-            break;
-        int result = take_option(c, option, argv[at]);
+    for (int option; (option = usage_option(NAME, argc, argv, ":n", options, NULL)) >= 0;) {
+        int result = take_option(c, option);
         if (result != EXIT_OK)
             return result;
     }

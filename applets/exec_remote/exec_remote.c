@@ -64,8 +64,7 @@ static const struct option options[] = {
 /* What the command line says, as the params it will become. */
 struct command_line {
     struct buf params;
-    char **env; /* --env, NULL-terminated; NULL: none */
-    size_t n_env;
+    struct env_words env;
     const char *ack;
     bool by_shell, as_json, has_user, has_cwd;
     char **words;
@@ -84,18 +83,7 @@ static int put_number(struct command_line *c, const char *key, const char *value
     return EXIT_OK;
 }
 
-static int add_env(struct command_line *c, char *entry)
-{
-    const char *equals = strchr(entry, '=');
-    if (!equals || equals == entry || !utf8_is_valid(entry, strlen(entry)))
-        return usage_error(NAME, "--env takes NAME=VALUE in UTF-8, not '%s'", entry);
-    c->env = mem_realloc(c->env, (c->n_env + 2) * sizeof *c->env);
-    c->env[c->n_env++] = entry;
-    c->env[c->n_env] = NULL;
-    return EXIT_OK;
-}
-
-static int take_option(struct command_line *c, int option, const char *word)
+static int take_option(struct command_line *c, int option)
 {
     switch (option) {
     case OPT_USER:
@@ -107,7 +95,7 @@ static int take_option(struct command_line *c, int option, const char *word)
         json_member_string(&c->params, "cwd", optarg);
         return EXIT_OK;
     case OPT_ENV:
-        return add_env(c, optarg);
+        return env_words_add(&c->env, NAME, optarg);
     case OPT_TIMEOUT:
         return put_number(c, "timeout", optarg);
     case OPT_ACK:
@@ -125,23 +113,17 @@ static int take_option(struct command_line *c, int option, const char *word)
     case 'c':
         c->by_shell = true;
         return EXIT_OK;
-    case ':':
-        return usage_error(NAME, "option '%s' takes a value", word);
     default:
-        return usage_unknown(NAME, "option", word, NULL);
+        return EXIT_USAGE; /* said */
     }
 }
 
 /* `in_order`: options end at the first word, which begins a program's own. */
 static int parse(struct command_line *c, int argc, char **argv, bool in_order)
 {
-    opterr = 0;
-    for (;;) {
-        int at = optind;
-        int option = getopt_long(argc, argv, in_order ? "+:c" : ":c", options, NULL);
-        if (option < 0)
-            break;
-        int result = take_option(c, option, argv[at]);
+    const char *letters = in_order ? "+:c" : ":c";
+    for (int option; (option = usage_option(NAME, argc, argv, letters, options, NULL)) >= 0;) {
+        int result = take_option(c, option);
         if (result != EXIT_OK)
             return result;
     }
@@ -205,7 +187,7 @@ static int put_program(struct command_line *c)
 static int do_run(struct command_line *c)
 {
     int result = put_program(c);
-    surroundings_put_env(&c->params, !c->has_user, c->env);
+    surroundings_put_env(&c->params, !c->has_user, c->env.list);
     if (!c->has_user && !c->has_cwd)
         surroundings_put_cwd(&c->params);
     return result == EXIT_OK ? exec_remote_run(&c->params) : result;
@@ -218,7 +200,7 @@ static int do_start(struct command_line *c)
     struct span pid;
     int status = put_program(c);
     /* beside the server's own */
-    surroundings_put_env(&c->params, false, c->env);
+    surroundings_put_env(&c->params, false, c->env.list);
     buf_addc(&c->params, '}');
     if (status == EXIT_OK)
         status = call("exec_remote_start", &c->params, &result);
@@ -310,7 +292,7 @@ static int run_command(size_t i, int argc, char **argv)
     if (result == EXIT_OK)
         result = commands[i].run(&c);
     buf_release(&c.params);
-    free(c.env);
+    free(c.env.list);
     return result;
 }
 

@@ -57,8 +57,7 @@ static const struct option options[] = {
 };
 
 struct command_line {
-    char **env; /* --env, NULL-terminated; NULL: none */
-    size_t n_env;
+    struct env_words env;
     const char *cwd, *user;
     bool as_json;
     char **words;
@@ -67,21 +66,11 @@ struct command_line {
 
 /* ---- options ---- */
 
-static int add_env(struct command_line *c, char *entry)
-{
-    if (*entry == '=' || !strchr(entry, '=') || !utf8_is_valid(entry, strlen(entry)))
-        return usage_error(NAME, "--env takes NAME=VALUE in UTF-8, not '%s'", entry);
-    c->env = mem_realloc(c->env, (c->n_env + 2) * sizeof *c->env);
-    c->env[c->n_env++] = entry;
-    c->env[c->n_env] = NULL;
-    return EXIT_OK;
-}
-
-static int take_option(struct command_line *c, int option, const char *word)
+static int take_option(struct command_line *c, int option)
 {
     switch (option) {
     case OPT_ENV:
-        return add_env(c, optarg);
+        return env_words_add(&c->env, NAME, optarg);
     case OPT_CWD:
         c->cwd = optarg;
         return EXIT_OK;
@@ -91,23 +80,17 @@ static int take_option(struct command_line *c, int option, const char *word)
     case OPT_JSON:
         c->as_json = true;
         return EXIT_OK;
-    case ':':
-        return usage_error(NAME, "option '%s' takes a value", word);
     default:
-        return usage_unknown(NAME, "option", word, NULL);
+        return EXIT_USAGE; /* said */
     }
 }
 
 /* `in_order`: options end at the first word, which begins a program's own. */
 static int parse(struct command_line *c, int argc, char **argv, bool in_order)
 {
-    opterr = 0;
-    for (;;) {
-        int at = optind;
-        int option = getopt_long(argc, argv, in_order ? "+:" : ":", options, NULL);
-        if (option < 0)
-            break;
-        int result = take_option(c, option, argv[at]);
+    const char *letters = in_order ? "+:" : ":";
+    for (int option; (option = usage_option(NAME, argc, argv, letters, options, NULL)) >= 0;) {
+        int result = take_option(c, option);
         if (result != EXIT_OK)
             return result;
     }
@@ -174,8 +157,8 @@ static int do_launch(const struct command_line *c)
     int result = put_program(c, &params);
     if (result != EXIT_OK)
         return result;
-    if (!c->user || c->env)
-        surroundings_put_env(&params, !c->user, c->env);
+    if (!c->user || c->env.list)
+        surroundings_put_env(&params, !c->user, c->env.list);
     if (c->cwd)
         json_member_string(&params, "cwd", c->cwd);
     else if (!c->user)
@@ -300,7 +283,7 @@ static int mcp_main(int argc, char **argv)
         int result = parse(&c, argc - 1, argv + 1, commands[i].run == do_launch);
         if (result == EXIT_OK)
             result = commands[i].run(&c);
-        free(c.env);
+        free(c.env.list);
         return result;
     }
     return usage_unknown(NAME, "command", argv[1], names);

@@ -54,19 +54,13 @@ static int take_options(int argc, char **argv, struct options *o)
     static const char *const words[] = {"--port", "--directory", NULL};
     static const struct option options[] = {
         {"port", required_argument, NULL, 'p'}, {"directory", required_argument, NULL, 'd'}, {0}};
-    opterr = 0;
-    for (;;) {
-        int at = optind, option = getopt_long(argc, argv, ":", options, NULL);
-        if (option < 0)
-            break;
+    for (int option; (option = usage_option(argv[0], argc, argv, ":", options, words)) >= 0;) {
         if (option == 'p')
             o->port = optarg;
         else if (option == 'd')
             o->directory = optarg;
-        else if (option == ':')
-            return usage_error(argv[0], "option '%s' takes a value", argv[at]);
         else
-            return usage_unknown(argv[0], "option", argv[at], words);
+            return EXIT_USAGE;
     }
     return optind < argc ? usage_unknown(argv[0], "argument", argv[optind], NULL) : EXIT_OK;
 }

@@ -34,11 +34,7 @@ static int take_options(int argc, char **argv, bool *replace)
     const struct option options[] = {{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
                                      {replace ? "replace" : NULL, no_argument, NULL, OPT_REPLACE},
                                      {0}};
-    opterr = 0;
-    for (;;) {
-        int at = optind, option = getopt_long(argc, argv, ":", options, NULL);
-        if (option < 0)
-            break;
+    for (int option; (option = usage_option(argv[0], argc, argv, ":", options, words)) >= 0;) {
         int level = option == OPT_LOG_LEVEL ? log_level_of(optarg) : -1;
         if (level >= 0)
             log_set_level((enum log_level)level);
@@ -46,10 +42,8 @@ static int take_options(int argc, char **argv, bool *replace)
             return usage_unknown(argv[0], "log level", optarg, log_level_names);
         else if (option == OPT_REPLACE)
             *replace = true;
-        else if (option == ':')
-            return usage_error(argv[0], "option '%s' takes a value", argv[at]);
         else
-            return usage_unknown(argv[0], "option", argv[at], words);
+            return EXIT_USAGE;
     }
     return optind < argc ? usage_unknown(argv[0], "argument", argv[optind], NULL) : EXIT_OK;
 }
