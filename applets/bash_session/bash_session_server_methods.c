@@ -69,44 +69,23 @@ static void new_session(struct rpc_call *call, struct span params, void *ctx)
 
 /* ---- list ---- */
 
-struct listing {
-    struct rpc_call *call;
-};
-
-static void list_replies(void *arg, struct reply *replies, size_t n)
+static void put_listed(struct buf *out, const char *name, struct span status)
 {
-    struct listing *l = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
-    buf_addc(&text, '[');
-    for (size_t i = 0; i < n; i++) {
-        if (replies[i].pid == 0)
-            continue;
-        buf_adds(&text, text.len > 1 ? ",{" : "{");
-        json_member_string(&text, "session_name", replies[i].name);
-        if (replies[i].result.len == 0)
-            buf_adds(&text, ",\"state\":\"stuck\"}");
-        else
-            buf_addf(&text, ",%s", replies[i].result.data + 1); /* its members and '}' */
+    buf_addc(out, '{');
+    json_member_string(out, "session_name", name);
+    if (status.n == 0) {
+        buf_adds(out, ",\"state\":\"stuck\"}");
+    } else {
+        buf_addc(out, ',');
+        buf_add(out, status.s + 1, status.n - 1); /* its members and '}' */
     }
-    buf_addc(&text, ']');
-    if (l->call)
-        rpc_result(l->call, span_of(&text));
-    free(l);
-}
-
-static void listing_abandoned(void *arg)
-{
-    ((struct listing *)arg)->call = NULL;
 }
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
-    if (!session_unpack(call, &session_no_params, params, NULL))
-        return;
-    struct listing *l = mem_zalloc(sizeof *l);
-    l->call = call;
-    rpc_on_abandon(call, listing_abandoned, l);
-    server_ask(ctx, SESSION_PREFIX, KEEPER_STATUS, 5000, list_replies, l);
+    static const struct server_listing how = {.prefix = SESSION_PREFIX, .put = put_listed};
+    if (session_unpack(call, &session_no_params, params, NULL))
+        server_list(ctx, call, &how);
 }
 
 /* ---- registration ---- */

@@ -15,7 +15,6 @@
 #include "server/server.h"
 
 #define SWEEP_MS 60000
-#define LIST_MS 5000
 
 /* ---- start ---- */
 
@@ -78,11 +77,6 @@ static void start(struct rpc_call *call, struct span params, void *ctx)
 
 /* ---- list ---- */
 
-struct listing {
-    struct rpc_call *call; /* NULL: the client has gone */
-    int dirfd;
-};
-
 static void list_ended(void *arg, pid_t pid, const struct record_end *end)
 {
     struct buf *text = arg;
@@ -93,45 +87,29 @@ static void list_ended(void *arg, pid_t pid, const struct record_end *end)
     buf_addc(text, '}');
 }
 
-static void list_replies(void *arg, struct reply *replies, size_t n)
+static void put_listed(struct buf *out, const char *name, struct span status)
 {
-    struct listing *l = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
-    buf_addc(&text, '[');
-    for (size_t i = 0; i < n; i++) {
-        if (replies[i].pid == 0)
-            continue;
-        if (text.len > 1)
-            buf_addc(&text, ',');
-        if (replies[i].result.len > 0)
-            buf_add(&text, replies[i].result.data, replies[i].result.len);
-        else
-            buf_addf(&text, "{\"pid\":%s,\"state\":\"stuck\"}", replies[i].name + strlen(JOB_PREFIX "_"));
-    }
-    record_each(l->dirfd, list_ended, &text);
-    buf_addc(&text, ']');
-    if (l->call)
-        rpc_result(l->call, span_of(&text));
-    free(l);
+    if (status.n > 0)
+        buf_add(out, status.s, status.n);
+    else
+        buf_addf(out, "{\"pid\":%s,\"state\":\"stuck\"}", name + strlen(JOB_PREFIX "_"));
 }
 
-static void listing_abandoned(void *arg)
+static void put_all_ended(struct buf *out, int dirfd)
 {
-    ((struct listing *)arg)->call = NULL;
+    record_each(dirfd, list_ended, out);
 }
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
     static const struct params_table none = {0};
+    static const struct server_listing how = {
+        .prefix = JOB_PREFIX, .put = put_listed, .put_more = put_all_ended};
     struct err err;
-    if (params_unpack(&none, params, NULL, &err) < 0) {
+    if (params_unpack(&none, params, NULL, &err) < 0)
         rpc_fail(call, &err);
-        return;
-    }
-    struct listing *l = mem_zalloc(sizeof *l);
-    *l = (struct listing){.call = call, .dirfd = server_base(ctx)->dirfd};
-    rpc_on_abandon(call, listing_abandoned, l);
-    server_ask(ctx, JOB_PREFIX, KEEPER_STATUS, LIST_MS, list_replies, l);
+    else
+        server_list(ctx, call, &how);
 }
 
 /* ---- registration ---- */

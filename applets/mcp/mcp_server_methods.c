@@ -11,8 +11,6 @@
 #include "mem.h"
 #include "server/server.h"
 
-#define LIST_MS 5000
-
 /* The number in a keeper's name. */
 static long long session_of(const char *owner)
 {
@@ -72,44 +70,23 @@ static void launch(struct rpc_call *call, struct span params, void *ctx)
 
 /* ---- list ---- */
 
-static void list_replies(void *arg, struct reply *replies, size_t n)
+static void put_listed(struct buf *out, const char *name, struct span status)
 {
-    struct rpc_call **call = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
-    buf_addc(&text, '[');
-    for (size_t i = 0; i < n; i++) {
-        if (replies[i].pid == 0)
-            continue;
-        if (text.len > 1)
-            buf_addc(&text, ',');
-        if (replies[i].result.len > 0)
-            buf_add(&text, replies[i].result.data, replies[i].result.len);
-        else
-            buf_addf(&text, "{\"session_id\":%lld,\"state\":\"stuck\"}", session_of(replies[i].name));
-    }
-    buf_addc(&text, ']');
-    if (*call)
-        rpc_result(*call, span_of(&text));
-    free(call);
-}
-
-static void list_abandoned(void *arg)
-{
-    *(struct rpc_call **)arg = NULL;
+    if (status.n > 0)
+        buf_add(out, status.s, status.n);
+    else
+        buf_addf(out, "{\"session_id\":%lld,\"state\":\"stuck\"}", session_of(name));
 }
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
     static const struct params_table none = {.ignore_unknown = true};
+    static const struct server_listing how = {.prefix = MCP_PREFIX, .put = put_listed};
     struct err err;
-    if (params_unpack(&none, params, NULL, &err) < 0) {
+    if (params_unpack(&none, params, NULL, &err) < 0)
         rpc_fail(call, &err);
-        return;
-    }
-    struct rpc_call **waiting = mem_alloc(sizeof *waiting); /* NULL: the client has gone */
-    *waiting = call;
-    rpc_on_abandon(call, list_abandoned, waiting);
-    server_ask(ctx, MCP_PREFIX, KEEPER_STATUS, LIST_MS, list_replies, waiting);
+    else
+        server_list(ctx, call, &how);
 }
 
 /* ---- registration ---- */

@@ -54,6 +54,15 @@ typedef void (*server_replies_fn)(void *arg, struct reply *replies, size_t n);
 void server_ask(struct server *s, const char *prefix, const char *method, int timeout_ms,
                 server_replies_fn done, void *arg);
 
+/* Answers `call` with an array of what all keepers with the prefix say of themselves. */
+struct server_listing {
+    const char *prefix;
+    void (*put)(struct buf *out, const char *name, struct span status); /* one entry; n == 0: it is stuck */
+    void (*put_more)(struct buf *out,
+                     int dirfd); /* entries without a keeper, with their commas; may be NULL */
+};
+void server_list(struct server *s, struct rpc_call *call, const struct server_listing *how);
+
 /* ---- inside a keeper ---- */
 
 /* Private methods that every keeper answers, on its own socket only. */
