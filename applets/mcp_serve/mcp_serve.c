@@ -14,26 +14,32 @@
 
 static const char NAME[] = "mcp serve";
 
-static const char usage[] =
+const char mcp_serve_usage[] =
     "Usage: toolbox mcp serve [--keep-sessions]\n"
     "       toolbox mcp serve --in TARGET [INJECT OPTION]... [--keep-sessions]\n"
     "\n"
-    "An MCP server on stdin and stdout that offers this container to any MCP client: shells that stay,\n"
-    "background jobs, an exact editor, reading, writing, listing and searching files. As a client's\n"
-    "configuration this is all:\n"
+    "An MCP server on stdin and stdout that offers this container to any MCP client:\n"
+    "shells that stay, background jobs, an exact editor, reading, writing, listing\n"
+    "and searching files. With --in it is a container seen from outside, and this is\n"
+    "all that a client on the host needs in its configuration:\n"
     "\n"
-    "  {\"command\": \"docker\", \"args\": [\"exec\", \"-i\", \"CONTAINER\", \"toolbox\", \"mcp\", "
-    "\"serve\"]}\n"
+    "  {\"command\": \"toolbox\", \"args\": [\"mcp\", \"serve\", \"--in\", \"docker:web\"]}\n"
     "\n"
-    "Revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28 of the protocol.\n"
+    "A client without toolbox, for a container that has it, names its path there:\n"
     "\n"
-    "At the end of the input calls that are open are finished (up to 10 s), and the shells and jobs that\n"
-    "were started are ended.\n"
+    "  {\"command\": \"docker\", \"args\": [\"exec\", \"-i\", \"-u\", \"0\", \"web\",\n"
+    "      \"/opt/.toolbox-bin/toolbox\", \"mcp\", \"serve\"]}\n"
     "\n"
-    "  --in TARGET      from outside: makes the target ready and serves in it ('toolbox inject --help'\n"
-    "                   lists targets and options); a client then needs no more than\n"
-    "  {\"command\": \"toolbox\", \"args\": [\"mcp\", \"serve\", \"--in\", \"docker:CONTAINER\"]}\n"
-    "  --keep-sessions  leave them running: shell_list and job_list of a later server find them\n"
+    "Revisions of the protocol: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and\n"
+    "2026-07-28.\n"
+    "\n"
+    "At the end of the input calls that are open are finished (up to 10 s), and the\n"
+    "shells and jobs that were started are ended.\n"
+    "\n"
+    "  --in TARGET      makes the target ready and serves in it; targets and options\n"
+    "                   are those of 'toolbox inject --help'\n"
+    "  --keep-sessions  leaves shells and jobs running: shell_list and job_list of a\n"
+    "                   later server find them\n"
     "  --help           this text\n";
 
 #define PATIENCE_MS 10000 /* for calls that are open when the input ends */
@@ -154,7 +160,7 @@ int mcp_serve_main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         static const char *const options[] = {"--keep-sessions", "--help", NULL};
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(usage, stdout);
+            fputs(mcp_serve_usage, stdout);
             return stdout_flushed();
         }
         if (argv[i][0] != '-')

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "applet.h"
+#include "mcp_serve/mcp_serve.h"
 #include "utf8.h"
 
 #define APPLET(id) extern const struct applet id##_applet;
@@ -21,19 +22,23 @@ static const struct applet *const applets[] = {
 };
 enum { N_APPLETS = sizeof applets / sizeof *applets, COLUMNS = 80, NAME_COLUMNS = 17 };
 
+static void check_lines(const char *name, const char *line)
+{
+    const char *end;
+    for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        if (utf8_count(line, (size_t)(end - line)) > COLUMNS)
+            fail_msg("%s --help: more than %d columns: %.*s", name, COLUMNS, (int)(end - line), line);
+        assert_null(memchr(line, '\t', (size_t)(end - line)));
+    }
+    assert_string_equal(line, ""); /* a newline at the end */
+}
+
 static void test_usage_lines(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < N_APPLETS; i++) {
-        const char *line = applets[i]->usage, *end;
-        for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-            if (utf8_count(line, (size_t)(end - line)) > COLUMNS)
-                fail_msg("%s --help: more than %d columns: %.*s", applets[i]->name, COLUMNS,
-                         (int)(end - line), line);
-            assert_null(memchr(line, '\t', (size_t)(end - line)));
-        }
-        assert_string_equal(line, ""); /* a newline at the end */
-    }
+    for (size_t i = 0; i < N_APPLETS; i++)
+        check_lines(applets[i]->name, applets[i]->usage);
+    check_lines("mcp serve", mcp_serve_usage);
 }
 
 static void test_summaries(void **state)
