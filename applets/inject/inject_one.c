@@ -233,9 +233,14 @@ static void describe(struct injection *i)
 {
     const struct recon *n = &i->recon;
     struct inject_result *r = i->r;
-    transport_show(&r->about, n->os, strlen(n->os), 32);
-    buf_addc(&r->about, ' ');
-    transport_show(&r->about, n->machine, strlen(n->machine), 32);
+    if (n->no_uname) {
+        buf_addf(&r->about, "no uname, a shell for %s",
+                 *n->loader_arch ? n->loader_arch : "an unknown processor");
+    } else {
+        transport_show(&r->about, n->os, strlen(n->os), 32);
+        buf_addc(&r->about, ' ');
+        transport_show(&r->about, n->machine, strlen(n->machine), 32);
+    }
     if (n->distribution.len > 0)
         buf_addf(&r->about, ", %s", buf_str(&n->distribution));
     buf_addf(&r->about, ", libc: %s", n->libc);
