@@ -94,6 +94,9 @@ static int install(int argc, char **argv)
         known = snprintf(self, sizeof self, "%s", called_as) < (int)sizeof self;
     if (!known)
         return applet_failed("--install", "cannot find the program itself: no /proc");
+    struct stat dir;
+    if (stat(argv[argc - 1], &dir) < 0) /* said once, not of every link */
+        return applet_failed("--install", "%s: %s", argv[argc - 1], err_text(errno));
     int result = EXIT_OK;
     for (size_t i = 0; i < N_APPLETS; i++)
         if (install_link(self, argv[argc - 1], applets[i]->name, symbolic) != 0)
