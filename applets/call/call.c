@@ -135,11 +135,11 @@ const struct applet call_applet = {
              "  toolbox call docker:web bash_session_new_session\n"
              "  toolbox call docker:web text_editor '{\"command\":\"view\",\"path\":\"/etc\"}'\n"
              "  toolbox call k8s:prod/api-0 exec_remote_start - <params.json\n"
-             "\n" INJECT_TARGETS_USAGE "\n" INJECT_OPTIONS_USAGE
-             "  --json           print the whole answer, with errors as they come\n"
+             "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
+             "  --json           print the whole answer, be it a result or an error\n"
              "  --help           this text\n"
              "\n"
-             "Exit status: 0 a result, 1 an error (its message is on stderr), 2 usage, and\n"
-             "those of 'toolbox inject'. --timeout also bounds the call.\n",
+             "Exit status: 0 a result (with --json any answer), 1 an error (its message is on\n"
+             "stderr), 2 usage, and those of 'toolbox inject'. --timeout also bounds the call.\n",
     .run = call_main,
 };

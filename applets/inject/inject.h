@@ -31,18 +31,25 @@ enum { OPT_DIR = 256, OPT_NAME, OPT_LINKS, OPT_USER, OPT_RUNTIME, OPT_ROOT_EXEC,
     "  --root-exec PREFIX  of exec: targets, what runs things as root\n"                                     \
     "  --timeout S      for each call of the runtime (60)\n"
 
-#define INJECT_TARGETS_USAGE                                                                                 \
+#define INJECT_CONTAINER_USAGE                                                                               \
     "A target is one of\n"                                                                                   \
-    "  docker:NAME, podman:NAME, nerdctl:NAME   a running container\n"                                       \
-    "  compose:PROJECT/SERVICE                  a service's containers\n"                                    \
+    "  docker:NAME, podman:NAME, nerdctl:NAME   a running container\n"
+
+#define INJECT_MACHINE_USAGE                                                                                 \
     "  k8s:[CONTEXT/][NAMESPACE/]POD[/CONTAINER]\n"                                                          \
     "              two parts are NAMESPACE/POD, three NAMESPACE/POD/CONTAINER;\n"                            \
     "              a part may be empty\n"                                                                    \
     "  ssh:[USER@]HOST                          by keys or an agent\n"                                       \
-    "  dir:ROOT                                 a mounted root file system\n"                                \
     "  local:                                   this machine\n"                                              \
     "  'exec:COMMAND PREFIX'                    whatever runs what follows it there,\n"                      \
     "                                           with its stdin and stdout\n"
+
+/* Those in which something can be run, one at a time; and all. */
+#define INJECT_RUNNING_USAGE INJECT_CONTAINER_USAGE INJECT_MACHINE_USAGE
+#define INJECT_TARGETS_USAGE                                                                                 \
+    INJECT_CONTAINER_USAGE                                                                                   \
+    "  compose:PROJECT/SERVICE                  a service's containers\n" INJECT_MACHINE_USAGE               \
+    "  dir:ROOT                                 a mounted root file system\n"
 
 void inject_options_init(struct inject_options *o);
 /* Takes one of INJECT_OPTIONS. EXIT_OK, or EXIT_USAGE after a message. */

@@ -37,7 +37,7 @@ const char mcp_serve_usage[] =
     "shells and jobs that were started are ended.\n"
     "\n"
     "  --in TARGET      makes the target ready and serves in it; targets and options\n"
-    "                   are those of 'toolbox inject --help'\n"
+    "                   are those of 'toolbox call --help'\n"
     "  --keep-sessions  leaves shells and jobs running: shell_list and job_list of a\n"
     "                   later server find them\n"
     "  --help           this text\n";
