@@ -198,7 +198,7 @@ const struct applet server_applet = {
              "TERM, INT or HUP; then ends all of them. Nobody needs to call it: `toolbox exec`\n"
              "starts a server in the background when a call needs one. As process 1 of a\n"
              "container it reaps orphans as well.\n"
-             "\n" LOG_USAGE "It is written to standard error too.\n",
+             "\n" LOG_USAGE "                      (here it goes to standard error as well)\n",
     .run = server_main,
 };
 
