@@ -1,4 +1,4 @@
-/* Long answers: an answer line over the caller's limit is stored and fetched in pieces (protocol, section 8).
+/* Long answers: an answer line over the caller's limit is stored and fetched in pieces (docs/protocol.md).
  *
  * A piece is the largest that fits the limit, at most 512 KiB of the answer; where not even three bytes fit,
  * three are sent all the same. Where and how long answers are stored: chunk_store.h. */
