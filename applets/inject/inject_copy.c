@@ -7,7 +7,7 @@
 #include "osinfo.h"
 #include "settle/settle.h"
 
-#define COPY_DIR "/" SETTLE_DIR /* nothing that is there already is touched */
+#define COPY_DIR ("/" SETTLE_DIR) /* nothing that is there already is touched */
 #define TAR_BLOCK 512
 #define TAR_NAME_MAX 100
 
@@ -17,6 +17,7 @@ static const char *const architectures[] = {"amd64", "arm64", "armv7", "riscv64"
 
 static int put_entry(struct buf *tar, const char *path, unsigned mode, struct span data, struct err *err)
 {
+    static const char magic[] = {'u', 's', 't', 'a', 'r', '\0', '0', '0'};
     char head[TAR_BLOCK] = {0};
     if (strlen(path) >= TAR_NAME_MAX)
         return err_set(err, ERR_TOOL, "the path is too long to be copied: %s", path);
@@ -26,9 +27,9 @@ static int put_entry(struct buf *tar, const char *path, unsigned mode, struct sp
     snprintf(head + 116, 8, "%07o", 0);
     snprintf(head + 124, 12, "%011zo", data.n);
     snprintf(head + 136, 12, "%011o", 0);
-    memcpy(head + 148, "        ", 8);
+    memset(head + 148, ' ', 8);
     head[156] = '0';
-    memcpy(head + 257, "ustar\00000", 8);
+    memcpy(head + 257, magic, sizeof magic);
     unsigned sum = 0;
     for (int n = 0; n < TAR_BLOCK; n++)
         sum += (unsigned char)head[n];

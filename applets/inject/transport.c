@@ -19,8 +19,6 @@
 #define READ_SIZE 65536
 #define DIALOGUE_SIZE (1u << 20) /* about what will be sent where that is not known before */
 
-extern char **environ;
-
 int transport_init(struct transport *t, int timeout_s, struct err *err)
 {
     sigset_t set;

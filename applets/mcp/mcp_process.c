@@ -126,8 +126,6 @@ static void on_stderr(void *arg, int events)
 
 static void on_writable(void *arg, int events);
 
-static void on_writable(void *arg, int events);
-
 /* What a write to its stdin has come to. False: it takes no more for now, or never again. */
 static bool wrote(struct mcp_process *p, ptrdiff_t n)
 {

@@ -259,6 +259,7 @@ void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, 
 static struct mcp_request *first_unwritten(const struct mcp_requests *all, unsigned long long written)
 {
     struct mcp_request *r = all->first;
+    /* One that has ended is in the list no more. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     while (r && (r->answered || r->end <= written))
         r = r->next;
     return r;

@@ -26,11 +26,10 @@
 #include "version.h"
 
 #define HEALTH_MS 5000
-#define OTHER_MS 8000     /* for another build's server to stop */
-#define STALE_S (15 * 60) /* a temporary file that nobody can be writing any more */
+#define OTHER_MS 8000      /* for another build's server to stop */
+#define STALE_S (15 * 60L) /* a temporary file that nobody can be writing any more */
 
 static const char NAME[] = "settle";
-extern char **environ;
 
 struct settling {
     const char *path;   /* of this very file, as it was started */

@@ -134,5 +134,7 @@ int main(int argc, char **argv)
     long long all = now() - began;
     qsort(times, (size_t)requests, sizeof *times, by_value);
     printf("%lld %lld\n", all, times[requests / 2]);
+    free(times);
+    free(c);
     return 0;
 }

@@ -70,8 +70,9 @@ static void a_line_that_is_too_long_leaves_its_ends(void **state)
     size_t n = 300000;
     char *text = mem_alloc(n + 10);
     memset(text, 'x', n);
-    memcpy(text, "head", 4);
-    memcpy(text + n - 4, "tail\nnext\n", 10);
+    static const char begin[] = {'h', 'e', 'a', 'd'}, rest[] = "tail\nnext\n";
+    memcpy(text, begin, sizeof begin);
+    memcpy(text + n - 4, rest, sizeof rest - 1);
     for (size_t step = 1000; step <= MCP_LINES_STEP; step *= 4) {
         struct buf out BUF_AUTO = BUF_INIT;
         split(text, n + 6, step, 100000, &out);

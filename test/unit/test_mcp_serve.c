@@ -83,8 +83,9 @@ static void output_of_jobs(void **state)
     (void)state;
     struct job_note note = {.pid = 1, .out = {BUF_INIT, BUF_INIT}};
     static char much[(1 << 20) + 1];
+    static const char two[] = {'\xc3', '\xa4'};
     for (size_t i = 0; i + 1 < sizeof much; i += 2)
-        memcpy(much + i, "\xc3\xa4", 2);
+        memcpy(much + i, two, sizeof two);
     much[sizeof much - 1] = 'x';
     job_note_add(&note, 0, (struct span){much, sizeof much});
     assert_int_equal(note.omitted[0], 2);
