@@ -1,8 +1,8 @@
 """`toolbox mcp serve`: its start, its list of tools, a command; beside mcp-server-time, where that is installed."""
-import hashlib
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -10,18 +10,18 @@ from statistics import median
 from figure import figures, limit
 from lab import Broken
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
+from harness import peers  # noqa: E402
+
 FIGURES, figure = figures("mcp serve")
-HERE = Path(__file__).resolve().parents[2]
 FIRST = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
          "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}}
 
 
 def server_time():
     """The command of mcp-server-time among the peers of the tests; None: it is not there."""
-    lines = [line for line in (HERE / "test/peers/pins").read_text().splitlines(True) if line.startswith("python-servers ")]
-    folder = f"python-servers-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:12]}"
-    command = Path(os.environ.get("TOOLBOX_CACHE") or HERE / "build/cache").resolve() / "peers" / folder / "bin/mcp-server-time"
-    return [str(command), "--local-timezone", "UTC"] if command.exists() else None
+    peer = peers.find("python-servers")
+    return [str(peer / "bin/mcp-server-time"), "--local-timezone", "UTC"] if peer else None
 
 
 class Served:

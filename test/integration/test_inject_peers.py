@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import kube, roots
+from harness import kube, peers, roots
 from harness.containers import BUSYBOX, Options
 from harness.injection import PLACING, TARGET, Injector, prefix, traces
 from harness.machine import HANG
@@ -299,9 +299,7 @@ def test_kubernetes_by_a_stand_in(injector, pods, workdir):
 
 def test_kubernetes_manifests_are_valid():
     """Each manifest in the guide against Kubernetes' own schemas."""
-    peer = next(Path(roots.CACHE.parent, "peers").glob("python-kubernetes-*/bin/python"), None)
-    if not peer:
-        pytest.skip("needs `scripts/setup peers`")
+    peer = peers.folder("python-kubernetes") / "bin/python"
     guide = Path(__file__).parents[2] / "docs/kubernetes.md"
     manifests = re.findall(r"```yaml\n(.*?)```", guide.read_text(), re.S)
     assert len(manifests) == 3

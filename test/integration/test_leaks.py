@@ -155,6 +155,7 @@ def test_a_left_descriptor_is_noticed(client):
     time.sleep(0.3)  # the connection that told the pid is closed a moment after its answer
     idle = len(processes.descriptors(server))
     with connect(listening(client, "server")):
+        processes.wait_until(lambda: len(processes.descriptors(server)) > idle, "the connection to be taken")
         with pytest.raises(AssertionError, match="descriptors open"):
             leftovers.check_descriptors(idle)
     leftovers.check_descriptors(idle)

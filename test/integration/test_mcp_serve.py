@@ -527,17 +527,23 @@ def test_a_killed_server_leaves_no_worker(serve, client):
     mcp = serve()
     mcp.start_call("job_wait", {"job": mcp.call("job_start", argv=["sleep", SLEEP])["job"], "timeout": 600})
     mcp.start_call("shell_run", {"command": f"sleep {SLEEP}", "timeout": 600})
-    wait_until(lambda: len(descendants(mcp.process.pid)) >= 2, "both are at work")
-    workers = [process.pid for process in descendants(mcp.process.pid)]
+
+    def at_work():
+        """Its own children: the tools' server, which one of them started, is below that for a moment."""
+        return [process.pid for process in descendants(mcp.process.pid) if _state(process.pid)[1] == mcp.process.pid]
+
+    workers = wait_until(lambda: len(at_work()) >= 2 and at_work(), "both are at work")
     mcp.process.kill()
     mcp.process.wait()
-    wait_until(lambda: not any(_lives(pid) for pid in workers), "they have ended with it")
+    wait_until(lambda: all(_state(pid)[0] in ("gone", "Z") for pid in workers), "they have ended with it")
 
 
-def _lives(pid):
+def _state(pid):
+    """The letter of a process, and its parent."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    return False
+        letter, parent = file.read().rsplit(")", 1)[1].split()[:2]
+        return letter, int(parent)
+    return "gone", 0
 
 
 def test_a_thousand_calls_at_once(mcp):

@@ -3,17 +3,23 @@ import hashlib
 import os
 from pathlib import Path
 
-import pytest
-
-from harness.containers import REPO
+REPO = Path(__file__).resolve().parents[3]
 
 
-def folder(name):
-    """Where the packages of a folder of the pins are. Skips the test where they are not installed."""
+def find(name):
+    """Where the packages of a folder of the pins are; None where they are not installed."""
     lines = [line for line in (REPO / "test/peers/pins").read_text().splitlines(True) if line.startswith(f"{name} ")]
     assert lines, f"no such folder among the pins: {name}"
     found = Path(os.environ.get("TOOLBOX_CACHE") or REPO / "build/cache").resolve() / "peers"
     found /= f"{name}-{hashlib.sha256(''.join(lines).encode()).hexdigest()[:12]}"
-    if not (found / "complete").exists():
+    return found if (found / "complete").exists() else None
+
+
+def folder(name):
+    """The same; skips the test where they are not installed."""
+    import pytest  # the benchmarks do without
+
+    found = find(name)
+    if not found:
         pytest.skip(f"{name} of test/peers/pins is not installed: scripts/setup peers")
     return found
