@@ -53,6 +53,7 @@ def _command_line(pid):
 
 _spawned = {}  # by pid, those that somebody here waits for himself; a pid that is used again is an orphan's
 _spawning = threading.Lock()
+_reaping_wanted = False  # no Event: its lock would be asked for again by the signal that comes while it is held
 
 
 def become_init():
@@ -77,17 +78,35 @@ def _is_waited_for(pid):
 
 
 def _reap_orphans():
-    if not _spawning.acquire(blocking=False):
-        return  # one of ours may have ended before we know its number; who makes it comes here afterwards
-    try:
-        for task in os.listdir("/proc/self/task"):
-            for child in map(int, Path(f"/proc/self/task/{task}/children").read_text().split()):
+    """Waits for every orphan that has ended. Asked while somebody is at it, in a signal or in a thread, he looks again."""
+    global _reaping_wanted
+    _reaping_wanted = True
+    while _reaping_wanted and _spawning.acquire(blocking=False):
+        # one of ours may have ended before we know its number: so never while one is made
+        try:
+            _reaping_wanted = False
+            for child in _children():
                 if not _is_waited_for(child):
-                    os.waitpid(child, os.WNOHANG)
-    except (FileNotFoundError, ChildProcessError):
-        pass  # a thread, or a child, that is gone by now
-    finally:
-        _spawning.release()
+                    _wait_for(child)
+        finally:
+            _spawning.release()
+
+
+def _children():
+    children = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            children += map(int, Path(f"/proc/self/task/{task}/children").read_text().split())
+        except FileNotFoundError:
+            pass  # a thread that is gone by now
+    return children
+
+
+def _wait_for(pid):
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass  # it is gone by now
 
 
 def descendants(pid=None, but=()):
