@@ -167,9 +167,14 @@ void io_fill_std(void)
     }
 }
 
-long long now_ms(void)
+long long now_us(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+    return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
+}
+
+long long now_ms(void)
+{
+    return now_us() / 1000;
 }

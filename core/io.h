@@ -34,5 +34,6 @@ void io_close_others(const int *keep, size_t n);
 void io_fill_std(void);
 
 long long now_ms(void); /* CLOCK_MONOTONIC, milliseconds */
+long long now_us(void); /* the same, microseconds */
 
 #endif

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "hex.h"
+
 void http_parser_init(struct http_parser *p)
 {
     *p = (struct http_parser){.keep_alive = true};
@@ -198,14 +200,6 @@ static int header_line(struct http_parser *p, char *line)
 }
 
 /* ---- chunked coding ---- */
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static int chunk_size(struct http_parser *p, const char *line)
 {

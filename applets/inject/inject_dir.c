@@ -255,14 +255,14 @@ int inject_dir_eject(const struct inject_options *o, const struct target *t, str
 int inject_dir(struct injection *i)
 {
     struct err err;
-    long long began = inject_us();
+    long long began = now_us();
     int root FD_AUTO = open_root(i->t, &err);
     if (root < 0)
         return inject_fail(i->r, STEP_TARGET,
                            "name the directory under which the root file system is mounted", &err);
     describe(i, root);
-    i->r->us[STEP_RECON] = inject_us() - began;
-    began = inject_us();
+    i->r->us[STEP_RECON] = now_us() - began;
+    began = now_us();
     if (inject_choose(i, arch_of(root)) < 0)
         return -1;
     char *path MEM_AUTO = directory_for(i->o, root);
@@ -270,14 +270,14 @@ int inject_dir(struct injection *i)
     if (place(i, root, path, &program, &err) < 0)
         return inject_fail(i->r, STEP_PLACING, "name a directory that can be written to with --dir", &err);
     buf_addf(&i->r->path, "%s/%s", path, i->o->name);
-    i->r->us[STEP_PLACING] = inject_us() - began;
-    began = inject_us();
+    i->r->us[STEP_PLACING] = now_us() - began;
+    began = now_us();
     if (prove(i, root, program, &err) < 0) {
         if (strcmp(i->r->state, "identical") != 0)
             inject_dir_eject(i->o, i->t, NULL);
         return inject_fail(i->r, STEP_PROOF, "nothing that is not of this very build is used", &err);
     }
-    i->r->us[STEP_PROOF] = inject_us() - began;
+    i->r->us[STEP_PROOF] = now_us() - began;
     i->r->ok = true;
     return 0;
 }

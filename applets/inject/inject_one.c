@@ -18,13 +18,6 @@
 const char *const inject_steps[N_STEPS] = {"target", "recon",  "choice", "placing",
                                            "proof",  "server", "health"};
 
-long long inject_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
-}
-
 /* ---- results ---- */
 
 void inject_result_init(struct inject_result *r, const char *target)
@@ -383,15 +376,15 @@ static int run(struct injection *i, struct buf *answered)
     bool no_shell = false;
     if (i->t->kind->folder)
         return inject_dir(i);
-    long long began = inject_us();
+    long long began = now_us();
     int result = reconnoitre(i, &no_shell);
-    i->r->us[STEP_RECON] = inject_us() - began;
+    i->r->us[STEP_RECON] = now_us() - began;
     if (result < 0)
         return -1;
     if (no_shell && i->t->kind->copies) {
-        began = inject_us();
+        began = now_us();
         result = inject_copy(i);
-        time_step(i->r, STEP_PLACING, inject_us() - began);
+        time_step(i->r, STEP_PLACING, now_us() - began);
         return result;
     }
     if (no_shell) {
@@ -404,22 +397,22 @@ static int run(struct injection *i, struct buf *answered)
             &err);
     }
     describe(i);
-    began = inject_us();
+    began = now_us();
     result = choose(i);
-    i->r->us[STEP_CHOICE] = inject_us() - began + i->picked_us;
+    i->r->us[STEP_CHOICE] = now_us() - began + i->picked_us;
     if (result < 0)
         return -1;
     if (is_there(i))
         return finish_found(i, answered);
-    began = inject_us();
+    began = now_us();
     result = inject_place(i);
-    time_step(i->r, STEP_PLACING, inject_us() - began);
+    time_step(i->r, STEP_PLACING, now_us() - began);
     return result;
 }
 
 static void name_temporary(struct injection *i)
 {
-    unsigned long long number = (unsigned long long)inject_us() ^ (unsigned long long)getpid() << 40;
+    unsigned long long number = (unsigned long long)now_us() ^ (unsigned long long)getpid() << 40;
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) < 0) {
         /* early at boot, or no such call: time and pid are what makes it differ */
     }
@@ -444,9 +437,9 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     int calls = transport->calls;
     size_t sent = transport->sent;
     name_temporary(&i);
-    long long began = inject_us();
+    long long began = now_us();
     int result = o->own ? 0 : release_pick("linux", os_arch(), &i.picked, &err);
-    i.picked_us = inject_us() - began;
+    i.picked_us = now_us() - began;
     result = result < 0
                  ? inject_fail(r, STEP_CHOICE, "this program's own file has to be what was released", &err)
                  : run(&i, answered);

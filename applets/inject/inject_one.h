@@ -40,8 +40,6 @@ int inject_command(const struct target *t, const struct inject_result *r, const 
 
 /* ---- between the parts of an injection ---- */
 
-long long inject_us(void); /* CLOCK_MONOTONIC, microseconds */
-
 /* Runs a shell's script (with `data` behind it), or a command where there is no script. */
 enum transport_end inject_call(struct injection *i, const struct buf *script, const struct argv *command,
                                struct span data, struct transport_call *c, struct err *err);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "hex.h"
 #include "http_parse.h"
 #include "io.h"
 #include "mem.h"
@@ -259,20 +260,12 @@ static void refuse(struct proxy_conn *c)
     proxy_answer(c, c->parser.status, "Content-Type: application/json\r\n", span_of(&text));
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Percent-decodes in place; a NUL is left as it was written. */
 static void decode(char *s)
 {
     char *to = s;
     for (; *s; s++) {
-        int high = *s == '%' ? hex(s[1]) : -1, low = high >= 0 ? hex(s[2]) : -1;
+        int high = *s == '%' ? hex_digit(s[1]) : -1, low = high >= 0 ? hex_digit(s[2]) : -1;
         if (low >= 0 && (high | low) != 0) {
             *to++ = (char)(high << 4 | low);
             s += 2;

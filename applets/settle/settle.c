@@ -45,13 +45,6 @@ struct settling {
     long long us[3]; /* proof, server, health */
 };
 
-static long long now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
-}
-
 /* ---- proof ---- */
 
 /* The bytes that run, not those that the name leads to by now. */
