@@ -1,0 +1,414 @@
+/* The reader: which calls are to be made next. Three rounds, each sent at once: the layout of every target;
+ * the accessibility nodes of what is in the viewport, with all that they are in; then what these have brought
+ * up: options of lists that are open, and parents that aren't among the ancestors in the DOM (aria-owns). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+#include "page_number.h"
+#include "page_reader.h"
+
+#define CALLS_MAX 256       /* unanswered at a time */
+#define NODES_MAX 20000     /* asked for in all */
+#define LIST_NODES_MAX 2000 /* of one open list */
+#define NOT_THERE ((size_t)-1)
+
+enum call_kind { CALL_ENABLE, CALL_SNAPSHOT, CALL_OWNER, CALL_NODE, CALL_ANCESTORS };
+
+struct call {
+    enum call_kind kind;
+    size_t target, document, spot; /* document and spot: of a node */
+    long long backend;
+    bool open; /* a part of an open list */
+    bool answered;
+};
+
+struct source {
+    struct page_snapshot snapshot;
+    size_t first; /* its documents start there among the reader's */
+    long long owner;
+};
+
+enum round { LAYOUT, NODES, LISTS, PARENTS, DONE };
+
+struct page_reader {
+    struct page_view view;
+    struct page_target *targets;
+    struct source *sources; /* one for each target */
+    size_t n_targets;
+    struct page_document *documents;
+    size_t n_documents;
+    struct page_ax_store store;
+    struct call *calls; /* a call's tag is its index */
+    size_t n_calls, cap_calls, sent, unanswered;
+    size_t nodes_asked, omitted;
+    enum round round;
+    struct buf params;
+};
+
+static void queue(struct page_reader *r, const struct call *call)
+{
+    if (r->n_calls == r->cap_calls) {
+        r->cap_calls = r->cap_calls ? 2 * r->cap_calls : 64;
+        r->calls = mem_realloc(r->calls, r->cap_calls * sizeof *r->calls);
+    }
+    r->calls[r->n_calls++] = *call;
+}
+
+struct page_reader *page_reader_new(const struct page_view *view, const struct page_target *targets, size_t n)
+{
+    struct page_reader *r = mem_zalloc(sizeof *r);
+    r->view = *view;
+    r->targets = mem_alloc(n * sizeof *targets);
+    memcpy(r->targets, targets, n * sizeof *targets);
+    r->sources = mem_zalloc(n * sizeof *r->sources);
+    r->n_targets = n;
+    r->store = (struct page_ax_store)PAGE_AX_STORE_INIT;
+    buf_init(&r->params, BUF_NO_MAX);
+    for (size_t i = 0; i < n; i++) {
+        buf_init(&r->sources[i].snapshot.sources, BUF_NO_MAX);
+        queue(r, &(struct call){.kind = CALL_ENABLE, .target = i});
+        queue(r, &(struct call){.kind = CALL_SNAPSHOT, .target = i});
+        if (i > 0)
+            queue(r, &(struct call){.kind = CALL_OWNER, .target = i});
+    }
+    return r;
+}
+
+void page_reader_free(struct page_reader *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->n_targets; i++)
+        page_snapshot_release(&r->sources[i].snapshot);
+    page_ax_release(&r->store);
+    buf_release(&r->params);
+    free(r->targets);
+    free(r->sources);
+    free(r->documents);
+    free(r->calls);
+    free(r);
+}
+
+/* ---- first round: where everything is ---- */
+
+static struct page_document *add_document(struct page_reader *r, size_t target, size_t layout)
+{
+    const struct page_snapshot *snapshot = &r->sources[target].snapshot;
+    struct page_document *document = &r->documents[r->sources[target].first + layout];
+    *document = (struct page_document){.target = target,
+                                       .layout = &snapshot->documents[layout],
+                                       .sources = buf_str(&snapshot->sources),
+                                       .holder = NOT_THERE};
+    return document;
+}
+
+/* What of a frame's document is in the viewport: that part of its box which is. Its border isn't known, and
+ * doesn't matter for this. */
+static void place_frame(struct page_document *frame, const struct page_document *holder, size_t holder_index,
+                        const struct page_spot *spot)
+{
+    struct page_rect part = page_rect_common(&spot->box, &holder->window);
+    if (frame->holder != NOT_THERE || part.width == 0)
+        return;
+    frame->holder = holder_index;
+    frame->owner = spot->backend;
+    frame->window =
+        (struct page_rect){frame->layout->scroll_x + part.left - spot->box.left,
+                           frame->layout->scroll_y + part.top - spot->box.top, part.width, part.height};
+}
+
+static void place_frames_within(struct page_reader *r, size_t index)
+{
+    struct page_document *holder = &r->documents[index];
+    const struct source *source = &r->sources[holder->target];
+    for (size_t i = 0; i < holder->layout->n; i++) {
+        const struct page_spot *spot = &holder->layout->spots[i];
+        if (spot->content > 0 && (size_t)spot->content < source->snapshot.n &&
+            source->first + (size_t)spot->content > index)
+            place_frame(&r->documents[source->first + (size_t)spot->content], holder, index, spot);
+    }
+}
+
+/* The <iframe> of a target, among the documents of the one that it is in. */
+static void place_target(struct page_reader *r, size_t target)
+{
+    const struct page_target *t = &r->targets[target];
+    if (t->parent < 0 || (size_t)t->parent >= target)
+        return;
+    const struct source *parent = &r->sources[t->parent];
+    for (size_t d = parent->first; d < parent->first + parent->snapshot.n; d++)
+        for (size_t i = 0; i < r->documents[d].layout->n; i++)
+            if (r->documents[d].layout->spots[i].backend == r->sources[target].owner) {
+                place_frame(&r->documents[r->sources[target].first], &r->documents[d], d,
+                            &r->documents[d].layout->spots[i]);
+                return;
+            }
+}
+
+static void place_documents(struct page_reader *r)
+{
+    for (size_t t = 0; t < r->n_targets; t++) {
+        r->sources[t].first = r->n_documents;
+        r->n_documents += r->sources[t].snapshot.n;
+    }
+    r->documents = mem_zalloc((r->n_documents + 1) * sizeof *r->documents);
+    for (size_t t = 0; t < r->n_targets; t++) {
+        size_t first = r->sources[t].first, n = r->sources[t].snapshot.n;
+        for (size_t i = 0; i < n; i++)
+            add_document(r, t, i);
+        if (t > 0 && n > 0)
+            place_target(r, t);
+        else if (n > 0)
+            r->documents[0].window =
+                (struct page_rect){r->documents[0].layout->scroll_x, r->documents[0].layout->scroll_y,
+                                   r->view.width, r->view.height};
+        for (size_t i = first; i < first + n; i++)
+            place_frames_within(r, i);
+    }
+}
+
+/* ---- second round: the nodes there ---- */
+
+static void ask_node(struct page_reader *r, size_t document, size_t spot, bool open)
+{
+    const struct page_document *d = &r->documents[document];
+    if (r->nodes_asked == NODES_MAX) {
+        r->omitted++;
+        return;
+    }
+    r->nodes_asked++;
+    queue(r, &(struct call){.kind = CALL_NODE,
+                            .target = d->target,
+                            .document = document,
+                            .spot = spot,
+                            .backend = d->layout->spots[spot].backend,
+                            .open = open});
+}
+
+static bool in_window(const struct page_document *document, size_t spot)
+{
+    return page_rect_overlap(&document->layout->spots[spot].box, &document->window);
+}
+
+/* Asks for all of a document that is in its window, and for what that is in. */
+static void ask_visible(struct page_reader *r, size_t index)
+{
+    const struct page_document *document = &r->documents[index];
+    size_t n = document->layout->n;
+    if (document->window.width == 0 || n == 0)
+        return;
+    bool *wanted = mem_zalloc(n * sizeof *wanted);
+    for (size_t i = n; i-- > 0;) {
+        wanted[i] |= in_window(document, i);
+        if (wanted[i] && document->layout->spots[i].parent >= 0)
+            wanted[document->layout->spots[i].parent] = true;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (wanted[i])
+            ask_node(r, index, i, false);
+    free(wanted);
+}
+
+/* ---- third round: what is missing still ---- */
+
+/* A list that is open is drawn by a window of its own: the page has no layout of its options. */
+static void ask_list(struct page_reader *r, const struct page_ax *list)
+{
+    const struct page_document *document = &r->documents[list->document];
+    const struct page_spot *spots = document->layout->spots;
+    size_t n = document->layout->n, at = 0;
+    while (at < n && spots[at].backend != list->backend)
+        at++;
+    for (size_t i = at + 1; i < n && i <= at + LIST_NODES_MAX && spots[i].parent >= (int)at; i++)
+        if (!in_window(document, i))
+            ask_node(r, list->document, i, true);
+}
+
+static void ask_lists(struct page_reader *r)
+{
+    for (size_t i = 0; i < r->store.n; i++) {
+        const struct page_ax *node = &r->store.nodes[i];
+        if (node->expanded && node->box.width > 0 && page_ax_piece_is(&r->store, &node->role, "combobox"))
+            ask_list(r, node);
+    }
+}
+
+static int compare_parents(const void *a, const void *b)
+{
+    const struct page_ax *x = *(const struct page_ax *const *)a, *y = *(const struct page_ax *const *)b;
+    if (x->document != y->document)
+        return x->document < y->document ? -1 : 1;
+    return x->parent < y->parent ? -1 : x->parent > y->parent;
+}
+
+/* Each missing parent once, with all that is above it, by a node below it. */
+static void ask_parents(struct page_reader *r)
+{
+    const struct page_ax **orphans = mem_alloc((r->store.n + 1) * sizeof *orphans);
+    size_t n = 0;
+    for (size_t i = 0; i < r->store.n; i++) {
+        const struct page_ax *node = &r->store.nodes[i];
+        if (node->parent != 0 && node->backend != 0 && !page_ax_find(&r->store, node->document, node->parent))
+            orphans[n++] = node;
+    }
+    if (n > 0)
+        qsort(orphans, n, sizeof *orphans, compare_parents);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || compare_parents(&orphans[i - 1], &orphans[i]) != 0)
+            queue(r, &(struct call){.kind = CALL_ANCESTORS,
+                                    .target = r->documents[orphans[i]->document].target,
+                                    .document = orphans[i]->document,
+                                    .backend = orphans[i]->backend});
+    free(orphans);
+}
+
+/* ---- from round to round ---- */
+
+static void next_round(struct page_reader *r)
+{
+    switch (r->round) {
+    case LAYOUT:
+        place_documents(r);
+        for (size_t i = 0; i < r->n_documents; i++)
+            ask_visible(r, i);
+        break;
+    case NODES:
+        page_ax_sort(&r->store);
+        ask_lists(r);
+        break;
+    case LISTS:
+        page_ax_sort(&r->store);
+        ask_parents(r);
+        break;
+    case PARENTS:
+        page_ax_sort(&r->store);
+        break;
+    case DONE:
+        return;
+    }
+    r->round++;
+}
+
+bool page_reader_done(const struct page_reader *r)
+{
+    return r->round == DONE;
+}
+
+static const char *method_of(enum call_kind kind)
+{
+    switch (kind) {
+    case CALL_ENABLE:
+        return "Accessibility.enable";
+    case CALL_SNAPSHOT:
+        return PAGE_SNAPSHOT_CALL;
+    case CALL_OWNER:
+        return "DOM.getFrameOwner";
+    case CALL_NODE:
+        return "Accessibility.getPartialAXTree";
+    case CALL_ANCESTORS:
+        return "Accessibility.getAXNodeAndAncestors";
+    }
+    return NULL;
+}
+
+static void put_params(struct page_reader *r, const struct call *call)
+{
+    struct buf *params = &r->params;
+    buf_truncate(params, 0);
+    if (call->kind == CALL_SNAPSHOT) {
+        buf_adds(params, PAGE_SNAPSHOT_PARAMS);
+        return;
+    }
+    buf_addc(params, '{');
+    if (call->kind == CALL_OWNER)
+        json_member_string(params, "frameId", r->targets[call->target].frame_id);
+    if (call->kind == CALL_NODE || call->kind == CALL_ANCESTORS)
+        json_member_int(params, "backendNodeId", call->backend);
+    if (call->kind == CALL_NODE)
+        json_member_bool(params, "fetchRelatives", false);
+    buf_addc(params, '}');
+}
+
+bool page_reader_next(struct page_reader *r, struct page_call *out)
+{
+    if (r->sent == r->n_calls || r->unanswered == CALLS_MAX)
+        return false;
+    const struct call *call = &r->calls[r->sent];
+    put_params(r, call);
+    out->tag = (unsigned)r->sent++;
+    out->target = call->kind == CALL_OWNER && r->targets[call->target].parent >= 0
+                      ? (size_t)r->targets[call->target].parent
+                      : call->target;
+    out->method = method_of(call->kind);
+    out->params = span_of(&r->params);
+    r->unanswered++;
+    return true;
+}
+
+static void take_nodes(struct page_reader *r, const struct call *call, struct span result)
+{
+    struct span list, node;
+    if (!json_member(result, "nodes", &list, NULL) || json_kind(list) != JSON_ARRAY)
+        return;
+    struct page_ax_place place = {0};
+    if (call->kind == CALL_NODE) {
+        const struct page_document *document = &r->documents[call->document];
+        const struct page_spot *spot = &document->layout->spots[call->spot];
+        place.shown_open = call->open;
+        if (in_window(document, call->spot))
+            place.box = spot->box;
+        if (spot->source >= 0)
+            place.source = document->sources + spot->source;
+    }
+    for (size_t at = 0; json_element(list, &at, &node);)
+        page_ax_add(&r->store, call->document, node, call->kind == CALL_NODE ? &place : NULL);
+}
+
+static void take_answer(struct page_reader *r, const struct call *call, struct span result)
+{
+    struct span owner;
+    switch (call->kind) {
+    case CALL_ENABLE:
+        break;
+    case CALL_SNAPSHOT:
+        page_snapshot_release(&r->sources[call->target].snapshot);
+        page_snapshot_read(&r->sources[call->target].snapshot, result);
+        break;
+    case CALL_OWNER:
+        if (json_member(result, "backendNodeId", &owner, NULL))
+            r->sources[call->target].owner = page_number(owner, 1LL << 52);
+        break;
+    case CALL_NODE:
+    case CALL_ANCESTORS:
+        take_nodes(r, call, result);
+        break;
+    }
+}
+
+void page_reader_answer(struct page_reader *r, unsigned tag, struct span result)
+{
+    if (tag >= r->sent || r->calls[tag].answered)
+        return;
+    r->calls[tag].answered = true;
+    r->unanswered--;
+    if (result.s && json_kind(result) == JSON_OBJECT)
+        take_answer(r, &r->calls[tag], result);
+    while (r->unanswered == 0 && r->sent == r->n_calls && r->round != DONE)
+        next_round(r);
+}
+
+int page_reader_finish(struct page_reader *r, struct page_tree *tree, struct err *err)
+{
+    struct page_gathered gathered = {.targets = r->targets,
+                                     .n_targets = r->n_targets,
+                                     .documents = r->documents,
+                                     .n_documents = r->n_documents,
+                                     .store = &r->store,
+                                     .omitted = r->omitted};
+    page_tree_release(tree);
+    if (r->round == DONE && r->sources[0].snapshot.n > 0 && page_draw(&gathered, tree) == 0)
+        return 0;
+    page_tree_release(tree);
+    return err_set(err, ERR_TOOL, "the page went away while it was read");
+}

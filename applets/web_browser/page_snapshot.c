@@ -1,0 +1,240 @@
+#include "page_snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+#include "page_number.h"
+#include "page_text.h"
+
+bool page_rect_overlap(const struct page_rect *a, const struct page_rect *b)
+{
+    return page_rect_common(a, b).width > 0;
+}
+
+struct page_rect page_rect_common(const struct page_rect *a, const struct page_rect *b)
+{
+    int left = a->left > b->left ? a->left : b->left;
+    int top = a->top > b->top ? a->top : b->top;
+    int right = a->left + a->width < b->left + b->width ? a->left + a->width : b->left + b->width;
+    int bottom = a->top + a->height < b->top + b->height ? a->top + a->height : b->top + b->height;
+    if (right <= left || bottom <= top)
+        return (struct page_rect){0};
+    return (struct page_rect){left, top, right - left, bottom - top};
+}
+
+/* Grows `box` so that `other` is in it; what is empty doesn't count. */
+static void enclose(struct page_rect *box, const struct page_rect *other)
+{
+    if (other->width <= 0 || other->height <= 0)
+        return;
+    if (box->width <= 0) {
+        *box = *other;
+        return;
+    }
+    int right = box->left + box->width, bottom = box->top + box->height;
+    if (other->left + other->width > right)
+        right = other->left + other->width;
+    if (other->top + other->height > bottom)
+        bottom = other->top + other->height;
+    box->left = other->left < box->left ? other->left : box->left;
+    box->top = other->top < box->top ? other->top : box->top;
+    box->width = right - box->left;
+    box->height = bottom - box->top;
+}
+
+/* ---- columns: the snapshot is a table, each column an array ---- */
+
+struct strings {
+    struct span *at;
+    size_t n;
+};
+
+static int whole(struct span value)
+{
+    return (int)page_number(value, PAGE_COORDINATE_MAX);
+}
+
+static size_t count_elements(struct span array)
+{
+    struct span element;
+    size_t n = 0;
+    for (size_t at = 0; json_element(array, &at, &element);)
+        n++;
+    return n;
+}
+
+static struct span array_member(struct span object, const char *key)
+{
+    struct span value = {"[]", 2};
+    if (json_kind(object) == JSON_OBJECT)
+        json_member(object, key, &value, NULL);
+    return json_kind(value) == JSON_ARRAY ? value : (struct span){"[]", 2};
+}
+
+static void read_strings(struct strings *strings, struct span array)
+{
+    struct span element;
+    strings->n = count_elements(array);
+    strings->at = mem_alloc((strings->n + 1) * sizeof *strings->at);
+    size_t i = 0;
+    for (size_t at = 0; json_element(array, &at, &element);)
+        strings->at[i++] = element;
+}
+
+/* Nothing but white space is in the JSON string. */
+static bool is_blank(struct span string)
+{
+    for (size_t i = 1; i + 1 < string.n; i++) {
+        char c = string.s[i];
+        if (c == '\\' && i + 2 < string.n && strchr("nrtf", string.s[i + 1]))
+            i++;
+        else if (c != ' ')
+            return false;
+    }
+    return true;
+}
+
+static void read_spots(struct page_layout *layout, struct span nodes)
+{
+    struct span backends = array_member(nodes, "backendNodeId"), parents = array_member(nodes, "parentIndex");
+    struct span value;
+    layout->n = count_elements(backends);
+    layout->spots = mem_zalloc((layout->n + 1) * sizeof *layout->spots);
+    size_t i = 0;
+    for (size_t at = 0; json_element(backends, &at, &value); i++) {
+        layout->spots[i] = (struct page_spot){.parent = -1, .content = -1, .source = -1};
+        layout->spots[i].backend = page_number(value, 1LL << 52);
+    }
+    i = 0;
+    for (size_t at = 0; i < layout->n && json_element(parents, &at, &value); i++) {
+        int parent = whole(value);
+        if (parent >= 0 && (size_t)parent < i)
+            layout->spots[i].parent = parent;
+    }
+}
+
+/* A sparse column: the nodes that have a value, and their values. NULL at the end, also for what names no
+ * node. */
+struct sparse {
+    struct span index, value;
+    size_t index_at, value_at;
+};
+
+static struct sparse sparse_column(struct span nodes, const char *key)
+{
+    struct span column = {"{}", 2};
+    if (json_kind(nodes) == JSON_OBJECT)
+        json_member(nodes, key, &column, NULL);
+    return (struct sparse){array_member(column, "index"), array_member(column, "value"), 0, 0};
+}
+
+static struct page_spot *next_sparse(struct sparse *column, const struct page_layout *layout, int *value)
+{
+    struct span index, other;
+    while (json_element(column->index, &column->index_at, &index) &&
+           json_element(column->value, &column->value_at, &other)) {
+        int i = whole(index);
+        *value = whole(other);
+        if (i >= 0 && (size_t)i < layout->n)
+            return &layout->spots[i];
+    }
+    return NULL;
+}
+
+static void read_frames(struct page_layout *layout, struct span nodes)
+{
+    struct sparse column = sparse_column(nodes, "contentDocumentIndex");
+    int value;
+    for (struct page_spot *spot; (spot = next_sparse(&column, layout, &value));)
+        spot->content = value;
+}
+
+static void read_sources(struct page_layout *layout, struct span nodes, const struct strings *strings,
+                         struct buf *out)
+{
+    struct sparse column = sparse_column(nodes, "currentSourceURL");
+    struct buf text BUF_AUTO = BUF_INIT;
+    int value;
+    for (struct page_spot *spot; (spot = next_sparse(&column, layout, &value));) {
+        buf_truncate(&text, 0);
+        if (value < 0 || (size_t)value >= strings->n || !json_string_text(strings->at[value], &text) ||
+            text.len == 0)
+            continue;
+        spot->source = (int)out->len;
+        page_text_url(out, buf_str(&text), text.len);
+        buf_addc(out, '\0');
+    }
+}
+
+static bool read_rect(struct span bounds, struct page_rect *rect)
+{
+    int *const fields[] = {&rect->left, &rect->top, &rect->width, &rect->height};
+    struct span value;
+    size_t at = 0;
+    if (json_kind(bounds) != JSON_ARRAY)
+        return false;
+    for (size_t i = 0; i < 4; i++) {
+        if (!json_element(bounds, &at, &value))
+            return false;
+        *fields[i] = whole(value);
+    }
+    return true;
+}
+
+static void read_boxes(struct page_layout *layout, struct span boxes, const struct strings *strings)
+{
+    struct span index = array_member(boxes, "nodeIndex"), bounds = array_member(boxes, "bounds");
+    struct span text = array_member(boxes, "text"), node, box, words;
+    size_t index_at = 0, bounds_at = 0, text_at = 0;
+    struct page_rect rect;
+    while (json_element(index, &index_at, &node) && json_element(bounds, &bounds_at, &box)) {
+        int i = whole(node), string = json_element(text, &text_at, &words) ? whole(words) : -1;
+        if (i < 0 || (size_t)i >= layout->n || !read_rect(box, &rect))
+            continue;
+        if (string >= 0 && (size_t)string < strings->n && is_blank(strings->at[string]))
+            continue;
+        enclose(&layout->spots[i].box, &rect);
+    }
+}
+
+static void read_document(struct page_snapshot *out, struct span document, const struct strings *strings)
+{
+    struct page_layout *layout = &out->documents[out->n++];
+    static const char *const keys[] = {"nodes", "layout", "scrollOffsetX", "scrollOffsetY"};
+    struct span parts[4];
+    int counts[4];
+    if (json_kind(document) != JSON_OBJECT)
+        return;
+    json_members(document, keys, 4, parts, counts);
+    layout->scroll_x = counts[2] ? whole(parts[2]) : 0;
+    layout->scroll_y = counts[3] ? whole(parts[3]) : 0;
+    if (!counts[0] || !counts[1])
+        return;
+    read_spots(layout, parts[0]);
+    read_frames(layout, parts[0]);
+    read_sources(layout, parts[0], strings, &out->sources);
+    read_boxes(layout, parts[1], strings);
+}
+
+void page_snapshot_read(struct page_snapshot *out, struct span result)
+{
+    struct strings strings;
+    struct span document;
+    *out = (struct page_snapshot){.sources = BUF_INIT};
+    struct span documents = array_member(result, "documents");
+    read_strings(&strings, array_member(result, "strings"));
+    out->documents = mem_zalloc((count_elements(documents) + 1) * sizeof *out->documents);
+    for (size_t at = 0; json_element(documents, &at, &document);)
+        read_document(out, document, &strings);
+    free(strings.at);
+}
+
+void page_snapshot_release(struct page_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->n; i++)
+        free(snapshot->documents[i].spots);
+    free(snapshot->documents);
+    buf_release(&snapshot->sources);
+    *snapshot = (struct page_snapshot){.sources = BUF_INIT};
+}

@@ -1,0 +1,23 @@
+/* Text of a page, made fit for a line: whatever a page calls its parts, it stays one line, of bounded length.
+ */
+#ifndef APPLETS_WEB_BROWSER_PAGE_TEXT_H
+#define APPLETS_WEB_BROWSER_PAGE_TEXT_H
+
+#include <stddef.h>
+
+#include "buf.h"
+
+#define PAGE_NAME_MAX 10000 /* bytes of a name or an input that are shown */
+#define PAGE_VALUE_MAX 2000 /* of an address or another property */
+
+/* Appends UTF-8 on one line: a line feed as \n, a tab as \t, any other control character and line separator
+ * as a space. Of more than `max` bytes the rest is counted instead of shown. */
+void page_text_line(struct buf *out, const char *s, size_t n, size_t max);
+
+/* The same with line feeds and tabs as they are, and all of it: running text. */
+void page_text_block(struct buf *out, const char *s, size_t n);
+
+/* An address on one line; what a data: address holds in base64 is left out. */
+void page_text_url(struct buf *out, const char *s, size_t n);
+
+#endif
