@@ -33,6 +33,8 @@ bool span_is(struct span span, const char *text);
 /* 0 when `text` is exactly one JSON value (white space around it is fine); else -1 with ERR_PARSE, the
  * message saying what is wrong at which byte. Linear in n, no recursion. */
 int json_check(struct span text, struct err *err);
+/* Whether text that failed the check only lacks its end. */
+bool json_is_cut(struct span text);
 
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 /* Kind of a checked value, by its first character. */

@@ -137,7 +137,7 @@ static bool scan_string(struct scan *sc)
         } else {
             int len = utf8_char(sc->s + sc->at, sc->n - sc->at);
             if (len <= 0)
-                return fail(sc, "invalid UTF-8");
+                return fail(sc, len < 0 ? END : "invalid UTF-8");
             sc->at += (size_t)len;
         }
     }
@@ -220,7 +220,7 @@ static bool scan_behind(struct scan *sc, bool *value)
     return sc->at == sc->n || fail(sc, "more text behind the value");
 }
 
-int json_check(struct span text, struct err *err)
+static struct scan scan(struct span text)
 {
     struct scan sc = {.s = text.s, .n = text.n};
     bool value = true;
@@ -231,7 +231,18 @@ int json_check(struct span text, struct err *err)
         if (scan_value(&sc, &value) && !value)
             scan_behind(&sc, &value);
     }
+    return sc;
+}
+
+int json_check(struct span text, struct err *err)
+{
+    struct scan sc = scan(text);
     if (sc.fault)
         return err_set(err, ERR_PARSE, "Not valid JSON: %s at byte %zu", sc.fault, sc.at);
     return 0;
+}
+
+bool json_is_cut(struct span text)
+{
+    return scan(text).fault == END;
 }

@@ -1,9 +1,11 @@
 #include "proxy_http.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "hex.h"
@@ -17,6 +19,7 @@
 #define CHUNK 16384
 #define LINGER_MS 2000 /* for a client whose request was refused to notice and close */
 #define ACCEPT_RETRY_MS 100
+#define SPARE_FDS 8 /* that connections leave free, for the files of the service */
 
 /* What browsers ask for: any page may talk to the proxy, as any program in the container may. */
 #define CORS                                                                                                 \
@@ -38,7 +41,7 @@ struct proxy_conn {
     struct loop_source *source;
     struct loop_source *timer;
     enum state state;
-    bool entered, closed; /* its event is being dealt with: not to be freed now */
+    bool closed;
 
     struct http_parser parser;
     struct buf input; /* what came behind the request that is being answered */
@@ -97,6 +100,14 @@ static void on_linger(void *arg)
     free(c);
 }
 
+/* Has the loop wait for what the connection can go on with. */
+static void await(struct proxy_conn *c)
+{
+    /* what was sent ahead is taken up from the loop: a socket that can be written to wakes us */
+    bool ahead = c->state == READING && c->input.len > 0;
+    loop_fd_events(c->source, LOOP_READ | (ahead || c->sent < c->out.len ? LOOP_WRITE : 0));
+}
+
 /* ---- sending ---- */
 
 static void begin_next(struct proxy_conn *c)
@@ -110,14 +121,13 @@ static void begin_next(struct proxy_conn *c)
         c->state = LEAVING;
         if (!c->timer)
             c->timer = loop_timer(c->server->loop, LINGER_MS, on_linger, c);
-        loop_fd_events(c->source, LOOP_READ);
+        await(c);
         return;
     }
     http_parser_release(&c->parser);
     http_parser_init_any(&c->parser);
     c->state = READING;
-    /* what was sent ahead is taken up from the loop: a socket that can be written to wakes us */
-    loop_fd_events(c->source, c->input.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+    await(c);
 }
 
 static void put_chunk(struct proxy_conn *c, struct span text)
@@ -158,16 +168,14 @@ static int flush(struct proxy_conn *c)
         ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM)
             return -1;
-        if (n < 0) {
-            loop_fd_events(c->source, LOOP_READ | LOOP_WRITE);
-            return 0;
-        }
+        if (n < 0)
+            break;
         c->sent += (size_t)n;
     }
-    if (c->state == SENDING)
+    if (c->state == SENDING && c->sent == c->out.len)
         begin_next(c);
     else
-        loop_fd_events(c->source, LOOP_READ);
+        await(c);
     return 0;
 }
 
@@ -176,7 +184,7 @@ static int flush(struct proxy_conn *c)
 static void send_on(struct proxy_conn *c)
 {
     if (flush(c) < 0)
-        loop_fd_events(c->source, LOOP_READ | LOOP_WRITE);
+        await(c);
 }
 
 static const char *reason(int status)
@@ -201,7 +209,7 @@ static const char *reason(int status)
 
 static void begin_head(struct proxy_conn *c, int status)
 {
-    c->last = !c->parser.keep_alive;
+    c->last = c->last || !c->parser.keep_alive;
     buf_release(&c->parser.body);
     buf_addf(&c->out, "HTTP/1.1 %d %s\r\nServer: toolbox\r\n" CORS "%s", status, reason(status),
              c->last ? "Connection: close\r\n" : "");
@@ -284,7 +292,6 @@ static void hand_on(struct proxy_conn *c)
     decode(path);
     struct proxy_request request = {c->parser.method, path, query ? query : "", span_of(&c->parser.body)};
     c->state = WAITING;
-    loop_fd_events(c->source, LOOP_READ);
     c->server->handler(c->server->arg, c, &request);
     free(path);
 }
@@ -310,20 +317,30 @@ static void take_in(struct proxy_conn *c, const char *data, size_t n)
         else if (c->parser.expects)
             send_continue(c);
     }
-    if (c->closed || c->state == LEAVING)
-        return;
-    buf_add(&c->input, data + taken, n - taken);
-    if (c->state == WAITING && c->input.len >= INPUT_MAX)
-        loop_fd_events(c->source, 0); /* the rest stays in the socket; its end is noticed all the same */
+    if (!c->closed && c->state != LEAVING)
+        buf_add(&c->input, data + taken, n - taken);
 }
 
 static void take_up(struct proxy_conn *c)
 {
     struct buf input = c->input;
     buf_init(&c->input, BUF_NO_MAX);
-    loop_fd_events(c->source, LOOP_READ);
     take_in(c, input.data, input.len);
     buf_release(&input);
+    if (!c->closed)
+        await(c);
+}
+
+/* Keeps what a client sends ahead. Of one that sends too much no further request is answered, but it is read
+ * on: left in the socket it would hide that the client goes. */
+static void keep_ahead(struct proxy_conn *c, const char *data, size_t n)
+{
+    if (c->input.len + n > INPUT_MAX) {
+        buf_release(&c->input);
+        c->last = true;
+    }
+    if (!c->last)
+        buf_add(&c->input, data, n);
 }
 
 static void read_more(struct proxy_conn *c)
@@ -334,16 +351,17 @@ static void read_more(struct proxy_conn *c)
         finish(c);
     else if (n > 0 && c->state == READING && c->input.len == 0)
         take_in(c, data, (size_t)n);
+    else if (n > 0 && c->state == READING)
+        buf_add(&c->input, data, (size_t)n); /* the loop has the rest of it for us */
     else if (n > 0 && c->state != LEAVING)
-        buf_add(&c->input, data, (size_t)n);
-    if (!c->closed && c->state != READING && c->input.len >= INPUT_MAX)
-        loop_fd_events(c->source, c->sent < c->out.len ? LOOP_WRITE : 0);
+        keep_ahead(c, data, (size_t)n);
+    if (!c->closed)
+        await(c);
 }
 
 static void on_event(void *arg, int events)
 {
     struct proxy_conn *c = arg;
-    c->entered = true;
     if (events & LOOP_HANGUP)
         finish(c);
     if (!c->closed && (events & LOOP_READ))
@@ -353,7 +371,6 @@ static void on_event(void *arg, int events)
     else if (!c->closed && (events & LOOP_WRITE) && c->state != LEAVING && c->state != READING &&
              flush(c) < 0)
         finish(c);
-    c->entered = false;
     if (c->closed)
         free(c);
 }
@@ -384,18 +401,36 @@ static void take_connection(struct proxy_server *s, int fd)
     c->source = loop_fd(s->loop, fd, LOOP_READ, on_event, c);
 }
 
+/* Whether a connection leaves enough descriptors: without a file no request is answered, and a call that
+ * can't be written ends the proxy. */
+static bool has_room(int any_fd)
+{
+    struct rlimit limit;
+    int lowest FD_AUTO = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
+    return lowest >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+           (rlim_t)lowest + SPARE_FDS < limit.rlim_cur;
+}
+
+static void wait_for_room(struct proxy_server *s)
+{
+    /* it stays in the queue, so the listener would wake us for ever */
+    loop_fd_events(s->listener, 0);
+    s->retry = loop_timer(s->loop, ACCEPT_RETRY_MS, accept_again, s);
+}
+
 static void on_listener(void *arg, int events)
 {
     struct proxy_server *s = arg;
     (void)events;
-    int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0) {
-        take_connection(s, fd);
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        /* it stays in the queue, so the listener would wake us for ever */
-        loop_fd_events(s->listener, 0);
-        s->retry = loop_timer(s->loop, ACCEPT_RETRY_MS, accept_again, s);
+    if (!has_room(s->fd)) {
+        wait_for_room(s);
+        return;
     }
+    int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        take_connection(s, fd);
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        wait_for_room(s);
 }
 
 struct proxy_server *proxy_server_new(struct loop *loop, int listen_fd, proxy_handler_fn handler, void *arg)

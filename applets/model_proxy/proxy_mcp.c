@@ -77,7 +77,8 @@ static void on_gone(void *arg)
 /* A tool's result: text, blocks, or a whole result with "content". */
 static void put_content(struct buf *out, struct span result)
 {
-    if (json_kind(result) == JSON_OBJECT && stream_member(result, "content").s) {
+    struct span content = stream_member(result, "content");
+    if (content.s && json_kind(content) == JSON_ARRAY) {
         buf_add(out, result.s + 1, result.n - 2);
         return;
     }
@@ -105,6 +106,9 @@ static void on_answer(void *arg, struct span result, struct buf *text, const str
     proxy_on_gone(c->conn, NULL, NULL);
     if (failed) {
         send_error(c->conn, 200, c->revision, span_of(&c->id), -32603, failed->msg);
+    } else if (c->list && json_kind(result) != JSON_ARRAY) {
+        send_error(c->conn, 200, c->revision, span_of(&c->id), -32603,
+                   "the host's answer is no list of tools");
     } else {
         if (c->list) {
             json_key(&members, "tools");
@@ -194,7 +198,7 @@ static void tools_list(struct proxy *proxy, struct proxy_conn *conn, const struc
 
 static void dispatch(struct proxy *proxy, struct proxy_conn *conn, const struct mcp_request *r)
 {
-    if (!r->id.s) /* a notification, or an answer to what was never asked */
+    if (!r->id.s) /* a notification */
         proxy_answer(conn, 202, "", (struct span){"", 0});
     else if (json_string_is(r->method, "initialize"))
         initialize(conn, r);
@@ -222,6 +226,22 @@ static const char *revision_of(struct span params)
     return revisions[3];
 }
 
+/* An answer to what was never asked: the proxy asks its clients nothing. */
+static bool is_reply(struct span body)
+{
+    struct span any;
+    return !json_member(body, "method", &any, NULL) &&
+           (json_member(body, "result", &any, NULL) || json_member(body, "error", &any, NULL));
+}
+
+/* What JSON-RPC allows, batches aside, which MCP hasn't. An id that is null counts as none. */
+static bool is_request(struct span body, struct span id)
+{
+    struct span method = stream_member(body, "method");
+    return method.s && json_kind(method) == JSON_STRING &&
+           (!id.s || json_kind(id) == JSON_STRING || json_kind(id) == JSON_NUMBER);
+}
+
 void proxy_mcp(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_request *request)
 {
     struct err err;
@@ -244,7 +264,9 @@ void proxy_mcp(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_
     r.method = stream_string(span_of(&body), "method");
     r.params = stream_member(span_of(&body), "params");
     r.revision = revision_of(r.params);
-    if (json_kind(span_of(&body)) != JSON_OBJECT)
+    if (json_kind(span_of(&body)) == JSON_OBJECT && is_reply(span_of(&body)))
+        proxy_answer(conn, 202, "", (struct span){"", 0});
+    else if (!is_request(span_of(&body), r.id))
         send_error(conn, 400, r.revision, (struct span){0}, ERR_INVALID_REQUEST,
                    "the body is no JSON-RPC message");
     else

@@ -20,6 +20,7 @@
 /* The kernel tells of an answer, except where the host writes to the file system behind its back. */
 #define LOOK_MS 500
 #define LOOK_MS_UNTOLD 50
+#define BROKEN_MS 5000      /* an answer that can't become JSON any more stays as it is for so long */
 #define CANCELLED_MS 600000 /* an answer that comes later than this to a call that was cancelled stays */
 
 struct service_call {
@@ -29,6 +30,8 @@ struct service_call {
     struct buf request; /* until it has been written */
     off_t seen_size;    /* of an answer that wasn't whole */
     struct timespec seen_time;
+    long long seen_at;
+    char *fault;              /* why it can't become whole; NULL: it can */
     service_answer_fn answer; /* NULL: cancelled */
     void *arg;
     long long cancelled_at;
@@ -98,6 +101,31 @@ static int write_request(struct service_call *c, struct err *err)
     return err_sys(err, ERR_INTERNAL, errno, "no request can be written to %s", c->service->requests);
 }
 
+/* An answer that hasn't changed since it was no JSON. One that is cut short may go on; one that is wrong can
+ * only be replaced, or be filled in where a file system shows its length first: that is waited for a while.
+ */
+static int still_broken(const struct service_call *c, const char *name, struct err *err)
+{
+    if (!c->fault || now_ms() - c->seen_at < BROKEN_MS)
+        return 0;
+    return err_set(err, ERR_INTERNAL, "the answer %s/%s: %s", c->service->responses, name, c->fault);
+}
+
+static bool is_whole(struct service_call *c, struct span text, const struct stat *st)
+{
+    struct err why;
+    free(c->fault);
+    c->fault = NULL;
+    c->seen_size = st->st_size;
+    c->seen_time = st->st_mtim;
+    c->seen_at = now_ms();
+    if (json_check(text, &why) == 0)
+        return true;
+    if (!json_is_cut(text))
+        c->fault = mem_strdup(why.msg);
+    return false;
+}
+
 /* 1: it is whole, and has been removed. 0: not yet. */
 static int read_answer(struct service_call *c, struct buf *text, struct err *err)
 {
@@ -115,13 +143,11 @@ static int read_answer(struct service_call *c, struct buf *text, struct err *err
         return err_set(err, ERR_INTERNAL, "the answer %s/%s is no file", c->service->responses, name);
     if (st.st_size == c->seen_size && st.st_mtim.tv_sec == c->seen_time.tv_sec &&
         st.st_mtim.tv_nsec == c->seen_time.tv_nsec)
-        return 0;
-    c->seen_size = st.st_size;
-    c->seen_time = st.st_mtim;
+        return still_broken(c, name, err);
     if (io_read_all(fd, text) < 0)
         return err_sys(err, ERR_INTERNAL, errno, "the answer %s/%s can't be read", c->service->responses,
                        name);
-    if (json_check(span_of(text), NULL) < 0) {
+    if (!is_whole(c, span_of(text), &st)) {
         buf_truncate(text, 0);
         return 0;
     }
@@ -137,6 +163,7 @@ static void forget(struct service_call *c)
     if (c->next)
         c->next->link = c->link;
     buf_release(&c->request);
+    free(c->fault);
     free(c);
 }
 
@@ -189,6 +216,10 @@ static bool go_on(struct service_call *c)
         got = write_request(c, &err) < 0 ? -1 : 0;
     if (got == 0 && c->request.len == 0)
         got = read_answer(c, &text, &err);
+    if (got < 0) { /* nobody asks for these any more */
+        remove_from(c->service->requests, c);
+        remove_from(c->service->responses, c);
+    }
     if (got != 0)
         finish(c, &text, got < 0 ? &err : NULL);
     return got != 0;

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -446,7 +447,25 @@ def test_a_tool_that_fails_is_an_answer(bridge):
     assert call(bridge, "tools/call", {"name": "t"}) == {"code": -32603, "message": "no such tool"}
 
 
-@pytest.mark.parametrize("body, code", [(b"{", -32700), (b"[]", -32600), (b"7", -32600)])
+@pytest.mark.parametrize("result", [None, 17, "x", {"tools": []}])
+def test_a_list_of_tools_that_is_none(bridge, result):
+    bridge.answers["list_tools"] = lambda params: result
+    assert call(bridge, "tools/list")["code"] == -32603
+
+
+def test_a_tool_s_content_is_a_list(bridge):
+    bridge.answers["call_tool"] = lambda params: {"content": "x"}
+    assert call(bridge, "tools/call", {"name": "t"}) == {"content": [{"type": "text", "text": "{\"content\":\"x\"}"}]}
+
+
+@pytest.mark.parametrize("answer", [{"result": None}, {"error": {"code": 1, "message": "x"}}])
+def test_an_mcp_answer_to_nothing(bridge, answer):
+    assert bridge.ask("POST", "/mcp/srv", {"jsonrpc": "2.0", "id": 1, **answer})[0] == 202
+
+
+@pytest.mark.parametrize("body, code", [
+    (b"{", -32700), (b"[]", -32600), (b"7", -32600), (b"{}", -32600), (b'{"id":1}', -32600), (b'{"id":1,"method":7}', -32600),
+    (b'{"id":{},"method":"ping"}', -32600), (b'{"id":[1],"method":"ping"}', -32600), (b'{"id":true,"method":"ping"}', -32600)])
 def test_mcp_nonsense(bridge, body, code):
     status, answer = bridge.post("/mcp/srv", body)
     assert status == 400 and answer["error"]["code"] == code and answer["id"] is None
@@ -521,6 +540,26 @@ def test_a_client_that_goes(bridge):
     wait_until(lambda: bridge.files() == [], "the request to be withdrawn")
     (bridge.responses / number).write_text(json.dumps({"result": completion()}))
     wait_until(lambda: bridge.files() == [], "the answer to be removed")
+
+
+def test_a_client_that_goes_with_requests_ahead(bridge):
+    """More of them than the proxy reads, so that the end of the connection stands behind what it doesn't read."""
+    bridge.paused.set()
+    with bridge.connect() as connection:
+        send_post(connection, "/v1/chat/completions", CHAT)
+        connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n" * 8000)
+        wait_until(lambda: len(bridge.files()) == 1, "the request file")
+    wait_until(lambda: bridge.files() == [], "the request to be withdrawn")
+
+
+def test_more_clients_than_descriptors(bridge):
+    """Those that are too many wait; each that is let in has its files."""
+    resource.prlimit(bridge.process.pid, resource.RLIMIT_NOFILE, (32, 32))
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(bridge.connect()) for _ in range(60)]
+        for connection in connections:
+            send_post(connection, "/v1/chat/completions", CHAT, b"Connection: close\r\n")
+        assert all(read_all(connection).startswith(b"HTTP/1.1 200") for connection in connections)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -600,6 +639,45 @@ def test_an_answer_that_is_written_in_two_goes(bridge):
             time.sleep(0.1)
         assert waiting.result(HANG) == (200, completion())
         request.unlink(missing_ok=True)
+
+
+BROKEN = {"a number that is none": b'{"result": NaN}', "no UTF-8": b'{"result": "\xff"}', "more behind it": b'{"result": {}}\0\0\0'}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_an_answer_that_can_t_become_json(toolbox, workdir, text):
+    bridge = Bridge(toolbox, workdir / "service")
+    bridge.paused.set()
+    with bridge.connect() as connection:
+        send_post(connection, "/v1/chat/completions", CHAT)
+        [request] = wait_until(lambda: list(bridge.requests.glob("*.json")), "the request")
+        (bridge.responses / request.name).write_bytes(text)
+        status, said = bridge.ended()  # after 5 s
+    assert status == 1 and "Not valid JSON" in said and bridge.files() == []
+
+
+def test_a_broken_answer_may_be_replaced(bridge):
+    bridge.paused.set()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(bridge.post, "/v1/chat/completions", CHAT)
+        [request] = wait_until(lambda: list(bridge.requests.glob("*.json")), "the request")
+        (bridge.responses / request.name).write_bytes(bytes(400))  # a length that is filled in later
+        time.sleep(1)
+        (bridge.responses / request.name).write_text(json.dumps({"result": completion()}))
+        assert waiting.result(HANG) == (200, completion())
+        request.unlink(missing_ok=True)
+
+
+def test_an_answer_that_is_no_file(bridge):
+    """It is removed as well, so that nothing is left of the call."""
+    bridge.paused.set()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(call, bridge, "tools/list")
+        [request] = wait_until(lambda: list(bridge.requests.glob("*.json")), "the request")
+        os.mkfifo(bridge.responses / request.name)
+        found = waiting.result(HANG)
+    assert found["code"] == -32603 and "is no file" in found["message"]
+    assert bridge.files() == []
 
 
 def test_a_directory_that_appears_late(toolbox, workdir):

@@ -172,9 +172,14 @@ static void refuses_every_prefix(void **state)
         char *copy = mem_alloc(n);
         memcpy(copy, text, n);
         assert_int_equal(json_check((struct span){copy, n}, NULL), -1);
+        assert_true(json_is_cut((struct span){copy, n}));
         free(copy);
     }
     assert_int_equal(json_check(SPAN(text), NULL), 0);
+    assert_false(json_is_cut(SPAN(text)));
+    assert_false(json_is_cut(SPAN("[1,\"\xff")));
+    assert_false(json_is_cut(SPAN("{}{")));
+    assert_false(json_is_cut(SPAN("[tr]")));
 }
 
 static void says_where(void **state)
