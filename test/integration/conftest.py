@@ -3,6 +3,7 @@
 Every test gets its binary, its server directory and its client fresh, and fails when a process of its survives it;
 the whole suite fails when it has left a file in one of the places where the tool keeps things.
 """
+import atexit
 import contextlib
 import os
 import platform
@@ -22,10 +23,17 @@ from harness.machine import Host
 
 # Found by all users, and gone at the end: the binary, server directories, all that tests write.
 _BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-"))
+atexit.register(shutil.rmtree, _BASE)  # after what pytest has for the end, which looks into it
 
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run also what LONG names: `make long`")
+    parser.addoption("--lane", choices=("machines", "tools"), help="run one of two halves, which may run beside each other")
+
+
+# Files (parts of their names) of the lane "machines": they wait for engines, images and other programs. What they need
+# exists once on a machine, so they run one after the other; the tests of the tools don't touch it.
+MACHINES = ("test_containers", "test_demo", "test_in", "test_release", "test_web_browser", "_peers")
 
 
 # Files (parts of their names) of which the short suite takes every Nth test: what they hold is many shapes of one matter.
@@ -36,17 +44,28 @@ LONG = {"test_bash_session": 4, "test_exec_remote": 2, "test_inject": 4, "test_m
 
 def pytest_collection_modifyitems(config, items):
     """Named on the command line, a file is run whole; so is everything with --long."""
+    lane = config.getoption("--lane")
+    if lane:
+        _deselect(config, items, lambda item: (lane == "machines") == any(part in item.path.name for part in MACHINES))
     if config.getoption("--long") or any("test_" in arg for arg in config.args) or config.getoption("keyword"):
         return
-    seen, kept, left, cases = {}, [], [], set()
-    for item in items:
+    seen, cases = {}, set()
+
+    def is_short(item):
         every = next((n for part, n in LONG.items() if item.path.name.startswith(part)), 1)
         # the tests of listed cases are always there (of injection, where one takes long, a variation of each)
         number = seen[item.path.name] = seen.get(item.path.name, -1) + 1
         first = item.name.startswith("test_c1") and item.originalname not in cases
         cases.add(item.originalname)
-        short = every == 1 or number % every == 0 or item.name.startswith("test_c0") or first
-        (kept if short else left).append(item)
+        return every == 1 or number % every == 0 or item.name.startswith("test_c0") or first
+
+    _deselect(config, items, is_short)
+
+
+def _deselect(config, items, wanted):
+    kept, left = [], []
+    for item in items:
+        (kept if wanted(item) else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
 
@@ -57,10 +76,6 @@ def pytest_configure(config):
     processes.become_init()
     # what has been made on this machine is undone also when the suite is terminated
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-def pytest_unconfigure(config):
-    shutil.rmtree(_BASE)
 
 
 def _binary(variable, default, make):

@@ -144,7 +144,7 @@ def test_a_left_file_is_noticed():
     left.touch()
     try:
         with pytest.raises(AssertionError, match=str(left)):
-            leftovers.check(before)
+            leftovers.check(before, 0.2)
     finally:
         left.unlink()
 
