@@ -52,12 +52,21 @@ static struct sockaddr_un address(const char *name)
     return a;
 }
 
+static int home = -1;
+
+void ipc_stay_in(int dirfd)
+{
+    home = dirfd;
+}
+
 /* bind or connect with the directory as working directory, and back. Where that may not be entered (a
  * container's may be root's own), "/" is as good, and this directory would not be. */
 static int in_directory(int dirfd, int (*call)(int, const struct sockaddr *, socklen_t), int fd,
                         const char *name)
 {
     struct sockaddr_un a = address(name);
+    if (dirfd == home)
+        return call(fd, (struct sockaddr *)&a, sizeof a);
     int back FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fchdir(dirfd) < 0)
         return -1;
@@ -114,11 +123,29 @@ int ipc_show(int dirfd, const char *hidden, const char *owner, struct err *err)
                                                  : err_sys(err, ERR_TOOL, errno, "cannot listen at %s", to);
 }
 
-void ipc_hide(int dirfd, const char *owner)
+void ipc_hide(int dirfd, const char *owner, const char *hidden)
 {
     char from[IPC_NAME_MAX], to[1 + IPC_NAME_MAX];
-    if (ipc_name(from, owner) == 0 && hidden_name(to, owner) == 0)
+    if (ipc_name(from, owner) == 0 && hidden_name(to, hidden) == 0)
         renameat(dirfd, from, dirfd, to);
+}
+
+bool ipc_is_hidden(int dirfd, const char *hidden)
+{
+    char name[1 + IPC_NAME_MAX];
+    struct stat st;
+    return hidden_name(name, hidden) == 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int ipc_listen_again(int fd)
+{
+    return listen(fd, BACKLOG);
+}
+
+void ipc_refuse_queued(int fd)
+{
+    for (int one; (one = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
+        close(one);
 }
 
 int ipc_listen(int dirfd, const char *owner, struct err *err)
@@ -152,7 +179,8 @@ int ipc_connect_file(int dirfd, const char *name, int wait_s)
     if (fd < 0)
         return -1;
     struct timeval wait = {.tv_sec = wait_s};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+    if (wait_s > 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
     pid_t pid;
     uid_t uid;
     if (in_directory(dirfd, connect, fd, name) < 0 || ipc_peer(fd, &pid, &uid) < 0) {

@@ -34,9 +34,19 @@ int ipc_show(int dirfd, const char *hidden, const char *owner, struct err *err);
 void ipc_unlink_hidden(int dirfd, const char *owner);
 
 /* Hides the socket of an owner that has ended. Others would unlink it; but a file system without a journal
- * (ext4) keeps the inodes of removed files out of use for seconds, and looks at each of them again for every
+ * (ext4) keeps the inodes of removed files out of use for minutes, and looks at each of them again for every
  * new file. */
-void ipc_hide(int dirfd, const char *owner);
+void ipc_hide(int dirfd, const char *owner, const char *hidden);
+bool ipc_is_hidden(int dirfd, const char *hidden);
+
+/* For a socket that several processes use, one after the other: makes this process the one that peers see,
+ * and turns away those who came for the one before (their connection is reset). */
+int ipc_listen_again(int fd);
+void ipc_refuse_queued(int fd);
+
+/* Says that the directory is this process's working directory and stays it, so that nobody has to go there
+ * and back. */
+void ipc_stay_in(int dirfd);
 
 /* Connects to `owner` (close-on-exec). -1 with errno: ENOENT and ECONNREFUSED mean that nobody is there,
  * EAGAIN that somebody is, but for wait_s seconds took no connection from its full queue. Its peer must be of

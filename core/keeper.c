@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "io.h"
 #include "mem.h"
+#include "spawn.h"
 #include "title.h"
 
 enum { UP = 'u', FAILED = 'f' };
@@ -40,13 +41,14 @@ static void detach(void)
 
 void background(const struct base *base, const char *title, bool detached)
 {
+    spawn_know_signals();
     if (detached)
         detach();
+    signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of the write, not the end of us */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (fchdir(base->dirfd) < 0) {
-        /* the directory is found through its descriptor; this only keeps no other one busy */
-    }
+    if (fchdir(base->dirfd) == 0) /* where not, the directory is found through its descriptor all the same */
+        ipc_stay_in(base->dirfd);
     title_set(title);
 }
 
@@ -58,21 +60,41 @@ static void tell(int fd, char what, const void *data, size_t n)
     io_write_all(fd, text.data, text.len);
 }
 
-static void be_keeper(struct keeper *k, int word, keeper_start_fn start, void *arg)
+void keeper_hide(struct keeper *k)
+{
+    bool takes = *k->hidden && getppid() == k->server;
+    ipc_hide(k->base.dirfd, k->name, takes ? k->hidden : k->name);
+}
+
+/* False: there is to be one, and is none. */
+static bool listens(struct keeper *k, const struct door *door, struct err *err)
+{
+    k->listen_fd = -1;
+    if (*k->name)
+        k->listen_fd = ipc_listen(k->base.dirfd, k->name, err);
+    if (*k->name || !door || door_enter(door) < 0)
+        return k->listen_fd >= 0 || !*k->name;
+    k->listen_fd = door->fd;
+    snprintf(k->hidden, sizeof k->hidden, "%s", door->hidden);
+    return true;
+}
+
+static void be_keeper(struct keeper *k, const struct door *door, int word, keeper_start_fn start, void *arg)
 {
     struct err err = {0};
-    int keep[] = {k->base.dirfd, k->base.start_dir, word};
-    io_close_others(keep, 3);
+    int keep[] = {k->base.dirfd, k->base.start_dir, word, door ? door->fd : -1};
+    io_close_others(keep, sizeof keep / sizeof *keep);
     char *title MEM_AUTO = mem_printf("toolbox %s", *k->name ? k->name : "keeper");
     background(&k->base, title, !k->base.detached);
     k->base.loop = loop_new(&err);
-    k->listen_fd = k->base.loop && *k->name ? ipc_listen(k->base.dirfd, k->name, &err) : -1;
-    if (k->base.loop && (k->listen_fd >= 0 || !*k->name) && start(k, arg, &err) == 0) {
+    if (k->base.loop && listens(k, door, &err) && start(k, arg, &err) == 0) {
         tell(word, UP, k->word, strlen(k->word) + 1);
         close(word);
         _exit(loop_run(k->base.loop)); /* not exit: what stdio holds is the command's, not ours */
     }
-    if (k->listen_fd >= 0)
+    if (*k->name && *k->hidden)
+        keeper_hide(k);
+    else if (k->listen_fd >= 0)
         ipc_unlink(k->base.dirfd, k->name);
     tell(word, FAILED, &err, sizeof err);
     _exit(1);
@@ -97,11 +119,11 @@ static void born(void *arg, int events)
     free(b);
 }
 
-pid_t keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
-                  keeper_up_fn up, void *up_arg)
+pid_t keeper_fork(const struct base *server, const char *name, const struct door *door, keeper_start_fn start,
+                  void *start_arg, keeper_up_fn up, void *up_arg)
 {
     int ends[2];
-    pid_t pid = -1;
+    pid_t pid = -1, self = getpid();
     if (pipe2(ends, O_CLOEXEC) == 0) {
         pid = loop_fork(server->loop);
         if (pid < 0) {
@@ -118,8 +140,9 @@ pid_t keeper_fork(const struct base *server, const char *name, keeper_start_fn s
     if (pid == 0) {
         struct keeper *k = mem_zalloc(sizeof *k);
         k->base = *server;
+        k->server = self;
         snprintf(k->name, sizeof k->name, "%s", name);
-        be_keeper(k, ends[1], start, start_arg);
+        be_keeper(k, door, ends[1], start, start_arg);
     }
     close(ends[1]);
     struct birth *b = mem_zalloc(sizeof *b);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "door.h"
 #include "err.h"
 #include "ipc.h"
 #include "loop.h"
@@ -26,23 +27,29 @@ struct base {
 struct keeper {
     struct base base;
     char name[IPC_NAME_MAX];
-    int listen_fd;
-    char word[256]; /* what `start` lets its starter know */
+    int listen_fd;             /* -1: none yet */
+    char hidden[IPC_NAME_MAX]; /* owner's name for ipc_show while a listening socket has no other; "": it has
+                                */
+    pid_t server;              /* that has forked it */
+    char word[256];            /* what `start` lets its starter know */
 };
 
 /* Runs in the keeper: sets the work up (starts the child, serves the socket). -1: the keeper ends, its name
- * is free again. Where the name depends on the work it listens itself, and sets listen_fd and, once it has
- * one, name. */
+ * is free again. Where the name depends on the work (ipc_show) it sets name, and before, where there is none,
+ * listen_fd. */
 typedef int (*keeper_start_fn)(struct keeper *k, void *arg, struct err *err);
 
 /* In the server, once: the pid and the keeper's word when it is up (its socket listens, `start` has
  * succeeded), or pid -1 and why not. */
 typedef void (*keeper_up_fn)(void *arg, pid_t pid, const char *word, const struct err *err);
 
-/* Forks one, which listens as `name` ("": see above). Its pid; or -1, after `up` has been called with the
- * reason. */
-pid_t keeper_fork(const struct base *server, const char *name, keeper_start_fn start, void *start_arg,
-                  keeper_up_fn up, void *up_arg);
+/* Forks one, which listens as `name`; "": see above, and `door` (may be NULL) is its socket. Its pid; or -1,
+ * after `up` has been called with the reason. */
+pid_t keeper_fork(const struct base *server, const char *name, const struct door *door, keeper_start_fn start,
+                  void *start_arg, keeper_up_fn up, void *up_arg);
+
+/* Takes the name from a keeper that leaves: its socket goes back to the server where that lives. */
+void keeper_hide(struct keeper *k);
 
 /* Becomes a server or keeper: not dumpable (no ptrace and no look at its files in /proc by others of the same
  * uid), subreaper, working directory in the place. `detached`: in the background as well, with a session of

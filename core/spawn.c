@@ -38,13 +38,27 @@ struct birth {
     int report_fd;
 };
 
-/* By the kernel's own call: C libraries keep some signals to themselves, and glibc's posix_spawn hands those
- * on ignored. All zero is the default in the kernel's structure, whatever its members. */
+static bool signals_known;
+static bool never_ignored[NSIG]; /* where signals_known */
+
+void spawn_know_signals(void)
+{
+    struct sigaction old;
+    for (int s = 1; s < NSIG && !signals_known; s++)
+        never_ignored[s] = s != SIGHUP && s != SIGPIPE && s != SIGXFSZ && sigaction(s, NULL, &old) == 0 &&
+                           old.sa_handler != SIG_IGN;
+    signals_known = true;
+}
+
+/* Those that are ignored: handlers end with the program that they are of. By the kernel's own call: C
+ * libraries keep some signals to themselves, and glibc's posix_spawn hands those on ignored. All zero is the
+ * default in the kernel's structure, whatever its members. */
 static void reset_signals(void)
 {
     static const unsigned long defaults[8];
     for (int s = 1; s < NSIG; s++)
-        syscall(SYS_rt_sigaction, s, defaults, NULL, NSIG / 8);
+        if (!never_ignored[s])
+            syscall(SYS_rt_sigaction, s, defaults, NULL, NSIG / 8);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -82,19 +96,24 @@ static int enter_directory(const struct spawn *s, struct err *err)
 static int set_descriptors(const struct spawn *s, struct err *err)
 {
     int fds[3];
+    bool all = true;
     for (int i = 0; i < 3; i++) {
-        int from = s->fds[i] >= 0 ? s->fds[i] : open("/dev/null", O_RDWR | O_CLOEXEC);
+        fds[i] = s->fds[i] >= 0 ? s->fds[i] : openat(AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
         /* Above the standard ones first, so that no dup2 below overwrites one that is still needed. */
-        fds[i] = from >= 0 ? fcntl(from, F_DUPFD_CLOEXEC, 3) : -1;
+        if (fds[i] >= 0 && fds[i] <= 2)
+            fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
         if (fds[i] < 0 && s->fds[i] >= 0)
             return err_sys(err, ERR_TOOL, errno, "cannot set up standard descriptors");
     }
     for (int i = 0; i < 3; i++) {
-        close(i);
-        if (fds[i] >= 0 && dup2(fds[i], i) < 0)
+        all = all && fds[i] >= 0;
+        if (fds[i] < 0)
+            close(i);
+        else if (dup2(fds[i], i) < 0)
             return err_sys(err, ERR_TOOL, errno, "cannot set up standard descriptors");
     }
-    io_fill_std();
+    if (!all)
+        io_fill_std();
     if (s->terminal && ioctl(0, TIOCSCTTY, 0) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot take the terminal");
     return 0;
@@ -195,7 +214,7 @@ static int child(void *arg)
 /* Without signals: a handler would run in our memory. */
 static pid_t make_child(struct birth *b, struct err *err)
 {
-    char *stack MEM_AUTO = mem_alloc(CHILD_STACK);
+    static char stack[CHILD_STACK] __attribute__((aligned(16)));
     sigset_t all, old;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &old);

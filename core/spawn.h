@@ -39,6 +39,10 @@ struct spawn {
  * ERR_TOOL that names what can't be used and why. */
 pid_t spawn(const struct spawn *s, int *program, struct err *err);
 
+/* Looks which signals are ignored, once for this process and those that it forks: then not all of them have
+ * to be reset in every child. What is ignored later is SIGHUP, SIGPIPE or SIGXFSZ. */
+void spawn_know_signals(void);
+
 /* The environment for a child: base (NULL-terminated) without our private variables, overlaid with `extra`
  * ("NAME=value", may be NULL), and for a user other than this process's with HOME, USER, LOGNAME and SHELL of
  * the user, where `extra` doesn't set them. free() each string and the list with spawn_env_free. */

@@ -11,6 +11,7 @@
 #include "exec_remote_starting.h"
 #include "io.h"
 #include "job.h"
+#include "job_shelf.h"
 #include "job_stored.h"
 #include "mem.h"
 #include "server/server.h"
@@ -330,15 +331,18 @@ static int start_job(struct hosted *h, const struct starting *s, struct claim *c
 static int listen_and_start(struct hosted *h, const struct starting *s, struct err *err)
 {
     struct keeper *k = h->keeper;
-    char hidden[IPC_NAME_MAX];
-    snprintf(hidden, sizeof hidden, JOB_PREFIX "-%ld", (long)getpid());
-    struct claim claim = {k->base.dirfd, hidden};
-    k->listen_fd = ipc_listen_hidden(claim.dirfd, hidden, err);
+    char own[IPC_NAME_MAX];
+    struct claim claim = {k->base.dirfd, k->hidden};
+    if (k->listen_fd >= 0)
+        return start_job(h, s, &claim, err);
+    snprintf(own, sizeof own, JOB_PREFIX "-%ld", (long)getpid());
+    claim.hidden = own;
+    k->listen_fd = ipc_listen_hidden(claim.dirfd, own, err);
     if (k->listen_fd < 0)
         return -1;
     int result = start_job(h, s, &claim, err);
     if (!*k->name)
-        ipc_unlink_hidden(claim.dirfd, hidden);
+        ipc_unlink_hidden(claim.dirfd, own);
     return result;
 }
 
@@ -354,7 +358,7 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->command = shown(&s->params);
     h->uid = s->as_user ? s->user.uid : geteuid();
     params_release(&job_start_params, &s->params); /* the input may be long */
-    record_remove(k->base.dirfd, h->job.pid);
+    shelf_remove(k->base.dirfd, h->job.pid);
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
     title_set(title);
     h->service = keeper_serve(k, &exec_remote_tool, h, status, hang_up);

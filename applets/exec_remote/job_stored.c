@@ -1,29 +1,26 @@
-/* The file of a job that has ended: a head, the marks, and for each stream all bytes that are not known to
- * have arrived. Answers turn them into text anew each time; what changes with an answer is in the head and
+/* What is stored of a job that has ended: a head, the marks, and for each stream all bytes that are not known
+ * to have arrived. Answers turn them into text anew each time; what changes with an answer is in the head and
  * the marks. */
 #include "job_stored.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "ipc.h"
+#include "job_shelf.h"
 #include "job_text.h"
 #include "mem.h"
 
-#define KEPT_S 3600
 #define REPEATED_S 300 /* the end can be asked for again at least for so long */
-#define PREFIX "ended-"
 
-/* Offsets count from the first byte in the file. */
+/* Offsets count from the first byte that is stored. */
 struct head {
+    long long asked; /* shelf_now */
     long long seq;
     struct record_end end;
     bool told, latin1;
@@ -32,27 +29,10 @@ struct head {
 };
 
 struct stored {
-    int fd;
+    struct shelf shelf;
     struct head head;
     struct record_mark *marks;
 };
-
-/* With a dot in front, it is nobody's socket; with our build's and container's ending stop-server removes it.
- */
-static void file_name(char name[1 + IPC_NAME_MAX], pid_t pid)
-{
-    char owner[32];
-    snprintf(owner, sizeof owner, PREFIX "%ld", (long)pid);
-    name[0] = '.';
-    ipc_name(name + 1, owner);
-}
-
-static int open_file(int dirfd, pid_t pid, int flags)
-{
-    char name[1 + IPC_NAME_MAX];
-    file_name(name, pid);
-    return openat(dirfd, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
 
 /* ---- writing ---- */
 
@@ -71,85 +51,93 @@ static unsigned long long mark_offset(const struct record *r, const struct recor
     return latin1 ? text_chars(r->text[i].data, n) : n;
 }
 
-static int write_file(const struct record *r, const struct fifo *const raw[2], bool latin1, int fd)
+/* `given`: what answers have brought of the streams. */
+static struct head head_of(const struct record *r, const struct fifo *const raw[2], bool latin1,
+                           const struct buf given[2])
 {
-    struct buf given[2] = {BUF_INIT, BUF_INIT};
-    struct head h = {.seq = r->seq, .end = r->end, .told = r->told, .latin1 = latin1, .n_marks = r->n_marks};
+    struct head h = {.asked = shelf_now(), .seq = r->seq, .end = r->end, .told = r->told, .latin1 = latin1};
+    h.n_marks = r->n_marks;
     h.max_marks = h.n_marks + 4;
     for (int i = 0; i < 2; i++) {
-        given_bytes(&given[i], r, i, latin1);
         h.given[i] = given[i].len;
         h.len[i] = given[i].len + raw[i]->len;
         h.max_marks += raw[i]->len / (JOB_ANSWER_MAX / 2);
     }
-    struct record_mark *marks MEM_AUTO = mem_zalloc(h.max_marks * sizeof *marks);
-    for (size_t m = 0; m < h.n_marks; m++)
-        marks[m] = (struct record_mark){
-            r->marks[m].seq,
-            {mark_offset(r, &r->marks[m], 0, latin1), mark_offset(r, &r->marks[m], 1, latin1)}};
-    int failed = io_write_all(fd, &h, sizeof h) + io_write_all(fd, marks, h.max_marks * sizeof *marks);
-    for (int i = 0; i < 2; i++) {
-        failed += io_write_all(fd, given[i].data, given[i].len) + fifo_copy(raw[i], fd);
-        buf_release(&given[i]);
-    }
-    return failed == 0 ? 0 : -1;
+    return h;
 }
 
 int record_store(const struct record *r, const struct fifo *const raw[2], bool latin1, int dirfd,
                  struct err *err)
 {
-    char name[1 + IPC_NAME_MAX], temporary[sizeof name + 1];
-    file_name(name, r->pid);
-    snprintf(temporary, sizeof temporary, ".%s", name);
-    int fd FD_AUTO = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 && write_file(r, raw, latin1, fd) == 0 && renameat(dirfd, temporary, dirfd, name) == 0)
-        return 0;
-    err_sys(err, ERR_TOOL, errno, "cannot write %s", name);
-    unlinkat(dirfd, temporary, 0);
-    return -1;
+    struct buf given[2] = {BUF_INIT, BUF_INIT};
+    for (int i = 0; i < 2; i++)
+        given_bytes(&given[i], r, i, latin1);
+    struct head h = head_of(r, raw, latin1, given);
+    struct record_mark *marks MEM_AUTO = mem_zalloc(h.max_marks * sizeof *marks);
+    for (size_t m = 0; m < h.n_marks; m++)
+        marks[m] = (struct record_mark){
+            r->marks[m].seq,
+            {mark_offset(r, &r->marks[m], 0, latin1), mark_offset(r, &r->marks[m], 1, latin1)}};
+    const struct shelf_piece pieces[] = {
+        {(const char *)&h, sizeof h, NULL},
+        {(const char *)marks, h.max_marks * sizeof *marks, NULL},
+        {given[0].data, given[0].len, raw[0]},
+        {given[1].data, given[1].len, raw[1]},
+    };
+    int result = shelf_put(dirfd, r->pid, pieces, sizeof pieces / sizeof *pieces, err);
+    buf_release(&given[0]);
+    buf_release(&given[1]);
+    return result;
 }
 
 /* ---- answering ---- */
-
-static bool read_head(int fd, struct head *h)
-{
-    struct stat st;
-    return fd >= 0 && pread(fd, h, sizeof *h, 0) == sizeof *h && fstat(fd, &st) == 0 &&
-           (unsigned long long)st.st_size ==
-               sizeof *h + h->max_marks * sizeof(struct record_mark) + h->len[0] + h->len[1];
-}
 
 static size_t marks_size(const struct head *h)
 {
     return h->max_marks * sizeof(struct record_mark);
 }
 
+/* One that is cut, or longer than its place, is none. */
+static bool read_head(const struct shelf *s, struct head *h)
+{
+    return pread(s->fd, h, sizeof *h, s->at) == sizeof *h && h->max_marks <= s->size &&
+           h->len[0] <= s->size && h->len[1] <= s->size &&
+           sizeof *h + marks_size(h) + h->len[0] + h->len[1] <= s->size;
+}
+
+static bool find(struct shelf *s, struct head *h, int dirfd, pid_t pid)
+{
+    if (shelf_find(s, dirfd, pid) && read_head(s, h))
+        return true;
+    shelf_close(s);
+    return false;
+}
+
 /* The keeper that has left it may still be answering. */
 static bool open_stored(struct stored *s, int dirfd, pid_t pid)
 {
-    s->fd = open_file(dirfd, pid, O_RDWR);
-    if (s->fd < 0 || flock(s->fd, LOCK_EX) < 0 || !read_head(s->fd, &s->head)) {
-        io_close(&s->fd);
+    if (!find(&s->shelf, &s->head, dirfd, pid))
         return false;
-    }
     size_t size = marks_size(&s->head);
     s->marks = mem_alloc(size);
-    if (pread(s->fd, s->marks, size, sizeof s->head) == (ssize_t)size)
+    if (pread(s->shelf.fd, s->marks, size, s->shelf.at + (off_t)sizeof s->head) == (ssize_t)size)
         return true;
     free(s->marks);
-    io_close(&s->fd);
+    shelf_close(&s->shelf);
     return false;
 }
 
 /* What was acknowledged may come once more where this can't be written. */
 static void close_stored(struct stored *s)
 {
-    if (pwrite(s->fd, &s->head, sizeof s->head, 0) < 0 ||
-        pwrite(s->fd, s->marks, marks_size(&s->head), sizeof s->head) < 0) {
+    off_t at = s->shelf.at;
+    s->head.asked = shelf_now();
+    if (pwrite(s->shelf.fd, &s->head, sizeof s->head, at) < 0 ||
+        pwrite(s->shelf.fd, s->marks, marks_size(&s->head), at + (off_t)sizeof s->head) < 0) {
         /* no more than that */
     }
     free(s->marks);
-    io_close(&s->fd);
+    shelf_close(&s->shelf);
 }
 
 static void acknowledge(struct stored *s, long long seq)
@@ -172,10 +160,10 @@ static size_t read_text(const struct stored *s, int i, unsigned long long from, 
 {
     const struct head *h = &s->head;
     struct buf bytes BUF_AUTO = BUF_INIT;
-    unsigned long long at = sizeof *h + marks_size(h) + (i == 1 ? h->len[0] : 0) + from;
+    off_t at = s->shelf.at + (off_t)(sizeof *h + marks_size(h) + (i == 1 ? h->len[0] : 0) + from);
     buf_reserve(&bytes, n);
     while (bytes.len < n) {
-        ssize_t got = pread(s->fd, bytes.data + bytes.len, n - bytes.len, (off_t)(at + bytes.len));
+        ssize_t got = pread(s->shelf.fd, bytes.data + bytes.len, n - bytes.len, at + (off_t)bytes.len);
         if (got <= 0)
             break;
         bytes.len += (size_t)got;
@@ -210,9 +198,11 @@ static void mark(struct stored *s)
 
 bool record_exists(int dirfd, pid_t pid)
 {
+    struct shelf s;
     struct head h;
-    int fd FD_AUTO = open_file(dirfd, pid, O_RDONLY);
-    return read_head(fd, &h);
+    bool found = find(&s, &h, dirfd, pid);
+    shelf_close(&s);
+    return found;
 }
 
 bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_seq)
@@ -234,65 +224,49 @@ bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_
     return true;
 }
 
-/* ---- files ---- */
-
-void record_remove(int dirfd, pid_t pid)
-{
-    char name[1 + IPC_NAME_MAX];
-    file_name(name, pid);
-    unlinkat(dirfd, name, 0);
-}
-
-static long long age_s(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 ? (long long)time(NULL) - st.st_ctime : 0;
-}
+/* ---- all of them ---- */
 
 bool record_gives_way(int dirfd, pid_t pid, bool told_will_do)
 {
+    struct shelf s;
     struct head h;
-    int fd FD_AUTO = open_file(dirfd, pid, O_RDONLY);
-    if (fd < 0 || !read_head(fd, &h))
+    if (!find(&s, &h, dirfd, pid))
         return true;
-    long long age = age_s(fd);
-    return age > KEPT_S || (h.told && (told_will_do || age > REPEATED_S));
+    shelf_close(&s);
+    long long age = shelf_age(h.asked);
+    return age > SHELF_KEPT_S || (h.told && (told_will_do || age > REPEATED_S));
 }
 
-struct sweep {
-    int dirfd;
-    void (*fn)(void *arg, pid_t pid, const struct record_end *end);
-    void *arg;
-};
-
-static void sweep_one(void *arg, const char *name)
+static void sweep_socket(void *arg, const char *name)
 {
-    const struct sweep *s = arg;
+    int dirfd = *(int *)arg;
     struct stat st;
-    if (fstatat(s->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        (long long)time(NULL) - st.st_ctime > KEPT_S)
-        unlinkat(s->dirfd, name, 0);
+    if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (long long)time(NULL) - st.st_ctime > SHELF_KEPT_S)
+        unlinkat(dirfd, name, 0);
 }
 
 void record_sweep(int dirfd)
 {
-    struct sweep s = {.dirfd = dirfd};
-    ipc_each_file(dirfd, "." PREFIX, sweep_one, &s);
-    ipc_each_file(dirfd, "." JOB_PREFIX, sweep_one, &s); /* sockets of jobs that have ended */
+    shelf_sweep(dirfd);
+    ipc_each_file(dirfd, "." JOB_PREFIX, sweep_socket, &dirfd);
 }
 
-static void visit(void *arg, const char *name)
+struct visit {
+    void (*fn)(void *arg, pid_t pid, const struct record_end *end);
+    void *arg;
+};
+
+static void visit(void *arg, pid_t pid, const struct shelf *s)
 {
-    const struct sweep *s = arg;
+    const struct visit *v = arg;
     struct head h;
-    pid_t pid = (pid_t)strtol(name + sizeof "." PREFIX - 1, NULL, 10);
-    int fd FD_AUTO = open_file(s->dirfd, pid, O_RDONLY);
-    if (read_head(fd, &h))
-        s->fn(s->arg, pid, &h.end);
+    if (read_head(s, &h))
+        v->fn(v->arg, pid, &h.end);
 }
 
 void record_each(int dirfd, void (*fn)(void *arg, pid_t pid, const struct record_end *end), void *arg)
 {
-    struct sweep s = {dirfd, fn, arg};
-    ipc_each_file(dirfd, "." PREFIX, visit, &s);
+    struct visit v = {fn, arg};
+    shelf_each(dirfd, visit, &v);
 }

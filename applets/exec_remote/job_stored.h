@@ -1,5 +1,5 @@
-/* What a job that has ended leaves: a private file beside the sockets, from which whoever is asked answers,
- * in steps as a living job does. It goes an hour after somebody has last asked. */
+/* What a job that has ended leaves on the shelf (job_shelf.h), from which whoever is asked answers, in steps
+ * as a living job does. It goes an hour after somebody has last asked. */
 #ifndef APPLETS_EXEC_REMOTE_JOB_STORED_H
 #define APPLETS_EXEC_REMOTE_JOB_STORED_H
 
@@ -17,11 +17,10 @@ int record_store(const struct record *r, const struct fifo *const raw[2], bool l
 bool record_exists(int dirfd, pid_t pid);
 
 /* Acknowledges, and makes *r (RECORD_INIT) what the next answer is to say; it counts as given. False when
- * there is no file of that pid. */
+ * nothing is stored of that pid. */
 bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_seq);
 
-void record_remove(int dirfd, pid_t pid);
-/* True when a new job may have the pid: there is no file of it, or (`told_will_do`) its end was told. */
+/* True when a new job may have the pid: nothing is stored of it, or (`told_will_do`) its end was told. */
 bool record_gives_way(int dirfd, pid_t pid, bool told_will_do);
 /* Removes those that nobody has asked for an hour, and hidden sockets likewise. */
 void record_sweep(int dirfd);

@@ -96,7 +96,8 @@ void keeper_leave(struct keeper_service *s)
         return;
     s->ending = true;
     s->how = KEEPER_STOPPED;
-    ipc_hide(s->keeper->base.dirfd, s->keeper->name); /* now, not when it is another one's */
+    keeper_hide(s->keeper); /* now, not when it is another one's */
+    ipc_refuse_queued(s->keeper->listen_fd);
     http_server_drain(s->http, LEAVE_MS, left, s);
 }
 

@@ -10,6 +10,7 @@ struct kept {
     struct kept *next;
     struct server *server;
     pid_t pid;
+    struct door *door; /* NULL: its socket is its own */
     char name[IPC_NAME_MAX];
 };
 
@@ -19,6 +20,7 @@ struct server {
     struct base base;
     struct http_server *http;
     struct kept *kept;
+    struct door doors[DOORS];
     struct ending *ending; /* NULL: not yet */
     char *path;            /* of its place */
     long long started_ms;

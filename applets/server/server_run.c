@@ -114,6 +114,8 @@ static void keeper_exited(void *arg, pid_t pid, int status)
         log_line(LOG_ERROR, "%s (keeper %ld) was killed by signal %d", name, (long)pid, WTERMSIG(status));
     else
         log_line(*k->name ? LOG_INFO : LOG_DEBUG, "%s (keeper %ld) has ended", name, (long)pid);
+    if (k->door)
+        door_return(k->door, s->base.dirfd);
     forget(k);
     if (WIFSIGNALED(status) && !s->ending)
         tree_end(s->base.loop, 0, 2000, 4000, server_is_own_keeper, ended, s);
@@ -128,11 +130,14 @@ void server_fork_keeper(struct server *s, const char *name, keeper_start_fn star
         up(up_arg, -1, NULL, &err);
         return;
     }
-    pid_t pid = keeper_fork(&s->base, name, start, arg, up, up_arg);
+    struct door *door = *name ? NULL : door_lend(s->doors, s->base.dirfd);
+    pid_t pid = keeper_fork(&s->base, name, door, start, arg, up, up_arg);
+    if (pid <= 0 && door)
+        door_return(door, s->base.dirfd);
     if (pid <= 0)
         return;
     struct kept *k = mem_zalloc(sizeof *k);
-    *k = (struct kept){.next = s->kept, .server = s, .pid = pid};
+    *k = (struct kept){.next = s->kept, .server = s, .pid = pid, .door = door};
     snprintf(k->name, sizeof k->name, "%s", name);
     s->kept = k;
     s->keepers_started++;
@@ -340,6 +345,7 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
     }
     background(&s->base, "toolbox server", !foreground);
     s->base.detached = !foreground;
+    door_clear(s->base.dirfd);
     watch_directory(s);
     take_signals(s);
     s->http = http_server_new(s->base.loop, listen_fd, server_find, s);

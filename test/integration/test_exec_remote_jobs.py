@@ -180,6 +180,46 @@ def test_killed_server_loses_no_job(client):
     client.stop()
 
 
+def test_short_jobs_make_no_files(client):
+    def names():
+        return {(path.name, path.lstat().st_ino) for path in client.dir.iterdir() if path.name != "log"}
+
+    for _ in range(3):
+        run(client, "echo hi")
+        no_keepers()
+    before = names()
+    for _ in range(40):
+        assert run(client, "echo hi; exit 3")[0] == 3
+        no_keepers()
+    assert names() == before
+
+
+def test_jobs_of_a_killed_server_leave_the_next_one_alone(client):
+    """Its sockets are those of another server, and go where they disturb nobody."""
+    old = [Job(client, "read x; exit 7", stdin_open=True) for _ in range(3)]
+    assert run(client, "exit 1")[0] == 1
+    assert kill_servers()
+    new = [Job(client, "read x; exit 8", stdin_open=True) for _ in range(3)]
+    for job in old:
+        job.write("\n")
+        assert job.finish()[0] == 7
+    for job in new:
+        job.write("\n")
+        assert job.finish()[0] == 8
+    for i in range(20):
+        assert run(client, f"exit {i}")[0] == i
+
+
+def test_sockets_that_somebody_has_removed(client):
+    """As programs do that clean up in /tmp."""
+    for i in range(5):
+        assert run(client, f"exit {i}")[0] == i
+        no_keepers()
+        for path in client.dir.glob(".Door-*"):
+            path.unlink()
+    assert run(client, "echo still")[1] == "still\n"
+
+
 def test_killed_keeper_is_told(client):
     job = Job(client, "sleep 90")
     os.kill(keepers()[0].pid, signal.SIGKILL)

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "exec_remote/job_shelf.h"
 #include "exec_remote/job_stored.h"
 #include "fifo.h"
 #include "io.h"
@@ -277,20 +279,119 @@ static void latin1_is_given_again(void **state)
     leave(dirfd, path);
 }
 
+/* "ended": the table's file; "ended-PID": one's own. */
+static void file_path(char file[200], const char *path, const char *owner)
+{
+    char name[IPC_NAME_MAX];
+    ipc_name(name, owner);
+    snprintf(file, 200, "%s/.%s", path, name);
+}
+
+static void short_ones_stand_in_one_file(void **state)
+{
+    (void)state;
+    char path[40], table[200], file[200], text[700];
+    int dirfd = place(path);
+    struct record again = RECORD_INIT;
+    file_path(table, path, "ended");
+    memset(text, 'x', sizeof text);
+    for (int i = 0; i < 700; i += 7) { /* with and without room in the table, which is seen from its size */
+        struct record r = RECORD_INIT;
+        r.pid = 1000 + i;
+        r.end = (struct record_end){.exit_code = i, .ended = true};
+        say(&r, "said", "");
+        assert_int_equal(store(&r, text, (size_t)i, false, dirfd), 0);
+    }
+    for (int i = 0; i < 700; i += 7) {
+        ask(&again, dirfd, 1000 + i, 1);
+        assert_int_equal(again.text[0].len, i);
+        assert_int_equal(again.end.exit_code, i);
+        snprintf(file, sizeof file, "ended-%d", 1000 + i);
+        file_path(file, path, file);
+        assert_int_equal(access(file, F_OK) == 0, i > 292);
+        assert_false(record_exists(dirfd, 1001 + i));
+    }
+    struct stat st;
+    assert_int_equal(stat(table, &st), 0);
+    assert_true(st.st_blocks * 512 < 256 * 1024); /* there is nothing where nothing was written */
+    shelf_remove(dirfd, 1000);
+    shelf_remove(dirfd, 1693);
+    assert_false(record_exists(dirfd, 1000) || record_exists(dirfd, 1693));
+    assert_true(record_exists(dirfd, 1007));
+    record_release(&again);
+    leave(dirfd, path);
+}
+
+static void count(void *arg, pid_t pid, const struct record_end *end)
+{
+    assert_int_equal(end->exit_code, pid % 256);
+    ++*(int *)arg;
+}
+
+/* Each record's time is set back. */
+static void age(const char *file, long seconds)
+{
+    int fd = open(file, O_RDWR);
+    long long asked;
+    for (off_t at = 0; pread(fd, &asked, sizeof asked, at) == sizeof asked; at += 512) {
+        asked -= asked != 0 ? seconds : 0;
+        assert_int_equal(pwrite(fd, &asked, sizeof asked, at), sizeof asked);
+    }
+    close(fd);
+}
+
+static void old_ones_are_swept(void **state)
+{
+    (void)state;
+    char path[40], table[200], file[200], text[700] = "";
+    int dirfd = place(path), n = 0;
+    file_path(table, path, "ended");
+    file_path(file, path, "ended-3000");
+    for (pid_t pid = 1; pid < 3000; pid += pid < 100 ? 1 : 100) {
+        struct record r = RECORD_INIT;
+        r.pid = pid == 2900 ? 3000 : pid;
+        r.end = (struct record_end){.exit_code = r.pid % 256, .ended = true, .killed = true};
+        assert_int_equal(store(&r, text, pid == 2900 ? sizeof text : 0, false, dirfd), 0);
+    }
+    record_each(dirfd, count, &n);
+    assert_int_equal(n, 99 + 29);
+    age(table, 3500);
+    age(file, 3500);
+    record_sweep(dirfd);
+    assert_true(record_exists(dirfd, 1) && record_exists(dirfd, 3000));
+    age(table, 200);
+    age(file, 200);
+    struct record young = RECORD_INIT;
+    young.pid = 7;
+    young.end.exit_code = 7;
+    assert_int_equal(store(&young, "", 0, false, dirfd), 0);
+    assert_true(record_gives_way(dirfd, 8, false) && !record_gives_way(dirfd, 7, false));
+    record_sweep(dirfd);
+    n = 0;
+    record_each(dirfd, count, &n);
+    assert_int_equal(n, 1);
+    assert_true(record_exists(dirfd, 7));
+    age(table, -7200); /* of a time that has not been: from before the machine was started */
+    record_sweep(dirfd);
+    assert_false(record_exists(dirfd, 7));
+    struct stat st;
+    assert_int_equal(stat(table, &st), 0);
+    assert_true(st.st_blocks * 512 <= 8192); /* it is given back */
+    leave(dirfd, path);
+}
+
 static void a_file_that_is_cut_is_none(void **state)
 {
     (void)state;
-    char path[40], name[200];
+    char path[40], name[200], more[400] = "";
     int dirfd = place(path);
     struct record r = RECORD_INIT, again = RECORD_INIT;
     r.pid = 5;
     say(&r, "text that is cut", "");
-    assert_int_equal(store(&r, "and more", 8, false, dirfd), 0);
-    char owner[IPC_NAME_MAX];
-    ipc_name(owner, "ended-5");
-    snprintf(name, sizeof name, "%s/.%s", path, owner);
+    assert_int_equal(store(&r, more, sizeof more, false, dirfd), 0);
+    file_path(name, path, "ended-5");
     assert_true(record_exists(dirfd, 5));
-    for (int size = 240; size >= 0; size -= 10) {
+    for (int size = 600; size >= 0; size -= 10) {
         assert_int_equal(truncate(name, size), 0);
         assert_false(record_exists(dirfd, 5));
         assert_false(record_answer_stored(&again, dirfd, 5, 0));
@@ -376,6 +477,8 @@ int main(void)
         cmocka_unit_test(a_record_comes_back_from_its_file),
         cmocka_unit_test(much_comes_bit_by_bit),
         cmocka_unit_test(latin1_is_given_again),
+        cmocka_unit_test(short_ones_stand_in_one_file),
+        cmocka_unit_test(old_ones_are_swept),
         cmocka_unit_test(a_file_that_is_cut_is_none),
         cmocka_unit_test(a_pid_can_be_refused),
     };

@@ -153,7 +153,7 @@ static void note_end(void *arg, pid_t pid, int status)
 static pid_t fork_named(const char *name, const char *how, struct report *report)
 {
     *report = (struct report){0};
-    pid_t pid = keeper_fork(&base, name, start, (void *)(uintptr_t)how, up, report);
+    pid_t pid = keeper_fork(&base, name, NULL, start, (void *)(uintptr_t)how, up, report);
     assert_true(pid > 0);
     loop_child(base.loop, pid, note_end, NULL); /* before it can have ended */
     return pid;
@@ -287,7 +287,7 @@ static void check_odd_descriptors(void *arg)
     close(2);
     io_fill_std(); /* as main does */
     base.start_dir = -1;
-    pid_t pid = keeper_fork(&base, "X", start, (void *)(uintptr_t) "describe", up, &reports[0]);
+    pid_t pid = keeper_fork(&base, "X", NULL, start, (void *)(uintptr_t) "describe", up, &reports[0]);
     expected_calls = report_calls + 1;
     if (pid <= 0 || loop_run(base.loop) != 0 || reports[0].pid != pid)
         _exit(10);
@@ -344,7 +344,7 @@ static void check_no_more(void *arg)
     }
     unsigned before = open_descriptors();
     report_calls = 0;
-    CHECK(keeper_fork(&base, "Y", start, (void *)(uintptr_t) "fine", up, &reports[0]) == -1);
+    CHECK(keeper_fork(&base, "Y", NULL, start, (void *)(uintptr_t) "fine", up, &reports[0]) == -1);
     CHECK(report_calls == 1 && reports[0].pid == -1 && reports[0].err.code == ERR_TOOL);
     CHECK(strstr(reports[0].err.msg, arg ? "Too many open files" : "Resource temporarily unavailable"));
     CHECK(open_descriptors() == before);
@@ -385,7 +385,7 @@ static void many_come_up_side_by_side(void **state)
 static void check_dying_server(void *arg)
 {
     (void)arg;
-    pid_t pid = keeper_fork(&base, "Survivor", start, (void *)(uintptr_t) "fine", up, &reports[0]);
+    pid_t pid = keeper_fork(&base, "Survivor", NULL, start, (void *)(uintptr_t) "fine", up, &reports[0]);
     CHECK(pid > 0);
     expected_calls = report_calls + 1;
     CHECK(loop_run(base.loop) == 0 && reports[0].pid == pid);
@@ -425,7 +425,7 @@ static void check_exit(void *arg)
 {
     (void)arg;
     CHECK(atexit(leave_a_trace) == 0);
-    pid_t pid = keeper_fork(&base, "Quiet", start, (void *)(uintptr_t) "fine", up, &reports[0]);
+    pid_t pid = keeper_fork(&base, "Quiet", NULL, start, (void *)(uintptr_t) "fine", up, &reports[0]);
     expected_calls = report_calls + 1;
     CHECK(loop_run(base.loop) == 0 && reports[0].pid == pid);
     int fd = ipc_connect(base.dirfd, "Quiet", IPC_WAIT_S);
