@@ -159,6 +159,13 @@ static struct page_ax *new_node(struct page_ax_store *store)
     return &store->nodes[store->n++];
 }
 
+long long page_ax_backend(struct span node)
+{
+    struct span id =
+        json_kind(node) == JSON_OBJECT ? object_member(node, "backendDOMNodeId") : (struct span){0};
+    return id.s ? page_number(id, ID_MAX) : 0;
+}
+
 void page_ax_add(struct page_ax_store *store, size_t document, struct span object,
                  const struct page_ax_place *place)
 {

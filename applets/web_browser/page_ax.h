@@ -59,6 +59,9 @@ struct page_ax_place {
 void page_ax_add(struct page_ax_store *store, size_t document, struct span node,
                  const struct page_ax_place *place);
 
+/* The backendDOMNodeId of such a node; 0: none. */
+long long page_ax_backend(struct span node);
+
 /* Puts the nodes in order; of two that are the same, the one with a place is kept. Adding undoes it. */
 void page_ax_sort(struct page_ax_store *store);
 

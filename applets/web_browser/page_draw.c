@@ -182,9 +182,14 @@ static enum gap gap_around(const struct drawing *d, const struct page_ax *node)
     static const char *const blocks[] = {"paragraph", "heading", "note",    "row",  "region", "blockquote",
                                          "article",   "list",    "section", "form", "table",  NULL};
     static const char *const lines[] = {"generic", "listitem", "LineBreak", "term", "definition", NULL};
+    static const char *const of_a_line[] = {"StaticText",  "link",      "emphasis", "strong", "code",
+                                            "time",        "mark",      "none",     "Abbr",   "subscript",
+                                            "superscript", "insertion", "deletion", NULL};
     if (has_one_of(d, node, blocks))
         return GAP_PARAGRAPH;
-    return has_one_of(d, node, lines) ? GAP_LINE : GAP_NONE;
+    if (has_one_of(d, node, lines))
+        return GAP_LINE;
+    return has_one_of(d, node, of_a_line) ? GAP_NONE : GAP_SPACE;
 }
 
 static void put_main(struct drawing *d, const struct page_piece *piece)
@@ -193,10 +198,10 @@ static void put_main(struct drawing *d, const struct page_piece *piece)
     struct buf *main = &d->tree->main;
     const char *s = page_ax_text(d->store, piece);
     bool spaced = *s == ' ' || (main->len > 0 && main->data[main->len - 1] == ' ');
-    if (main->len > 0 && !(d->gap <= GAP_SPACE && spaced))
-        buf_adds(main, gaps[d->gap == GAP_NONE ? GAP_SPACE : d->gap]);
+    if (main->len > 0 && !(d->gap == GAP_SPACE && spaced))
+        buf_adds(main, gaps[d->gap]);
     page_text_block(main, s, piece->len);
-    d->gap = GAP_SPACE;
+    d->gap = GAP_NONE;
 }
 
 /* On the way into a node of the main region. */
@@ -253,12 +258,14 @@ static struct page_ax *frame_of(const struct drawing *d, const struct page_ax *n
     return NULL;
 }
 
-static struct page_ax *next_child(const struct drawing *d, struct level *level)
+static struct page_ax *next_child(struct drawing *d, struct level *level)
 {
     while (level->next < level->node->n_children) {
         struct page_ax *child = child_of(d, level->node, level->next++);
         if (child && !child->drawn)
             return child;
+        if (!child && !has_role(d, level->node, "StaticText"))
+            want_gap(d, GAP_SPACE); /* a blank, or what is out of the viewport */
     }
     if (level->frame_done)
         return NULL;
@@ -308,8 +315,6 @@ int page_draw(const struct page_gathered *g, struct page_tree *tree)
     bool there = d.roots[0] != NULL;
     if (there)
         walk(&d, d.roots[0]);
-    if (there && g->omitted > 0)
-        buf_addf(&tree->at, "... (%zu more nodes are in the viewport)\n", g->omitted);
     while (tree->main.len > 0 && strchr(" \n\t", tree->main.data[tree->main.len - 1]))
         buf_truncate(&tree->main, tree->main.len - 1);
     if (tree->n > 0)

@@ -1,6 +1,10 @@
-/* The reader: which calls are to be made next. Three rounds, each sent at once: the layout of every target;
- * the accessibility nodes of what is in the viewport, with all that they are in; then what these have brought
- * up: options of lists that are open, and parents that aren't among the ancestors in the DOM (aria-owns). */
+/* The reader: which calls are to be made next, in rounds, each sent at once: the layout of every target; the
+ * accessibility nodes of what is in the viewport, with all that they are in; then what these have brought up:
+ * options of lists that are open, and parents that aren't among the ancestors in the DOM (aria-owns).
+ *
+ * Nodes are asked for one by one where that costs the browser less than the whole tree of the document does.
+ * It nearly always does. But for each question about a part of a line the browser goes through all that flows
+ * with it, so a text of thousands of elements in one block is better taken whole. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +13,15 @@
 #include "page_reader.h"
 
 #define CALLS_MAX 256       /* unanswered at a time */
-#define NODES_MAX 20000     /* asked for in all */
 #define LIST_NODES_MAX 2000 /* of one open list */
 #define NOT_THERE ((size_t)-1)
 
-enum call_kind { CALL_ENABLE, CALL_SNAPSHOT, CALL_OWNER, CALL_NODE, CALL_ANCESTORS };
+/* What the browser takes, measured with Chromium 156: only their ratios matter. */
+#define COST_OF_NODE 150 /* asked for by itself */
+#define COST_OF_FLOW 2   /* more, for each node that it flows with */
+#define COST_IN_TREE 120 /* of a node in the whole tree */
+
+enum call_kind { CALL_ENABLE, CALL_SNAPSHOT, CALL_OWNER, CALL_NODE, CALL_TREE, CALL_ANCESTORS };
 
 struct call {
     enum call_kind kind;
@@ -29,6 +37,12 @@ struct source {
     long long owner;
 };
 
+/* A node to be taken from a whole tree. */
+struct wanted {
+    long long backend;
+    size_t document, spot;
+};
+
 enum round { LAYOUT, NODES, LISTS, PARENTS, DONE };
 
 struct page_reader {
@@ -41,7 +55,8 @@ struct page_reader {
     struct page_ax_store store;
     struct call *calls; /* a call's tag is its index */
     size_t n_calls, cap_calls, sent, unanswered;
-    size_t nodes_asked, omitted;
+    struct wanted *wanted; /* sorted by document and backend */
+    size_t n_wanted, cap_wanted;
     enum round round;
     struct buf params;
 };
@@ -86,6 +101,7 @@ void page_reader_free(struct page_reader *r)
     free(r->targets);
     free(r->sources);
     free(r->documents);
+    free(r->wanted);
     free(r->calls);
     free(r);
 }
@@ -173,11 +189,6 @@ static void place_documents(struct page_reader *r)
 static void ask_node(struct page_reader *r, size_t document, size_t spot, bool open)
 {
     const struct page_document *d = &r->documents[document];
-    if (r->nodes_asked == NODES_MAX) {
-        r->omitted++;
-        return;
-    }
-    r->nodes_asked++;
     queue(r, &(struct call){.kind = CALL_NODE,
                             .target = d->target,
                             .document = document,
@@ -191,23 +202,89 @@ static bool in_window(const struct page_document *document, size_t spot)
     return page_rect_overlap(&document->layout->spots[spot].box, &document->window);
 }
 
-/* Asks for all of a document that is in its window, and for what that is in. */
-static void ask_visible(struct page_reader *r, size_t index)
+/* Which nodes are in the window, and what they are in. NULL: none. */
+static bool *nodes_wanted(const struct page_document *document)
 {
-    const struct page_document *document = &r->documents[index];
     size_t n = document->layout->n;
     if (document->window.width == 0 || n == 0)
-        return;
+        return NULL;
     bool *wanted = mem_zalloc(n * sizeof *wanted);
     for (size_t i = n; i-- > 0;) {
         wanted[i] |= in_window(document, i);
         if (wanted[i] && document->layout->spots[i].parent >= 0)
             wanted[document->layout->spots[i].parent] = true;
     }
-    for (size_t i = 0; i < n; i++)
-        if (wanted[i])
+    return wanted;
+}
+
+/* Whether those cost more one by one than the whole document does. */
+static bool better_whole(const struct page_layout *layout, const bool *wanted)
+{
+    struct {
+        size_t holder; /* the node on whose lines its content is */
+        unsigned long long size;
+    } *flows = mem_zalloc(layout->n * sizeof *flows);
+    unsigned long long single = 0, whole = 0;
+    for (size_t i = 0; i < layout->n; i++) {
+        const struct page_spot *spot = &layout->spots[i];
+        size_t above = spot->parent >= 0 ? flows[spot->parent].holder : i;
+        flows[i].holder = spot->flow == PAGE_INLINE ? above : i;
+        flows[above].size += spot->flow != PAGE_BLOCK;
+        whole += spot->box.width > 0 ? COST_IN_TREE : 0;
+    }
+    for (size_t i = 0; i < layout->n; i++)
+        if (wanted[i]) {
+            const struct page_spot *spot = &layout->spots[i];
+            single += COST_OF_NODE;
+            if (spot->flow != PAGE_BLOCK && spot->parent >= 0)
+                single += COST_OF_FLOW * flows[flows[spot->parent].holder].size;
+        }
+    free(flows);
+    return single > whole;
+}
+
+static void want_in_tree(struct page_reader *r, size_t document, size_t spot)
+{
+    if (r->n_wanted == r->cap_wanted) {
+        r->cap_wanted = r->cap_wanted ? 2 * r->cap_wanted : 256;
+        r->wanted = mem_realloc(r->wanted, r->cap_wanted * sizeof *r->wanted);
+    }
+    long long backend = r->documents[document].layout->spots[spot].backend;
+    r->wanted[r->n_wanted++] = (struct wanted){backend, document, spot};
+}
+
+/* Asks for all of a document that is in its window, and for what that is in. */
+static void ask_visible(struct page_reader *r, size_t index)
+{
+    const struct page_document *document = &r->documents[index];
+    bool *wanted = nodes_wanted(document);
+    if (!wanted)
+        return;
+    bool whole = better_whole(document->layout, wanted);
+    for (size_t i = 0; i < document->layout->n; i++)
+        if (wanted[i] && whole)
+            want_in_tree(r, index, i);
+        else if (wanted[i])
             ask_node(r, index, i, false);
+    if (whole)
+        queue(r, &(struct call){.kind = CALL_TREE, .target = document->target, .document = index});
     free(wanted);
+}
+
+static int compare_wanted(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+    if (x->document != y->document)
+        return x->document < y->document ? -1 : 1;
+    return x->backend < y->backend ? -1 : x->backend > y->backend;
+}
+
+static void ask_all_visible(struct page_reader *r)
+{
+    for (size_t i = 0; i < r->n_documents; i++)
+        ask_visible(r, i);
+    if (r->n_wanted > 0)
+        qsort(r->wanted, r->n_wanted, sizeof *r->wanted, compare_wanted);
 }
 
 /* ---- third round: what is missing still ---- */
@@ -270,8 +347,7 @@ static void next_round(struct page_reader *r)
     switch (r->round) {
     case LAYOUT:
         place_documents(r);
-        for (size_t i = 0; i < r->n_documents; i++)
-            ask_visible(r, i);
+        ask_all_visible(r);
         break;
     case NODES:
         page_ax_sort(&r->store);
@@ -306,6 +382,8 @@ static const char *method_of(enum call_kind kind)
         return "DOM.getFrameOwner";
     case CALL_NODE:
         return "Accessibility.getPartialAXTree";
+    case CALL_TREE:
+        return "Accessibility.getFullAXTree";
     case CALL_ANCESTORS:
         return "Accessibility.getAXNodeAndAncestors";
     }
@@ -323,6 +401,10 @@ static void put_params(struct page_reader *r, const struct call *call)
     buf_addc(params, '{');
     if (call->kind == CALL_OWNER)
         json_member_string(params, "frameId", r->targets[call->target].frame_id);
+    if (call->kind == CALL_TREE && r->documents[call->document].layout->frame_id >= 0)
+        json_member_string(params, "frameId",
+                           r->documents[call->document].sources +
+                               r->documents[call->document].layout->frame_id);
     if (call->kind == CALL_NODE || call->kind == CALL_ANCESTORS)
         json_member_int(params, "backendNodeId", call->backend);
     if (call->kind == CALL_NODE)
@@ -346,23 +428,41 @@ bool page_reader_next(struct page_reader *r, struct page_call *out)
     return true;
 }
 
+static struct page_ax_place place_of(const struct page_document *document, size_t spot, bool open)
+{
+    const struct page_spot *s = &document->layout->spots[spot];
+    struct page_ax_place place = {.shown_open = open};
+    if (in_window(document, spot))
+        place.box = s->box;
+    if (s->source >= 0)
+        place.source = document->sources + s->source;
+    return place;
+}
+
+/* Takes a node of a whole tree if it is one of those wanted. */
+static void take_wanted(struct page_reader *r, size_t document, struct span node)
+{
+    struct wanted key = {.document = document, .backend = page_ax_backend(node)};
+    const struct wanted *wanted = bsearch(&key, r->wanted, r->n_wanted, sizeof key, compare_wanted);
+    if (!wanted)
+        return;
+    struct page_ax_place place = place_of(&r->documents[document], wanted->spot, false);
+    page_ax_add(&r->store, document, node, &place);
+}
+
 static void take_nodes(struct page_reader *r, const struct call *call, struct span result)
 {
     struct span list, node;
     if (!json_member(result, "nodes", &list, NULL) || json_kind(list) != JSON_ARRAY)
         return;
     struct page_ax_place place = {0};
-    if (call->kind == CALL_NODE) {
-        const struct page_document *document = &r->documents[call->document];
-        const struct page_spot *spot = &document->layout->spots[call->spot];
-        place.shown_open = call->open;
-        if (in_window(document, call->spot))
-            place.box = spot->box;
-        if (spot->source >= 0)
-            place.source = document->sources + spot->source;
-    }
+    if (call->kind == CALL_NODE)
+        place = place_of(&r->documents[call->document], call->spot, call->open);
     for (size_t at = 0; json_element(list, &at, &node);)
-        page_ax_add(&r->store, call->document, node, call->kind == CALL_NODE ? &place : NULL);
+        if (call->kind == CALL_TREE)
+            take_wanted(r, call->document, node);
+        else
+            page_ax_add(&r->store, call->document, node, call->kind == CALL_NODE ? &place : NULL);
 }
 
 static void take_answer(struct page_reader *r, const struct call *call, struct span result)
@@ -380,6 +480,7 @@ static void take_answer(struct page_reader *r, const struct call *call, struct s
             r->sources[call->target].owner = page_number(owner, 1LL << 52);
         break;
     case CALL_NODE:
+    case CALL_TREE:
     case CALL_ANCESTORS:
         take_nodes(r, call, result);
         break;
@@ -404,8 +505,7 @@ int page_reader_finish(struct page_reader *r, struct page_tree *tree, struct err
                                      .n_targets = r->n_targets,
                                      .documents = r->documents,
                                      .n_documents = r->n_documents,
-                                     .store = &r->store,
-                                     .omitted = r->omitted};
+                                     .store = &r->store};
     page_tree_release(tree);
     if (r->round == DONE && r->sources[0].snapshot.n > 0 && page_draw(&gathered, tree) == 0)
         return 0;

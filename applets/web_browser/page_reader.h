@@ -21,7 +21,6 @@ struct page_gathered {
     const struct page_document *documents; /* [0] is the page's; a frame's is behind its holder's */
     size_t n_documents;
     const struct page_ax_store *store; /* sorted */
-    size_t omitted;                    /* nodes in the viewport that were too many to be asked for */
 };
 
 /* Draws it all; -1 when the page's own root isn't there. The tree is empty before. */

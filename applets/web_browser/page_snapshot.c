@@ -150,6 +150,14 @@ static void read_frames(struct page_layout *layout, struct span nodes)
         spot->content = value;
 }
 
+/* The text of a string by its number; false when there is none, or an empty one. */
+static bool string_text(const struct strings *strings, int number, struct buf *text)
+{
+    buf_truncate(text, 0);
+    return number >= 0 && (size_t)number < strings->n && json_string_text(strings->at[number], text) &&
+           text->len > 0;
+}
+
 static void read_sources(struct page_layout *layout, struct span nodes, const struct strings *strings,
                          struct buf *out)
 {
@@ -157,9 +165,7 @@ static void read_sources(struct page_layout *layout, struct span nodes, const st
     struct buf text BUF_AUTO = BUF_INIT;
     int value;
     for (struct page_spot *spot; (spot = next_sparse(&column, layout, &value));) {
-        buf_truncate(&text, 0);
-        if (value < 0 || (size_t)value >= strings->n || !json_string_text(strings->at[value], &text) ||
-            text.len == 0)
+        if (!string_text(strings, value, &text))
             continue;
         spot->source = (int)out->len;
         page_text_url(out, buf_str(&text), text.len);
@@ -182,39 +188,81 @@ static bool read_rect(struct span bounds, struct page_rect *rect)
     return true;
 }
 
+static enum page_flow read_flow(struct span styles, const struct strings *strings)
+{
+    struct span style;
+    size_t at = 0;
+    if (json_kind(styles) != JSON_ARRAY || !json_element(styles, &at, &style))
+        return PAGE_INLINE; /* text has no style of its own */
+    int number = whole(style);
+    if (number < 0 || (size_t)number >= strings->n)
+        return PAGE_INLINE;
+    struct span display = strings->at[number];
+    if (span_is(display, "\"inline\"") || span_is(display, "\"contents\""))
+        return PAGE_INLINE;
+    return display.n > 7 && memcmp(display.s, "\"inline", 7) == 0 ? PAGE_INLINE_BLOCK : PAGE_BLOCK;
+}
+
+static bool is_blank_string(const struct strings *strings, int number)
+{
+    return number >= 0 && (size_t)number < strings->n && is_blank(strings->at[number]);
+}
+
 static void read_boxes(struct page_layout *layout, struct span boxes, const struct strings *strings)
 {
-    struct span index = array_member(boxes, "nodeIndex"), bounds = array_member(boxes, "bounds");
-    struct span text = array_member(boxes, "text"), node, box, words;
-    size_t index_at = 0, bounds_at = 0, text_at = 0;
+    enum { INDEX, BOUNDS, TEXT, STYLES, N };
+    static const char *const keys[N] = {"nodeIndex", "bounds", "text", "styles"};
+    struct span columns[N], cells[N];
+    size_t at[N] = {0};
     struct page_rect rect;
-    while (json_element(index, &index_at, &node) && json_element(bounds, &bounds_at, &box)) {
-        int i = whole(node), string = json_element(text, &text_at, &words) ? whole(words) : -1;
-        if (i < 0 || (size_t)i >= layout->n || !read_rect(box, &rect))
+    for (int i = 0; i < N; i++)
+        columns[i] = array_member(boxes, keys[i]);
+    while (json_element(columns[INDEX], &at[INDEX], &cells[INDEX]) &&
+           json_element(columns[BOUNDS], &at[BOUNDS], &cells[BOUNDS])) {
+        int i = whole(cells[INDEX]);
+        bool text = json_element(columns[TEXT], &at[TEXT], &cells[TEXT]);
+        bool styles = json_element(columns[STYLES], &at[STYLES], &cells[STYLES]);
+        if (i < 0 || (size_t)i >= layout->n || !read_rect(cells[BOUNDS], &rect))
             continue;
-        if (string >= 0 && (size_t)string < strings->n && is_blank(strings->at[string]))
-            continue;
-        enclose(&layout->spots[i].box, &rect);
+        if (styles)
+            layout->spots[i].flow = read_flow(cells[STYLES], strings);
+        if (!text || !is_blank_string(strings, whole(cells[TEXT])))
+            enclose(&layout->spots[i].box, &rect);
     }
+}
+
+static void read_frame_id(struct page_snapshot *out, struct page_layout *layout, int number,
+                          const struct strings *strings)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (!string_text(strings, number, &text))
+        return;
+    layout->frame_id = (int)out->sources.len;
+    buf_add(&out->sources, buf_str(&text), text.len);
+    buf_addc(&out->sources, '\0');
 }
 
 static void read_document(struct page_snapshot *out, struct span document, const struct strings *strings)
 {
     struct page_layout *layout = &out->documents[out->n++];
-    static const char *const keys[] = {"nodes", "layout", "scrollOffsetX", "scrollOffsetY"};
-    struct span parts[4];
-    int counts[4];
+    enum { NODES, LAYOUT, X, Y, FRAME, N };
+    static const char *const keys[N] = {"nodes", "layout", "scrollOffsetX", "scrollOffsetY", "frameId"};
+    struct span parts[N];
+    int counts[N];
+    layout->frame_id = -1;
     if (json_kind(document) != JSON_OBJECT)
         return;
-    json_members(document, keys, 4, parts, counts);
-    layout->scroll_x = counts[2] ? whole(parts[2]) : 0;
-    layout->scroll_y = counts[3] ? whole(parts[3]) : 0;
-    if (!counts[0] || !counts[1])
+    json_members(document, keys, N, parts, counts);
+    layout->scroll_x = counts[X] ? whole(parts[X]) : 0;
+    layout->scroll_y = counts[Y] ? whole(parts[Y]) : 0;
+    if (!counts[NODES] || !counts[LAYOUT])
         return;
-    read_spots(layout, parts[0]);
-    read_frames(layout, parts[0]);
-    read_sources(layout, parts[0], strings, &out->sources);
-    read_boxes(layout, parts[1], strings);
+    read_spots(layout, parts[NODES]);
+    read_frames(layout, parts[NODES]);
+    read_sources(layout, parts[NODES], strings, &out->sources);
+    read_boxes(layout, parts[LAYOUT], strings);
+    if (counts[FRAME])
+        read_frame_id(out, layout, whole(parts[FRAME]), strings);
 }
 
 void page_snapshot_read(struct page_snapshot *out, struct span result)

@@ -20,6 +20,10 @@ bool page_rect_overlap(const struct page_rect *a, const struct page_rect *b); /*
 /* The part that both have; empty (width and height 0) when there is none. */
 struct page_rect page_rect_common(const struct page_rect *a, const struct page_rect *b);
 
+/* How a node is laid out: on lines of its container, on those but with lines of its own in it, or as a block.
+ */
+enum page_flow { PAGE_BLOCK, PAGE_INLINE, PAGE_INLINE_BLOCK };
+
 /* A node of a document. */
 struct page_spot {
     long long backend;    /* backendDOMNodeId */
@@ -27,22 +31,24 @@ struct page_spot {
     int parent;           /* its index in the document, which is smaller than its own; -1 for the document */
     int content;          /* a frame: the index of its document in the snapshot; -1 otherwise */
     int source; /* an image: where in `sources` its address starts, with a NUL behind; -1 otherwise */
+    enum page_flow flow;
 };
 
 struct page_layout {
     struct page_spot *spots; /* in document order */
     size_t n;
     int scroll_x, scroll_y;
+    int frame_id; /* where in `sources` the id of its frame starts, with a NUL behind; -1: not known */
 };
 
 struct page_snapshot {
     struct page_layout *documents; /* [0] is the target's own; owned, as all of it */
     size_t n;
-    struct buf sources; /* text for lines already (page_text.h) */
+    struct buf sources; /* addresses are text for lines already (page_text.h) */
 };
 
 #define PAGE_SNAPSHOT_CALL "DOMSnapshot.captureSnapshot"
-#define PAGE_SNAPSHOT_PARAMS "{\"computedStyles\":[]}"
+#define PAGE_SNAPSHOT_PARAMS "{\"computedStyles\":[\"display\"]}"
 
 /* Takes what is wanted from the answer to that call (checked JSON). What doesn't fit together in it is passed
  * over; *out has no documents when nothing does. */
