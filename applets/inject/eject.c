@@ -35,7 +35,7 @@ static void read_answer(struct ejection *e, struct span answer)
 static void eject_as(struct ejection *e, const char *user, struct buf *said)
 {
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
-    struct script_options o = {.dir = e->i.o->dir, .name = e->i.o->name};
+    struct script_options o = {.dir = e->i.o->dir, .name = e->i.o->name, .everywhere = true};
     struct buf script BUF_AUTO = BUF_INIT;
     struct err err = {0};
     script_eject(&script, &o);

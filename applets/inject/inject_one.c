@@ -92,7 +92,8 @@ static struct script_options script_of(const struct injection *i)
                                    .name = i->o->name,
                                    .links = i->o->links,
                                    .sums = i->own->sha256,
-                                   .temporary = i->temporary};
+                                   .temporary = i->temporary,
+                                   .everywhere = i->everywhere};
 }
 
 /* The program that was there is this very one, and has settled. */
@@ -163,8 +164,8 @@ static int no_answer(const struct injection *i, struct err *err)
         return err_set(
             err, ERR_TOOL,
             "what is written to its stdin does not arrive there: is an option such as -i missing?");
-    return err_set(err, ERR_TOOL, "nothing can be run in it%s%s (exit status %d)%s%s", i->user ? " as " : "",
-                   i->user ? i->user : "", i->seen.status, said.len > 0 ? ": " : "", buf_str(&said));
+    return err_set(err, ERR_TOOL, "nothing can be run in it (exit status %d)%s%s", i->seen.status,
+                   said.len > 0 ? ": " : "", buf_str(&said));
 }
 
 enum seen { SEEN, SEEN_NO_SHELL, SEEN_NOTHING, SEEN_TIMEOUT, SEEN_LOST };
@@ -210,7 +211,7 @@ static int reconnoitre(struct injection *i, bool *no_shell)
     if (seen == SEEN_NOTHING && root && !i->o->user) {
         seen = look_as(i, NULL, &err);
         if (seen == SEEN_NOTHING && strcmp(first.msg, err.msg) != 0)
-            buf_addf(&i->r->tried, "%s", first.msg);
+            buf_addf(&i->r->tried, "as %s: %s", root, first.msg);
     }
     *no_shell = seen == SEEN_NO_SHELL;
     if (seen == SEEN || seen == SEEN_NO_SHELL)
@@ -226,6 +227,7 @@ static void describe(struct injection *i)
 {
     const struct recon *n = &i->recon;
     struct inject_result *r = i->r;
+    buf_truncate(&r->about, 0);
     if (n->no_uname) {
         buf_addf(&r->about, "no uname, a shell for %s",
                  *n->loader_arch ? n->loader_arch : "an unknown processor");
@@ -371,11 +373,9 @@ static int finish_found(struct injection *i, struct buf *answered)
     return 0;
 }
 
-static int run(struct injection *i, struct buf *answered)
+static int make_ready(struct injection *i, struct buf *answered)
 {
     bool no_shell = false;
-    if (i->t->kind->folder)
-        return inject_dir(i);
     long long began = now_us();
     int result = reconnoitre(i, &no_shell);
     i->r->us[STEP_RECON] = now_us() - began;
@@ -408,6 +408,17 @@ static int run(struct injection *i, struct buf *answered)
     result = inject_place(i);
     time_step(i->r, STEP_PLACING, now_us() - began);
     return result;
+}
+
+static int run(struct injection *i, struct buf *answered)
+{
+    if (i->t->kind->folder)
+        return inject_dir(i);
+    int result = make_ready(i, answered);
+    if (result == 0 || !i->nowhere || i->o->dir || i->recon.everywhere)
+        return result;
+    i->everywhere = true;
+    return make_ready(i, answered);
 }
 
 static void name_temporary(struct injection *i)

@@ -26,6 +26,8 @@ struct injection {
     long long picked_us;             /* what that took */
     const struct release_file *file; /* the one that was chosen */
     const char *arch;
+    bool nowhere;    /* no directory that was tried can be written to and run from */
+    bool everywhere; /* what is mounted is to be looked through too, whatever the usual places are like */
     struct buf place_script; /* of an attempt that was part of the reconnaissance; len 0: none */
 };
 

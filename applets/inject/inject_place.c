@@ -33,7 +33,8 @@ static struct script_options script_of(const struct injection *i)
                                    .name = i->o->name,
                                    .links = i->o->links,
                                    .sums = i->file->sha256,
-                                   .temporary = i->temporary};
+                                   .temporary = i->temporary,
+                                   .uid = i->recon.uid};
 }
 
 /* ---- what was tried ---- */
@@ -284,6 +285,7 @@ static int not_placed(struct placing *p, struct err *err)
         return inject_fail(r, STEP_PROOF, "the target says that it is another machine than it is", err);
     }
     if (r->tried.len > 0) {
+        p->i->nowhere = true;
         err_set(err, ERR_TOOL, "no directory there can be written to and run from%s%s%s",
                 *p->i->recon.uid ? " as uid " : "", p->i->recon.uid, p->i->o->dir ? " (--dir)" : "");
         return inject_fail(r, STEP_PLACING,

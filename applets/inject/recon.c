@@ -135,6 +135,9 @@ static void read_fact(struct recon *r, struct span line, struct argv *noexec)
     case 'n':
         add_dir(noexec, value);
         break;
+    case 'a':
+        r->everywhere = true;
+        break;
     case 'b':
         free(r->found);
         r->found = mem_dup(value.s, value.n);

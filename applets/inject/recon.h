@@ -17,6 +17,7 @@ struct recon {
     const char *libc;        /* by the loaders: "glibc", "musl", "none" */
     int bits;                /* of the userland, by the loaders; 0: not known */
     struct argv dirs;        /* directories that may do, the likeliest first */
+    bool everywhere;         /* whether what is mounted is among them */
     char *found;             /* path of the program that is there; NULL: none */
     struct span verdict;     /* the JSON object that it printed, in the answer; s NULL: none */
     bool whole;              /* the answer has its end */

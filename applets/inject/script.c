@@ -7,20 +7,23 @@
 
 #include "settle/settle.h"
 
-static const char prelude[] =
-    "P=$PATH;PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\n"
-    "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n"
+static const char prelude[] = "P=$PATH;PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\n"
+                              "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n"
+                              "D(){ rm -f \"$1\"||busybox rm -f \"$1\"||:>|\"$1\";}\n";
+
+static const char whoami[] =
     "u=$(id -u)||u=${EUID:-$UID}\n"
     "[ \"$u\" ]||while read -r a b c d;do case $a in Uid:)u=$c;;esac;done</proc/self/status\n"
-    "S=;[ \"$u\" = 0 ]||S=-$u\n"
-    "D(){ rm -f \"$1\"||busybox rm -f \"$1\"||:>|\"$1\";}\n";
+    "S=;[ \"$u\" = 0 ]||S=-$u\n";
 
-/* Mounts that hold files: M those that are worth a try, N those that allow no execution. */
-static const char mounts[] = "M=;N=' ';[ -r /proc/mounts ]&&while read -r a b c d e;do case $c in "
-                             "tmpfs|ramfs|overlay|ext*|xfs|btrfs|zfs|"
-                             "f2fs|nfs*|9p|fuse*|virtiofs|bcachefs)case $b in "
-                             "/dev|*\\\\*)continue;;esac;case ,$d, in *,noexec,*)N=\"$N$b \";;"
-                             "*,ro,*);;*)M=\"$M $b\";;esac;;esac;done</proc/mounts\n";
+/* L: reads what is mounted, which takes a shell as long as all the rest: M mounts that are worth a try, N
+ * those that allow no execution. */
+static const char mounts[] =
+    "M=;N=' ';L(){ echo \"a -\";[ -r /proc/mounts ]&&while read -r a b c d e;do case $c in "
+    "tmpfs|ramfs|overlay|ext*|xfs|btrfs|zfs|"
+    "f2fs|nfs*|9p|fuse*|virtiofs|bcachefs)case $b in "
+    "/dev|*\\\\*)continue;;esac;case ,$d, in *,noexec,*)N=\"$N$b \";;"
+    "*,ro,*);;*)M=\"$M $b\";;esac;;esac;done</proc/mounts;}\n";
 
 static const char facts[] =
     "w(){ echo;echo " SCRIPT_MARK
@@ -31,18 +34,21 @@ static const char facts[] =
     "PRETTY_NAME=*)echo \"o $b\";;esac;done<$a;break;};done;"
     "for a in /lib/ld-* /lib64/ld-*;do [ -e \"$a\" ]&&echo \"l $a\";done;}\n";
 
-/* t PLACE: a directory of ours there. y DIR, to be defined before, does what is wanted with it. */
-static const char places[] = "t(){ [ -d \"$1\" ]&&[ \"${1#/}\" != \"$1\" ]&&y \"${1%/}/" SETTLE_DIR "$S\";}\n"
-                             "T(){ for p in /opt /usr/local /var/tmp /run /tmp /dev/shm \"/run/user/$u\" "
-                             "\"$HOME\" \"$TMPDIR\" $M \"$PWD\" / /dev;"
-                             "do [ \"$G\" ]||t \"$p\";done;}\n";
+/* t PLACE...: a directory of ours in each. y DIR, to be defined before, does what is wanted with it. F: one
+ * of the first two can be written to, and the mounts don't matter yet. */
+static const char places[] =
+    "t(){ for p do [ \"$G\" ]||[ ! -d \"$p\" ]||[ \"${p#/}\" = \"$p\" ]||y \"${p%/}/" SETTLE_DIR
+    "$S\";done;}\n"
+    "T(){ t /opt /usr/local;[ \"$F$M\" ]||L;t /var/tmp /run /tmp /dev/shm \"/run/user/$u\" "
+    "\"$HOME\" \"$TMPDIR\" $M \"$PWD\" / /dev;}\n";
 
 /* C: what copies stdin to stdout. q: makes the directory d; Q: the topmost one that had to be made, which U
  * removes again. v: makes the file f, which has not been there. k: its size. */
 static const char writer[] =
     "for a in cat dd tee;do command -v $a>&2&&{ C=$a;break;};done;[ \"$C\" ]||C='busybox cat'\n"
     "umask 077\n"
-    "k(){ s=$(wc -c<\"$f\")||s=$(ls -ln \"$f\"|while read -r a b c d e q;do echo $e;done);}\n"
+    "k(){ s=$(stat -c %s \"$f\")||s=$(wc -c<\"$f\")||s=$(ls -ln \"$f\"|while read -r a b c d e q;do echo "
+    "$e;done);}\n"
     "U(){ while [ \"$Q\" ]&&rmdir \"$d\"&&[ \"$d\" != \"$Q\" ];do d=${d%/*};done;}\n"
     "q(){ Q=;[ \"$d\" != \"$W\" ]||Q=$B;e=$d;while [ \"$e\" ]&&[ ! -d \"$e\" ];do Q=$e;e=${e%/*};done;"
     "[ -d \"$d\" ]||mkdir \"$d\"||mkdir -p \"$d\"||busybox mkdir -p \"$d\"||{ echo \"x $d\";return 1;};"
@@ -103,7 +109,7 @@ static void begin(struct buf *out, const struct script_options *o)
 static void visit(struct buf *out, const struct script_options *o)
 {
     if (!o->dir) {
-        buf_adds(out, "T");
+        buf_adds(out, o->everywhere ? "L;T" : "T");
         return;
     }
     buf_adds(out, "p=/;y ");
@@ -113,6 +119,7 @@ static void visit(struct buf *out, const struct script_options *o)
 void script_recon(struct buf *out, const struct script_options *o, enum script_after after)
 {
     begin(out, o);
+    buf_adds(out, whoami);
     buf_adds(out, mounts);
     buf_adds(out, facts);
     buf_adds(out,
@@ -123,7 +130,7 @@ void script_recon(struct buf *out, const struct script_options *o, enum script_a
     add_links(out, o);
     buf_adds(out, "<&-&&G=$f;}\n");
     buf_adds(out, places);
-    buf_adds(out, "y(){ x \"$1\";[ ! -w \"$p\" ]||case $N in *\" $p \"*)echo \"n $1\";;*)echo \"w "
+    buf_adds(out, "y(){ x \"$1\";[ ! -w \"$p\" ]||case $N in *\" $p \"*)echo \"n $1\";;*)F=1;echo \"w "
                   "$1\";;esac;}\nmain(){ w;");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END);
@@ -140,6 +147,7 @@ void script_recon(struct buf *out, const struct script_options *o, enum script_a
 void script_piece(struct buf *out, const struct script_options *o, const char *dir, int n)
 {
     begin(out, o);
+    assign(out, "u", o->uid);
     buf_adds(out, writer);
     assign(out, "d", dir);
     assign(out, "t", o->temporary);
@@ -163,6 +171,7 @@ void script_clean(struct buf *out, const struct script_options *o, const struct 
 void script_eject(struct buf *out, const struct script_options *o)
 {
     begin(out, o);
+    buf_adds(out, whoami);
     buf_adds(out, mounts);
     buf_adds(out, places);
     buf_adds(out, "y(){ d=$1;f=$d/$n;for a in \"$d\"/" SETTLE_TEMPORARY "*;do [ ! -O \"$a\" ]||D \"$a\";done;"
@@ -178,6 +187,7 @@ void script_place(struct buf *out, const struct script_options *o, const struct 
                   int pieces, const char *made)
 {
     begin(out, o);
+    assign(out, "u", o->uid);
     assign(out, "t", o->temporary);
     buf_addf(out, "Z=%zu\n", size);
     buf_adds(out, writer);

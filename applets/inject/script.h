@@ -23,6 +23,8 @@ struct script_options {
     const char *links; /* NULL: none */
     const char *sums;  /* that it may have, separated by commas */
     const char *temporary;
+    const char *uid; /* for placing: as reconnaissance has it */
+    bool everywhere; /* without dir: also in what is mounted, even if one of the usual places will do */
 };
 
 /* Appends the words that start the shell. */

@@ -103,7 +103,8 @@ def test_call_makes_ready_and_answers(injector, start):
     done = injector.call(at, "bash_session_run", {"session_name": name, "command": "i=0; while [ $i -lt 30000 ]; do echo 123456789; i=$((i+1)); done"})
     assert done["exit_code"] == 0 and done["output"] == "123456789\n" * 30000, "a long answer comes whole"
     bad = injector.run("call", at, "no_such_method")
-    assert bad.returncode == 1 and b"no_such_method" in bad.stderr
+    assert bad.returncode == 1 and b"no_such_method" in bad.stderr and b"the methods are" in bad.stderr and b"exec_remote_start" in bad.stderr
+    assert b"did you mean 'bash_session_run'?" in injector.run("call", at, "bash_sesion_run").stderr
     assert json.loads(injector.run("call", "--json", at, "no_such_method").stdout)["error"]["code"] == -32601
     assert injector.run("call", at, "version", "{bad").returncode == 2
     injector.eject(at)
@@ -143,6 +144,7 @@ def test_links_lead_to_applets_and_go(injector, start):
     at = target(container)
     injector.inject(at, "--links", "/usr/local/toolbox-links")
     assert b"shells" in container.run(["/usr/local/toolbox-links/probe"]).stdout
+    assert container.check(["/usr/local/toolbox-links/toolbox", "--version"]).startswith("toolbox ")
     check_gone(injector, container, at)
 
 
@@ -229,6 +231,22 @@ def test_c117_place(injector, start, case, workdir):
     found = injector.inject(at)
     assert found["path"].startswith(f"{place}/{DIR}"), found
     check_ready(injector, container, at, found, uid, uid or None)
+    check_gone(injector, container, at)
+
+
+def test_c117_the_usual_places_are_noexec(injector, start, workdir):
+    """What is mounted is only looked through when nothing else will do: then it is found, and found again."""
+    root = make_root(workdir / "root", "cat", "chmod", "id", "uname", "mkdir", "rm", "rmdir", "wc")
+    (root / "scratch").mkdir()
+    usual = ("/opt", "/usr/local", "/var/tmp", "/run", "/tmp", "/dev/shm", "/root", "/dev")
+    container = start(Root("noexec", root, "/bin/sh", True), read_only=True,
+                      tmpfs=(*(f"{place}:noexec,mode=755" for place in usual), "/scratch:mode=755"))
+    at = target(container)
+    found = injector.inject(at)
+    assert found["path"].startswith(f"/scratch/{DIR}/") and found["state"] == "placed", found
+    again = injector.inject(at)
+    assert (again["path"], again["state"]) == (found["path"], "identical")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", injector.call(at, "version"))
     check_gone(injector, container, at)
 
 
