@@ -21,6 +21,9 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* "toolbox NAME: unknown option '--x'" with the closest of the known words where one is near, and where to
  * find help; on stderr. Returns EXIT_USAGE. `known` ends with NULL and may be NULL. */
 int usage_unknown(const char *applet, const char *kind, const char *word, const char *const *known);
+/* The known word that is meant by this one; NULL when none is near. The list ends with NULL and may be NULL.
+ */
+const char *usage_closest(const char *word, const char *const *known);
 /* "toolbox NAME: " and the message, on stderr; returns EXIT_USAGE or EXIT_FAILED. */
 int usage_error(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int applet_failed(const char *applet, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -101,6 +101,8 @@ static int install(int argc, char **argv)
     for (size_t i = 0; i < N_APPLETS; i++)
         if (install_link(self, argv[argc - 1], applets[i]->name, symbolic) != 0)
             result = EXIT_FAILED;
+    if (install_link(self, argv[argc - 1], "toolbox", symbolic) != 0)
+        result = EXIT_FAILED;
     return result;
 }
 

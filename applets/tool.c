@@ -27,6 +27,19 @@ struct method tool_method(const char *name)
     return (struct method){.kind = METHOD_UNKNOWN};
 }
 
+void tool_method_names(const char **names, size_t max)
+{
+    size_t n = 0;
+    for (const struct tool *const *at = tools; *at; at++) {
+        const struct rpc_method *tables[] = {(*at)->in_process, (*at)->server, (*at)->keeper};
+        for (int i = 0; i < 3; i++)
+            for (const struct rpc_method *m = tables[i]; m && m->name && n + 1 < max; m++)
+                if (m->name[0] != '_') /* between programs alone */
+                    names[n++] = m->name;
+    }
+    names[n] = NULL;
+}
+
 rpc_handler tool_find_in_process(void *ctx, const char *name, void **handler_ctx)
 {
     (void)ctx;

@@ -52,6 +52,9 @@ struct method {
 /* Finds a method by name among all tools. */
 struct method tool_method(const char *name);
 
+/* The names of all methods, at most max-1 of them, and NULL at the end. */
+void tool_method_names(const char **names, size_t max);
+
 /* rpc_find_fn for the in-process methods alone. */
 rpc_handler tool_find_in_process(void *ctx, const char *name, void **handler_ctx);
 

@@ -63,7 +63,7 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-static const char *closest(const char *word, const char *const *known)
+const char *usage_closest(const char *word, const char *const *known)
 {
     const char *best = NULL;
     size_t best_distance = strlen(word) / 3 + 2; /* further away it would only confuse */
@@ -79,7 +79,7 @@ static const char *closest(const char *word, const char *const *known)
 
 int usage_unknown(const char *applet, const char *kind, const char *word, const char *const *known)
 {
-    const char *near = closest(word, known);
+    const char *near = usage_closest(word, known);
     if (near)
         return usage_error(applet, "unknown %s '%s'; did you mean '%s'?", kind, word, near);
     return usage_error(applet, "unknown %s '%s'", kind, word);

@@ -11,6 +11,7 @@
 #include "inject/inject_report.h"
 #include "io.h"
 #include "rpc.h"
+#include "tool.h"
 
 static const char NAME[] = "call";
 #define PARAMS_MAX (128u << 20)
@@ -52,7 +53,22 @@ static int call_again(const struct target *t, const struct inject_result *r, str
     return buf_add(answer, buf_str(&c.out), c.out.len);
 }
 
-static int print_answer(struct buf *answer, bool whole)
+/* What may have been meant by a method that there isn't. */
+static void add_hint(struct buf *text, const char *method)
+{
+    const char *names[64];
+    tool_method_names(names, sizeof names / sizeof *names);
+    const char *near = usage_closest(method, names);
+    if (near) {
+        buf_addf(text, "; did you mean '%s'?", near);
+        return;
+    }
+    buf_adds(text, "; the methods are");
+    for (const char **name = names; *name; name++)
+        buf_addf(text, "%s %s", name == names ? "" : ",", *name);
+}
+
+static int print_answer(struct buf *answer, const char *method, bool whole)
 {
     struct err err;
     struct span result, text;
@@ -64,6 +80,8 @@ static int print_answer(struct buf *answer, bool whole)
     if (!whole && client_result(text, &result, &err) < 0) {
         struct buf shown BUF_AUTO = BUF_INIT;
         transport_show(&shown, err.msg, strlen(err.msg), ERR_MSG_MAX); /* somebody else's words */
+        if (err.code == ERR_METHOD_NOT_FOUND)
+            add_hint(&shown, method);
         return applet_failed(NAME, "%s", buf_str(&shown));
     }
     if (!whole)
@@ -74,7 +92,7 @@ static int print_answer(struct buf *answer, bool whole)
 }
 
 static int call(const struct inject_options *o, const struct target *t, struct transport *transport,
-                struct span request)
+                const char *method, struct span request)
 {
     struct buf answer BUF_AUTO = BUF_INIT;
     struct inject_result r;
@@ -89,7 +107,7 @@ static int call(const struct inject_options *o, const struct target *t, struct t
     } else if (answer.len == 0 && call_again(t, &r, transport, request, &answer, &err) < 0) {
         status = applet_failed(NAME, "%s: %s", t->text, err.msg);
     } else {
-        status = print_answer(&answer, o->json);
+        status = print_answer(&answer, method, o->json);
     }
     inject_result_release(&r);
     return status;
@@ -119,7 +137,7 @@ static int call_main(int argc, char **argv)
     if (transport_init(&transport, o.timeout_s, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     rpc_put_request(&request, (struct span){"1", 1}, argv[optind + 1], span_of(&params));
-    status = call(&o, &t, &transport, span_of(&request));
+    status = call(&o, &t, &transport, argv[optind + 1], span_of(&request));
     transport_release(&transport);
     return status;
 }

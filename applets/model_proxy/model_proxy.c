@@ -153,6 +153,10 @@ static int model_proxy_main(int argc, char **argv)
     if (fflush(stdout) != 0) { /* nobody reads it: the proxy serves all the same */
         clearerr(stdout);
     }
+    if (access(directory, F_OK) < 0) /* it may come yet */
+        fprintf(stderr,
+                "toolbox model_proxy: %s is not there: nothing is answered before the host has made it\n",
+                directory);
     return serve(fd, directory);
 }
 

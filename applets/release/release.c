@@ -180,6 +180,8 @@ static int write_to(const char *dir, const char *arch, const struct release_file
 {
     char *path MEM_AUTO = mem_printf("%s/toolbox-%s-linux-%s", dir, toolbox_version, arch);
     char *part MEM_AUTO = mem_printf("%s/.toolbox-%s.%ld", dir, arch, (long)getpid());
+    if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+        return applet_failed(NAME, "can't make the directory %s: %s", dir, err_text(errno));
     int fd FD_AUTO = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700);
     if (fd < 0)
         return applet_failed(NAME, "can't write in %s: %s", dir, err_text(errno));

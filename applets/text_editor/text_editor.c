@@ -31,7 +31,8 @@ static const char usage[] =
     "  replace   replaces the one place where the old text stands by the new one, or\n"
     "            by nothing\n"
     "  insert    puts a text, as lines of its own, behind line LINE (0: in front of\n"
-    "            the first); a newline at its end makes an empty line more\n"
+    "            the first); of a file's or stdin's text the last newline only ends\n"
+    "            the last line, any other at the end makes an empty line more\n"
     "  undo      takes the last edit back\n"
     "  history   lists the edits that can be taken back, the last one first\n"
     "\n"
@@ -81,6 +82,10 @@ static int read_text(struct command_line *c, struct text *text, const char *file
     c->stdin_taken = c->stdin_taken || from_stdin;
     if ((from_stdin ? io_read_all(STDIN_FILENO, &content) : io_read_file(AT_FDCWD, file, &content)) < 0)
         return applet_failed(NAME, "%s: %s", from_stdin ? "standard input" : file, err_text(errno));
+    /* What is inserted is lines, and the last one's end is the last line's own. */
+    if (c->request.command == EDIT_INSERT && content.len > 0 && content.data[content.len - 1] == '\n')
+        buf_truncate(&content,
+                     content.len - (content.len > 1 && content.data[content.len - 2] == '\r' ? 2 : 1));
     free(text->s);
     text->s = buf_take(&content, &text->n);
     return EXIT_OK;

@@ -692,7 +692,8 @@ def test_a_directory_that_appears_late(toolbox, workdir):
     shutil.rmtree(bridge.directory)
     bridge.make_dirs()  # as a host does that starts anew
     assert bridge.post("/v1/chat/completions", CHAT)[0] == 200
-    assert bridge.end() == (0, "")
+    status, said = bridge.end()
+    assert status == 0 and said.count("\n") == 1 and f"{bridge.directory} is not there" in said, "it is said at the start, once"
 
 
 def test_a_directory_that_can_t_be_written_ends_it(toolbox, workdir):

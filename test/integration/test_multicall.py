@@ -90,7 +90,7 @@ def test_usage_of(client, links, applet):
 
 
 def test_links(client, links):
-    assert sorted(os.listdir(links)) == sorted(APPLETS)
+    assert sorted(os.listdir(links)) == sorted([*APPLETS, "toolbox"])
     for applet in APPLETS:
         assert os.path.samefile(links / applet, client.binary)
     assert json.loads(said(client.machine.run([links / "exec"], stdin=VERSION, env=client.env)))["result"]
@@ -247,7 +247,7 @@ def test_install_where_something_is_in_the_way(client, workdir):
     for name in ("exec", "probe", "server"):
         assert f"{folder}/{name}: " in text
     assert (folder / "exec").read_text() == "mine" and os.readlink(folder / "probe") == "dangling"
-    assert sorted(os.listdir(folder)) == sorted(APPLETS)
+    assert sorted(os.listdir(folder)) == sorted([*APPLETS, "toolbox"])
 
 
 def test_install_wrong_use(client, workdir):

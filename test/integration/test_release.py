@@ -109,7 +109,8 @@ def test_packed_into_the_program(release, workdir):
         assert done.stdout == f"{written}\n" and written.read_bytes() == release.files[release.name(arch)]
         assert written.stat().st_mode & 0o777 == 0o755
     assert len(os.listdir(workdir / "to")) == 3
-    refused(run(self_contained, "path", "--to", workdir / "nowhere", ARCH), "can't write in .*nowhere")
+    assert run(self_contained, "path", "--to", workdir / "made", ARCH).returncode == 0, "the directory is made"
+    refused(run(self_contained, "path", "--to", workdir / "nowhere/else", ARCH), "can't make the directory .*nowhere/else")
     # a wrong file in the folder doesn't matter: what is packed is right
     (workdir / release.name(OTHER)).write_bytes(b"wrong")
     assert listed(self_contained)[OTHER]["packed"]

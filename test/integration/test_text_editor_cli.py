@@ -55,6 +55,19 @@ def test_texts_from_files_and_stdin(cli, workdir):
     assert (workdir / "f").read_bytes() == b"a file\nfrom stdin\n"
 
 
+@pytest.mark.parametrize("text,lines", [(b"x", b"x\n"), (b"x\n", b"x\n"), (b"x\n\n", b"x\n\n"), (b"x\r\n", b"x\n"), (b"\n", b"\n")])
+def test_insert_takes_a_last_newline_for_the_lines_end(cli, workdir, text, lines):
+    """`echo x | toolbox text_editor insert` inserts one line; a text on the command line is taken to the byte."""
+    (workdir / "f").write_bytes(b"1\n2\n")
+    (workdir / "text").write_bytes(text)
+    assert cli("insert", "f", "1", stdin=text)[0] == 0
+    assert (workdir / "f").read_bytes() == b"1\n" + lines + b"2\n"
+    assert cli("undo", "f")[0] == 0 and cli("insert", "f", "1", "--file", "text")[0] == 0
+    assert (workdir / "f").read_bytes() == b"1\n" + lines + b"2\n"
+    assert cli("undo", "f")[0] == 0 and cli("insert", "f", "1", "--text", "x\n")[0] == 0
+    assert (workdir / "f").read_bytes() == b"1\nx\n\n2\n"
+
+
 def test_names_that_look_like_options(cli, workdir):
     assert cli("create", "--text", "x", "--", "--json")[0] == 0
     assert (workdir / "--json").read_text() == "x"
