@@ -307,6 +307,18 @@ static int compare_nodes(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Of two nodes of one element (there should be none) either will do. */
+static void sort_nodes(struct page_tree *tree)
+{
+    size_t kept = 0;
+    if (tree->n > 0)
+        qsort(tree->nodes, tree->n, sizeof *tree->nodes, compare_nodes);
+    for (size_t i = 0; i < tree->n; i++)
+        if (kept == 0 || tree->nodes[kept - 1].id != tree->nodes[i].id)
+            tree->nodes[kept++] = tree->nodes[i];
+    tree->n = kept;
+}
+
 int page_draw(const struct page_gathered *g, struct page_tree *tree)
 {
     struct drawing d = {.g = g, .store = g->store, .tree = tree};
@@ -317,8 +329,7 @@ int page_draw(const struct page_gathered *g, struct page_tree *tree)
         walk(&d, d.roots[0]);
     while (tree->main.len > 0 && strchr(" \n\t", tree->main.data[tree->main.len - 1]))
         buf_truncate(&tree->main, tree->main.len - 1);
-    if (tree->n > 0)
-        qsort(tree->nodes, tree->n, sizeof *tree->nodes, compare_nodes);
+    sort_nodes(tree);
     free(d.roots);
     free(d.levels);
     return there ? 0 : -1;
