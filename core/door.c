@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "io.h"
 
 #define PREFIX "Door-"
+#define LIMIT_SHARE 32 /* descriptors that there may be, for each door */
 
 static void close_door(struct door *d)
 {
@@ -14,9 +16,18 @@ static void close_door(struct door *d)
     d->made = false;
 }
 
+/* Where descriptors are few they are left for clients. */
+static int most_doors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DOORS * LIMIT_SHARE)
+        return DOORS;
+    return (int)(limit.rlim_cur / LIMIT_SHARE);
+}
+
 struct door *door_lend(struct door doors[DOORS], int dirfd)
 {
-    for (int i = 0; i < DOORS; i++) {
+    for (int i = 0, n = most_doors(); i < n; i++) {
         struct door *d = &doors[i];
         if (d->lent)
             continue;

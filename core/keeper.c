@@ -52,12 +52,12 @@ void background(const struct base *base, const char *title, bool detached)
     title_set(title);
 }
 
-static void tell(int fd, char what, const void *data, size_t n)
+static int tell(int fd, char what, const void *data, size_t n)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     buf_addc(&text, what);
     buf_add(&text, data, n);
-    io_write_all(fd, text.data, text.len);
+    return io_write_all(fd, text.data, text.len);
 }
 
 void keeper_hide(struct keeper *k)
@@ -88,7 +88,9 @@ static void be_keeper(struct keeper *k, const struct door *door, int word, keepe
     background(&k->base, title, !k->base.detached);
     k->base.loop = loop_new(&err);
     if (k->base.loop && listens(k, door, &err) && start(k, arg, &err) == 0) {
-        tell(word, UP, k->word, strlen(k->word) + 1);
+        if (tell(word, UP, k->word, strlen(k->word) + 1) < 0)
+            kill(getpid(),
+                 SIGTERM); /* the server is gone: nobody will know of us, and whoever asked asks again */
         close(word);
         _exit(loop_run(k->base.loop)); /* not exit: what stdio holds is the command's, not ours */
     }

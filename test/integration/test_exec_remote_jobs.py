@@ -300,6 +300,77 @@ def test_surroundings(client, workdir):
     assert pid == group == session
 
 
+# ---- limits ----
+
+
+def start_server(client, *limits):
+    subprocess.run(["prlimit", *limits, client.binary, "start-server"], env={**os.environ, "TOOLBOX_DIR": str(client.dir)},
+                   check=True, timeout=60)
+
+
+def test_where_no_file_may_be_written_the_keeper_stays(client):
+    start_server(client, "--fsize=0")
+    for i, command in enumerate(("echo hi", "head -c 3000000 /dev/zero | tr '\\0' x")):
+        job = Job(client, f"{command}; exit {i}")
+        assert job.finish()[0] == i
+        assert job.call("poll")["exit_code"] == i
+    assert len(job.out) == 3000000
+    client.stop()
+
+
+def test_few_descriptors(client):
+    """None of them is kept for jobs to come."""
+    start_server(client, "--nofile=18")
+    jobs = [Job(client, f"sleep 0.5; exit {i}") for i in range(12)]
+    assert [job.finish()[0] for job in jobs] == list(range(12))
+
+
+def test_a_disk_that_is_full(new_client, workdir):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small file system")
+    disk = workdir / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", disk], check=True)
+    try:
+        client = new_client(dir=disk / "server")
+        job = Job(client, "read x; head -c 400000 /dev/zero | tr '\\0' x; exit 7", stdin_open=True)
+        with open(disk / "fill", "wb", buffering=0) as fill, pytest.raises(OSError):
+            while True:
+                fill.write(bytes(4096))
+        job.write("\n")
+        assert run(client, "echo hi; exit 8") == (8, "hi\n", "")
+        assert job.finish()[:2] == (7, "x" * 400000)
+        assert keepers()
+        (disk / "fill").unlink()
+        job.wait()
+        for entry in client.rpc("exec_remote_list"):
+            client.rpc("exec_remote_poll", {"pid": entry["pid"], "ack_seq": 0})
+        no_keepers()
+        assert job.poll()["exit_code"] == 7
+        client.stop()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+# ---- programs that do odd things to themselves ----
+
+
+def test_one_that_closes_all_it_has(client):
+    job = Job(client, "exec >&- 2>&- <&-; sleep 0.5; exit 3", stdin_open=True)
+    assert job.wait(timeout=0.1)["state"] == "running"
+    assert job.finish() == (3, "", "")
+
+
+@pytest.mark.parametrize("params", [{}, {"timeout": 0.3}])
+def test_one_that_stops_itself(client, params):
+    job = Job(client, "kill -STOP $$; exit 5", **params)
+    processes.wait_until(lambda: status(job.pid)["State"].startswith("T"), "the job to stop")
+    assert job.wait(timeout=0)["state"] == "running"
+    if not params:
+        job.kill()
+    assert job.finish()[0] == -15 and job.end["state"] == "killed"
+
+
 # ---- C-085: pids that repeat ----
 
 

@@ -83,6 +83,8 @@ static int start(struct keeper *k, void *arg, struct err *err)
     loop_fd(k->base.loop, k->listen_fd, LOOP_READ, serve, k);
     if (strcmp(how, "fail") == 0)
         return err_set(err, ERR_PARAMS, "no luck with %s", k->name);
+    if (strcmp(how, "late") == 0)
+        usleep(200000);
     if (strcmp(how, "die") == 0)
         raise(SIGKILL);
     if (strcmp(how, "describe") == 0) {
@@ -416,6 +418,30 @@ static void a_keeper_outlives_its_server(void **state)
     close(ends[1]);
 }
 
+static void check_server_that_dies_first(void *arg)
+{
+    pid_t pid = keeper_fork(&base, "Late", NULL, start, (void *)(uintptr_t) "late", up, &reports[0]);
+    CHECK(pid > 0);
+    CHECK(write(*(int *)arg, &pid, sizeof pid) == sizeof pid);
+}
+
+/* Who asked for it has got an error, and may ask again. */
+static void a_keeper_that_nobody_was_told_of_ends(void **state)
+{
+    (void)state;
+    int ends[2];
+    pid_t pid;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    in_child(check_server_that_dies_first, &ends[1]);
+    assert_int_equal(read(ends[0], &pid, sizeof pid), sizeof pid);
+    for (long long until = now_ms() + PATIENCE_MS; kill(pid, 0) == 0;) {
+        assert_true(now_ms() < until);
+        usleep(1000);
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void leave_a_trace(void)
 {
     close(openat(base.dirfd, "trace", O_WRONLY | O_CREAT, 0600));
@@ -453,6 +479,7 @@ int main(void)
         keeper_test(no_process_or_descriptor_is_told_at_once),
         keeper_test(many_come_up_side_by_side),
         keeper_test(a_keeper_outlives_its_server),
+        keeper_test(a_keeper_that_nobody_was_told_of_ends),
         keeper_test(what_the_command_does_at_its_end_is_not_the_keepers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
