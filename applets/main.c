@@ -9,6 +9,7 @@
 
 #include "applet.h"
 #include "err.h"
+#include "install_legacy.h"
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
@@ -43,7 +44,7 @@ static int print_help(void)
     printf("toolbox %s: tools for AI agents in any Linux container, in one static binary\n"
            "\n"
            "Usage: toolbox APPLET [ARGUMENT]...\n"
-           "   or: toolbox --list | --version | --install [-s] DIR\n"
+           "   or: toolbox --list | --version | --install [-s] DIR | --install-legacy ROOT\n"
            "   or: APPLET [ARGUMENT]..., by a link of that name\n"
            "\n"
            "Applets ('toolbox APPLET --help' explains one):\n",
@@ -117,7 +118,8 @@ static int run_applet(const struct applet *applet, int argc, char **argv)
 
 static int unknown_applet(const char *word)
 {
-    static const char *const options[] = {"--help", "--list", "--version", "--install", NULL};
+    static const char *const options[] = {"--help",    "--list",           "--version",
+                                          "--install", "--install-legacy", NULL};
     const char *names[N_APPLETS + 1];
     for (size_t i = 0; i < N_APPLETS; i++)
         names[i] = applets[i]->name;
@@ -140,6 +142,9 @@ static int applet_main(int argc, char **argv)
         return print_version();
     if (strcmp(word, "--install") == 0)
         return install(argc - 1, argv + 1);
+    if (strcmp(word, "--install-legacy") == 0)
+        return argc == 3 ? install_legacy(argv[2])
+                         : usage_error(NULL, "--install-legacy takes the root folder, / in a container");
     if (strcmp(word, "post-install") == 0)
         return EXIT_OK; /* a step of the older tool server's clients, for which nothing is left to do */
     return unknown_applet(word);
