@@ -197,9 +197,15 @@ static void ask_node(struct page_reader *r, size_t document, size_t spot, bool o
                             .open = open});
 }
 
+/* Where a node is. A document is wherever one looks at it: what is said of its own box doesn't scroll. */
+static const struct page_rect *box_of(const struct page_document *document, size_t spot)
+{
+    return spot == 0 ? &document->window : &document->layout->spots[spot].box;
+}
+
 static bool in_window(const struct page_document *document, size_t spot)
 {
-    return page_rect_overlap(&document->layout->spots[spot].box, &document->window);
+    return page_rect_overlap(box_of(document, spot), &document->window);
 }
 
 /* Which nodes are in the window, and what they are in. NULL: none. */
@@ -433,7 +439,7 @@ static struct page_ax_place place_of(const struct page_document *document, size_
     const struct page_spot *s = &document->layout->spots[spot];
     struct page_ax_place place = {.shown_open = open};
     if (in_window(document, spot))
-        place.box = s->box;
+        place.box = *box_of(document, spot);
     if (s->source >= 0)
         place.source = document->sources + s->source;
     return place;

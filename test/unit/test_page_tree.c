@@ -248,7 +248,8 @@ struct model {
     size_t parents[MODEL_MAX];
     const char *roles[MODEL_MAX]; /* with what is to follow in the node */
     int top[MODEL_MAX];
-    bool lines;  /* all of it flows on the lines of one block */
+    bool lines; /* all of it flows on the lines of one block */
+    int scroll_y;
     bool chain;  /* nothing has more than one child */
     size_t lost; /* every nth answer is lost; 0: none */
     size_t calls, trees, most_open;
@@ -296,10 +297,10 @@ static void put_style(struct buf *out, const struct model *m, size_t i)
 
 static void put_snapshot(struct buf *out, const struct model *m)
 {
-    buf_adds(
-        out,
-        "{\"strings\":[\"block\",\"inline\",\"F\"],\"documents\":[{\"scrollOffsetX\":0,\"scrollOffsetY\":0,"
-        "\"frameId\":2,\"nodes\":{");
+    buf_addf(out,
+             "{\"strings\":[\"block\",\"inline\",\"F\"],\"documents\":[{\"scrollOffsetX\":0,"
+             "\"scrollOffsetY\":%d.25,\"frameId\":2,\"nodes\":{",
+             m->scroll_y);
     put_list(out, m, "backendNodeId", put_backend);
     put_list(out, m, "parentIndex", put_parent);
     buf_adds(out, "},\"layout\":{");
@@ -433,6 +434,22 @@ static void test_long(void **state)
     free(m);
 }
 
+/* Scrolled down, the page is still the first line. */
+static void test_scrolled(void **state)
+{
+    struct model *m = new_model(1000);
+    struct page_tree tree = PAGE_TREE_INIT;
+    (void)state;
+    for (size_t i = 1; i < m->n; i++)
+        m->top[i] = (int)i * 30;
+    m->scroll_y = 15000;
+    assert_int_equal(read_model(m, &tree), 0);
+    assert_int_equal(strncmp(buf_str(&tree.at), "[1] RootWebArea \"n0\"\n  [501] ", 29), 0);
+    assert_int_equal(count_lines(&tree), 1 + 1080 / 30);
+    page_tree_release(&tree);
+    free(m);
+}
+
 /* All of it on the lines of one block: the whole tree, with the same lines. */
 static void test_one_flow(void **state)
 {
@@ -524,13 +541,13 @@ static void test_no_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_text_stays_a_line),
-        cmocka_unit_test(test_addresses),    cmocka_unit_test(test_rectangles),
-        cmocka_unit_test(test_parts),        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_open_list),    cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_long),         cmocka_unit_test(test_one_flow),
-        cmocka_unit_test(test_lost_answers), cmocka_unit_test(test_circles),
-        cmocka_unit_test(test_no_page),
+        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_text_stays_a_line),
+        cmocka_unit_test(test_addresses), cmocka_unit_test(test_rectangles),
+        cmocka_unit_test(test_parts),     cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_open_list), cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_long),      cmocka_unit_test(test_scrolled),
+        cmocka_unit_test(test_one_flow),  cmocka_unit_test(test_lost_answers),
+        cmocka_unit_test(test_circles),   cmocka_unit_test(test_no_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
