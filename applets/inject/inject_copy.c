@@ -1,8 +1,14 @@
 /* Where there is no shell: the runtime copies the file in, and the file says what it is. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "inject/inject_one.h"
+#include "io.h"
 #include "mem.h"
 #include "osinfo.h"
 #include "settle/settle.h"
@@ -81,21 +87,64 @@ static bool settle_at(struct injection *i, const char *path, bool named, struct 
     return false;
 }
 
-static int copy_in(struct injection *i, const char *dir, struct span data, struct err *err)
+static int copy(struct injection *i, const char *from, const char *to, struct span data, struct err *err)
 {
-    struct buf tar BUF_AUTO = BUF_INIT;
     struct argv command ARGV_AUTO = {0};
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
     struct buf said BUF_AUTO = BUF_INIT;
-    if (make_archive(&tar, dir, i->temporary, data, err) < 0 || target_copy_command(i->t, &command, err) < 0)
+    if (target_copy_command(i->t, from, to, &command, err) < 0)
         return -1;
-    c.input[0] = span_of(&tar);
+    c.input[0] = data;
     if (transport_run(i->transport, command.words, &c, err) != TRANSPORT_ENDED)
         return -1;
     transport_said(&c, &said);
     return c.status == 0 ? 0
                          : err_set(err, ERR_TOOL, "%s cp failed (exit status %d)%s%s", command.words[0],
                                    c.status, said.len > 0 ? ": " : "", buf_str(&said));
+}
+
+/* From a folder here. The folder as a whole makes a directory there, but would change the mode of one that is
+ * there: so that is only done where the directory is ours, or the file alone found none. */
+static int copy_folder(struct injection *i, const char *folder, size_t size, const char *dir, struct err *err)
+{
+    char *file MEM_AUTO = mem_printf("%s/%s", folder, i->temporary);
+    char *to MEM_AUTO = mem_printf("%s/%s", dir, i->temporary);
+    char *content MEM_AUTO = mem_printf("%s/.", folder);
+    if (i->o->dir && copy(i, file, to, (struct span){0}, err) == 0) {
+        i->r->sent += size;
+        return 0;
+    }
+    if (i->transport->interrupted || copy(i, content, dir, (struct span){0}, err) < 0)
+        return -1;
+    i->r->sent += size;
+    return 0;
+}
+
+static int copy_files(struct injection *i, const char *dir, struct span data, struct err *err)
+{
+    const char *parent = getenv("TMPDIR");
+    char *folder MEM_AUTO = mem_printf("%s/toolbox-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(folder))
+        return err_sys(err, ERR_TOOL, errno, "cannot make a directory like %s", folder);
+    char *file MEM_AUTO = mem_printf("%s/%s", folder, i->temporary);
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    int result = fd < 0 || io_write_all(fd, data.s, data.n) < 0 || fchmod(fd, 0700) < 0
+                     ? err_sys(err, ERR_TOOL, errno, "cannot write %s", file)
+                     : 0;
+    io_close(&fd);
+    if (result == 0)
+        result = copy_folder(i, folder, data.n, dir, err);
+    unlink(file);
+    rmdir(folder);
+    return result;
+}
+
+static int copy_in(struct injection *i, const char *dir, struct span data, struct err *err)
+{
+    struct buf tar BUF_AUTO = BUF_INIT;
+    if (i->t->kind->copies == COPIES_FILES)
+        return copy_files(i, dir, data, err);
+    return make_archive(&tar, dir, i->temporary, data, err) < 0 ? -1 : copy(i, "-", "/", span_of(&tar), err);
 }
 
 static bool is_foreign(const struct transport_call *c)

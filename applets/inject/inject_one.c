@@ -457,7 +457,7 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     if (transport->interrupted)
         r->exit = EXIT_BY_SIGNAL + transport->interrupted;
     r->calls = transport->calls - calls;
-    r->sent = transport->sent - sent;
+    r->sent += transport->sent - sent; /* into a directory, and files that a runtime copies, without it */
     recon_release(&i.recon);
     transport_call_release(&i.seen);
     buf_release(&i.place_script);

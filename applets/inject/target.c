@@ -123,16 +123,16 @@ static int prefix_enter(const struct target *t, const char *user, struct argv *o
 }
 
 const struct target_kind target_kinds[] = {
-    {"docker", "NAME", "docker", "0", true, false, false, 0, engine_enter, engine_list},
-    {"podman", "NAME", "podman", "0", true, false, false, 0, engine_enter, engine_list},
-    {"nerdctl", "NAME", "nerdctl", "0", true, false, false, 0, engine_enter, engine_list},
-    {"k8s", "[CONTEXT/][NAMESPACE/]POD[/CONTAINER]", "kubectl", NULL, false, false, false, 4, kube_enter,
-     kube_list},
-    {"ssh", "[USER@]HOST", "ssh", NULL, false, true, false, 0, ssh_enter, NULL},
-    {"compose", "PROJECT/SERVICE", "docker", NULL, false, false, false, 2, NULL, compose_list},
-    {"dir", "ROOT", NULL, NULL, false, false, true, 0, NULL, NULL},
-    {"local", "", NULL, NULL, false, false, false, 0, local_enter, NULL},
-    {"exec", "COMMAND PREFIX", NULL, NULL, false, false, false, 0, prefix_enter, NULL},
+    {"docker", "NAME", "docker", "0", COPIES_ARCHIVE, false, false, 0, engine_enter, engine_list},
+    {"podman", "NAME", "podman", "0", COPIES_ARCHIVE, false, false, 0, engine_enter, engine_list},
+    {"nerdctl", "NAME", "nerdctl", "0", COPIES_FILES, false, false, 0, engine_enter, engine_list},
+    {"k8s", "[CONTEXT/][NAMESPACE/]POD[/CONTAINER]", "kubectl", NULL, COPIES_NOTHING, false, false, 4,
+     kube_enter, kube_list},
+    {"ssh", "[USER@]HOST", "ssh", NULL, COPIES_NOTHING, true, false, 0, ssh_enter, NULL},
+    {"compose", "PROJECT/SERVICE", "docker", NULL, COPIES_NOTHING, false, false, 2, NULL, compose_list},
+    {"dir", "ROOT", NULL, NULL, COPIES_NOTHING, false, true, 0, NULL, NULL},
+    {"local", "", NULL, NULL, COPIES_NOTHING, false, false, 0, local_enter, NULL},
+    {"exec", "COMMAND PREFIX", NULL, NULL, COPIES_NOTHING, false, false, 0, prefix_enter, NULL},
     {0},
 };
 
@@ -155,13 +155,14 @@ int target_command(const struct target *t, const char *user, const struct argv *
     return 0;
 }
 
-int target_copy_command(const struct target *t, struct argv *out, struct err *err)
+int target_copy_command(const struct target *t, const char *from, const char *to, struct argv *out,
+                        struct err *err)
 {
     if (add_runtime(t, out, err) < 0)
         return -1;
     argv_add(out, "cp");
-    argv_add(out, "-");
-    argv_take(out, mem_printf("%s:/", t->name));
+    argv_add(out, from);
+    argv_take(out, mem_printf("%s:%s", t->name, to));
     return 0;
 }
 

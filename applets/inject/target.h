@@ -18,15 +18,18 @@ struct runtime_options {
         *root_exec; /* --root-exec: the prefix of exec: targets that runs as root; NULL: there is none */
 };
 
+/* What the runtime's own copying takes. */
+enum target_copies { COPIES_NOTHING, COPIES_ARCHIVE, COPIES_FILES };
+
 struct target_kind {
     const char *scheme;
     const char *form;    /* for help: what follows the scheme */
     const char *program; /* the runtime; NULL: none is needed */
     const char *root;    /* how the runtime is told to run as root; NULL: it can't choose the user */
-    bool copies;         /* PROGRAM cp - NAME:/ takes a tar archive */
-    bool joined;         /* the runtime hands one line to a shell: words have to be quoted */
-    bool folder;         /* nothing runs there: a directory */
-    int parts;           /* the name's most parts, separated by slashes; 0: it is one thing */
+    enum target_copies copies;
+    bool joined; /* the runtime hands one line to a shell: words have to be quoted */
+    bool folder; /* nothing runs there: a directory */
+    int parts;   /* the name's most parts, separated by slashes; 0: it is one thing */
     /* Appends the words that go before a command's own; NULL for those above that need none. */
     int (*enter)(const struct target *t, const char *user, struct argv *out, struct err *err);
     /* Appends the command whose output lists names, one a line; NULL: there are no patterns. */
@@ -60,7 +63,8 @@ bool target_is_pattern(const struct target *t);
 int target_command(const struct target *t, const char *user, const struct argv *command, struct argv *out,
                    struct err *err);
 
-/* The command line that takes a tar archive for the target's root directory. */
-int target_copy_command(const struct target *t, struct argv *out, struct err *err);
+/* The command line that copies a path of this machine, or "-": a tar archive, to a path there. */
+int target_copy_command(const struct target *t, const char *from, const char *to, struct argv *out,
+                        struct err *err);
 
 #endif

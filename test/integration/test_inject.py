@@ -8,10 +8,11 @@ import re
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from harness import roots
+from harness import releases, roots
 from harness.containers import BUSYBOX, Options
 from harness.injection import (CHOICE, PLACING, PROOF, RECON, TARGET, TEMPORARY, Injector, make_root, owner_and_mode, prefix,
                                script, traces)
@@ -438,6 +439,47 @@ def test_c121_wrong_architecture_is_said(foreign_toolbox, start):
     assert traces(container) == []
 
 
+EMULATED = r"""
+mount --rbind /dev $1/dev; mount -t proc proc $1/proc
+mount -t binfmt_misc binfmt_misc $1/proc/sys/fs/binfmt_misc
+printf %s ':other:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff'":$2:F" \
+    >$1/proc/sys/fs/binfmt_misc/register
+echo ready
+exec cat
+"""
+
+
+def test_c121_arm64_is_chosen_and_runs(foreign_toolbox, toolbox, workdir):
+    """The release's own file for it: chosen, placed, proved by its own words, served; on a kernel that has an emulator run it,
+    for the programs of this one container alone."""
+    emulator = shutil.which("qemu-aarch64-static")
+    if releases.ARCH != "amd64" or not emulator:
+        pytest.skip("needs amd64, and qemu-user-static")
+    release = releases.Release(toolbox, others={"arm64": foreign_toolbox.read_bytes()})
+    program = release.write(workdir / "release")
+    root = make_root(workdir / "root", *POOR["what is usual"])
+    for name in ("dev", "proc"):
+        (root / name).mkdir()
+    script(root / "bin/uname", '[ "$1" = -m ] && echo aarch64 || echo Linux')
+    outside = ["unshare", "-U", "-r", "-m", "-p", "-f", "--kill-child", "sh", "-euc", EMULATED, "emulated", root, emulator]
+    with subprocess.Popen(outside, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as container:
+        if container.stdout.readline() != b"ready\n":
+            pytest.skip(f"no emulator for a container alone here: {container.communicate()[1].decode().strip()}")
+        inner = Path(f"/proc/{container.pid}/task/{container.pid}/children").read_text().split()[0]
+        at = f"exec:nsenter -t {inner} -U -m -p --preserve-credentials chroot {shlex.quote(str(root))}"
+        injector = Injector(program)
+        found = injector.inject(at)
+        assert found["arch"] == "arm64" and found["size"] == len(release.files[release.name("arm64")])
+        assert injector.call(at, "remote_version")
+        started = injector.call(at, "exec_remote_start", {"argv": [found["path"], "probe", "--json"]})
+        probe = json.loads(injector.call(at, "exec_remote_wait", {**started, "ack_seq": 0, "timeout": 30})["stdout"])
+        assert (probe["arch"], probe["sha256"]) == ("arm64", found["sha256"])
+        assert injector.inject(at)["state"] == "identical"
+        injector.eject(at)
+        assert not list(root.rglob("*toolbox*"))
+        container.stdin.close()
+
+
 def test_c123_many_first_calls(injector, start):
     container = start()
     at = target(container)
@@ -577,6 +619,7 @@ def test_dir_is_placed_proved_and_removed(injector, workdir):
     found = injector.inject(f"dir:{root}", "--links", "/usr/bin")
     placed = root / found["path"].lstrip("/")
     assert hashlib.sha256(placed.read_bytes()).hexdigest() == found["sha256"] and placed.stat().st_mode & 0o777 == 0o700
+    assert found["sent"] == found["size"]
     assert os.readlink(root / "usr/bin/probe") == found["path"]
     assert injector.inject(f"dir:{root}")["state"] == "identical"
     before = sorted(str(path) for path in make_root(workdir / "fresh").rglob("*"))

@@ -15,7 +15,7 @@ import pytest
 
 from harness import kube, peers, roots
 from harness.containers import BUSYBOX, Options
-from harness.injection import PLACING, TARGET, Injector, prefix, traces
+from harness.injection import PLACING, TARGET, Injector, prefix, script, traces
 from harness.machine import HANG
 from harness.processes import wait_until
 from harness.users import NOBODY_KNOWS, needs_root
@@ -142,6 +142,45 @@ def test_progress_on_a_terminal(docker_injector, docker_start):
     env = " ".join(f"{name}={shlex.quote(value)}" for name, value in docker_injector.env.items())
     done = docker_injector.host.run(["script", "-qec", f"{env} {words}", "/dev/null"])
     assert b"2 of 2 done, 0 failed" in done.stdout and b"\r\x1b[K" in done.stdout, done
+
+
+# ---- nerdctl ----
+
+# What nerdctl has of its own, by its sources: `exec`, `ps` as Docker has them, a `cp` that takes no archive and copies by
+# tar as root, from a directory with that directory's own mode.
+NERDCTL = r"""#!/bin/sh
+[ "$1" = cp ] || exec docker "$@"
+[ "$2" != - ] || { echo 'level=fatal msg="support for reading a tar archive from stdin is not implemented yet"' >&2; exit 1; }
+to=/proc/$(docker inspect -f '{{.State.Pid}}' "${3%%:*}")/root${3#*:} || exit
+[ ! -w "/proc/$(docker inspect -f '{{.State.Pid}}' "${3%%:*}")/root" ] && { echo 'container rootfs is marked read-only' >&2; exit 1; }
+case $2 in
+*/.) mkdir -p "$to" && tar -C "$2" -cf - . | tar -C "$to" -xf - ;;
+*) [ -d "${to%/*}" ] || { echo "level=fatal msg=\"chdir ${to%/*}: no such file or directory\"" >&2; exit 1; }
+   tar -C "${2%/*}" -cf - "${2##*/}" | tar -C "${to%/*}" -xf - ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("root,calls", [("busybox", (2, 1)), ("scratch", (4, 2))])
+def test_nerdctl_by_a_stand_in(docker_injector, docker_start, docker, workdir, root, calls):
+    """There is none to be had here: Docker's engine stands in behind nerdctl's own command line and limits."""
+    runtime = ("--runtime", script(workdir / "nerdctl", NERDCTL.split("\n", 1)[1]))
+    (workdir / "tmp").mkdir()
+    docker_injector.env["TMPDIR"] = f"{workdir}/tmp"
+    container, at = docker_start(root)
+    at = at.replace("docker:", "nerdctl:")
+    before = changes(docker, container)
+    found = check_everything(docker_injector, at, calls, options=runtime)
+    assert changes(docker, container) == before
+    if root == "scratch":
+        assert found["path"] == "/.toolbox-bin/toolbox"
+        container.check([BUSYBOX, "mkdir", "-p", "-m", "755", "/there"])
+        for place in ("/there", "/made/deep"):
+            assert docker_injector.inject(at, *runtime, "--dir", place)["state"] == "placed"
+            assert docker_injector.inject(at, *runtime, "--dir", place)["state"] == "identical"
+            assert container.check([BUSYBOX, "stat", "-c", "%a", "/there"]).strip() == "755", "a directory that was there is as it was"
+            assert docker_injector.eject(at, *runtime, "--dir", place)["state"] == "removed"
+    assert not list((workdir / "tmp").iterdir())
 
 
 # ---- compose ----

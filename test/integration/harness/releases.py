@@ -29,7 +29,7 @@ def pack(files):
 
 
 class Release:
-    """A release of one program for this machine and made-up ones for others."""
+    """A release of one program for this machine and made-up ones for others, or those of {architecture: bytes}."""
 
     def __init__(self, toolbox, version=None, others=(OTHER, "riscv64")):
         self.toolbox = Path(toolbox)
@@ -37,7 +37,7 @@ class Release:
                                                  check=True).stdout.split()[1]
         programs = {self.name(ARCH): self.toolbox.read_bytes()}
         for i, arch in enumerate(others):
-            programs[self.name(arch)] = arch.encode() * (50000 + i)
+            programs[self.name(arch)] = others[arch] if isinstance(others, dict) else arch.encode() * (50000 + i)
         record = sums_record(programs)
         self.files = {name: data + record for name, data in programs.items()}
 
