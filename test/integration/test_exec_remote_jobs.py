@@ -332,7 +332,7 @@ def test_a_disk_that_is_full(new_client, workdir):
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", disk], check=True)
     try:
-        client = new_client(dir=disk / "server")
+        client = new_client(dir=disk / "server", env={"INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES": str(10 << 20)})
         job = Job(client, "read x; head -c 400000 /dev/zero | tr '\\0' x; exit 7", stdin_open=True)
         with open(disk / "fill", "wb", buffering=0) as fill, pytest.raises(OSError):
             while True:
