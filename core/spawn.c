@@ -153,7 +153,7 @@ static const char *why_not_run(int errnum)
 {
     switch (errnum) {
     case ENOENT:
-        return "not found (or its interpreter or dynamic loader is)";
+        return SPAWN_NOT_FOUND " (or its interpreter or dynamic loader is)";
     case ENOEXEC:
         return "neither a program for this processor nor a script with a #! line";
     case EACCES:
@@ -200,6 +200,8 @@ static int child(void *arg)
             prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         if (s->victim)
             offer_as_victim();
+        if (s->has_umask)
+            umask(s->umask);
         if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
             enter_directory(s, &err) == 0) {
             io_close_others(&b->report_fd, 1);

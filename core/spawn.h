@@ -24,7 +24,9 @@ struct spawn {
     const struct user *user; /* NULL: stay who we are */
     int fds[3];              /* become 0, 1, 2; -1: /dev/null */
     bool terminal;           /* fds[0] is a terminal that becomes the controlling one */
-    bool victim;             /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
+    bool has_umask;          /* otherwise the starter's */
+    mode_t umask;
+    bool victim; /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
 
     /* May be NULL. Asked in the child before it runs anything, as whoever starts it: whether its pid will do,
      * when `refused` others would not. 1: yes; 0: no, the child is ended and another one made; -1 with err:
@@ -34,6 +36,9 @@ struct spawn {
     void *accept_arg;
     pid_t *accepted; /* may be NULL; set to the pid that would do, also where then nothing could be run */
 };
+
+/* How a message goes on behind the program's name and ": " where it isn't there. */
+#define SPAWN_NOT_FOUND "not found"
 
 /* Starts it. Returns the pid; *program (may be NULL) is the index of the program that was started. -1 with
  * ERR_TOOL that names what can't be used and why. */

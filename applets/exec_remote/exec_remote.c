@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -33,9 +34,11 @@ static const char usage[] =
     "acknowledged.\n"
     "\n"
     "  run     runs a program as if it were called directly: stdin, stdout, stderr,\n"
-    "          signals and exit status are its own (128+N: signal N, 125: it could\n"
-    "          not be started), and so are directory and environment, unless it runs\n"
-    "          as another USER\n"
+    "          signals, umask and exit status are its own (128+N: signal N, 127: it\n"
+    "          was not found, 126: it can't be run, 125: anything else is in the\n"
+    "          way), and so are directory and environment, unless it runs as another\n"
+    "          USER. Its stdin is a pipe, also where ours is a terminal. It ends with\n"
+    "          us, also where we are killed\n"
     "  start   starts a job and prints its pid\n"
     "  poll    what it has printed since what was acknowledged, and its state\n"
     "  wait    as poll, but not before there is something to say\n"
@@ -183,14 +186,22 @@ static int put_program(struct command_line *c)
     return EXIT_OK;
 }
 
+static void put_umask(struct buf *params)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    json_member_int(params, "umask", (long long)mask);
+}
+
 /* As if it were started here; another user has his own surroundings. */
 static int do_run(struct command_line *c)
 {
     int result = put_program(c);
+    put_umask(&c->params);
     surroundings_put_env(&c->params, !c->has_user, c->env.list);
     if (!c->has_user && !c->has_cwd)
         surroundings_put_cwd(&c->params);
-    return result == EXIT_OK ? exec_remote_run(&c->params) : result;
+    return result == EXIT_OK ? exec_remote_run(&c->params, c->by_shell ? "/bin/sh" : c->words[0]) : result;
 }
 
 static int do_start(struct command_line *c)

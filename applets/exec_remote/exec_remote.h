@@ -9,7 +9,7 @@ extern const struct tool exec_remote_tool;
 extern const struct applet exec_remote_applet;
 
 /* `toolbox exec_remote run`: behaves as the program does. `params` is the start call's, without the closing
- * brace. (exec_remote_run.c) */
-int exec_remote_run(struct buf *params);
+ * brace, `program` the name of what is to run. (exec_remote_run.c) */
+int exec_remote_run(struct buf *params, const char *program);
 
 #endif

@@ -55,14 +55,17 @@ static const struct {
     {"exec_remote_close_stdin", &job_ack_params, false},
 };
 
-static void no_signal(struct rpc_call *call, struct span params)
+/* To signal or to hold it. */
+static void too_late(struct rpc_call *call, const char *method, struct span params)
 {
+    const struct params_table *table =
+        strcmp(method, "exec_remote_hold") == 0 ? &job_hold_params : &job_signal_params;
     struct job_params p = JOB_DEFAULTS;
     struct err err;
-    if (params_unpack(&job_signal_params, params, &p, &err) == 0)
+    if (params_unpack(table, params, &p, &err) == 0)
         err_set(&err, ERR_TOOL, "job %lld has ended", p.pid);
     rpc_fail(call, &err);
-    params_release(&job_signal_params, &p);
+    params_release(table, &p);
 }
 
 bool job_answer_from_file(struct rpc_call *call, const char *method, struct span params, const char *owner,
@@ -79,7 +82,7 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
     while (i < sizeof answers / sizeof *answers && strcmp(answers[i].method, method) != 0)
         i++;
     if (i == sizeof answers / sizeof *answers) {
-        no_signal(call, params);
+        too_late(call, method, params);
     } else if (params_unpack(answers[i].params, params, &p, &err) < 0) {
         rpc_fail(call, &err);
     } else {

@@ -26,6 +26,7 @@ struct hosted {
     struct keeper *keeper;
     struct keeper_service *service;
     char *command;
+    struct rpc_call *holder; /* whose end is the job's; NULL: nobody's */
     uid_t uid;
     bool stored;
 };
@@ -48,6 +49,8 @@ static void on_gone(void *arg)
         return;
     j->record.end.ended = true;
     h->stored = record_store(&j->record, raw, j->latin1, h->keeper->base.dirfd, NULL) == 0;
+    if (h->stored && h->holder)
+        rpc_null(h->holder);
     if (h->stored)
         keeper_leave(h->service);
 }
@@ -205,6 +208,29 @@ static void signal_job(struct rpc_call *call, struct span params, void *ctx)
     params_release(&job_signal_params, &p);
 }
 
+static void holder_gone(void *arg)
+{
+    struct hosted *h = arg;
+    h->holder = NULL;
+    job_abandon(&h->job);
+}
+
+static void hold_job(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    struct err err;
+    if (!unpack(h, call, "exec_remote_hold", &job_hold_params, params, &p))
+        return;
+    if (h->holder) {
+        err_set(&err, ERR_TOOL, "job %lld is held by another client", p.pid);
+        rpc_fail(call, &err);
+        return;
+    }
+    h->holder = call;
+    rpc_on_abandon(call, holder_gone, h);
+}
+
 static char *name_of(uid_t uid)
 {
     struct user u USER_AUTO;
@@ -311,6 +337,7 @@ static int start_job(struct hosted *h, const struct starting *s, struct claim *c
         .cwd = p->cwd.s,
         .start_dir = k->base.start_dir,
         .user = s->as_user ? &s->user : NULL,
+        .umask = p->umask,
         .input = p->input.s,
         .input_len = p->input.n,
         .stdin_open = p->stdin_open,
@@ -367,11 +394,8 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 }
 
 const struct rpc_method job_keeper_methods[] = {
-    {"exec_remote_poll", poll_job},
-    {"exec_remote_wait", wait_job},
-    {"exec_remote_kill", kill_job},
-    {"exec_remote_write_stdin", write_stdin},
-    {"exec_remote_close_stdin", close_stdin},
-    {"exec_remote_signal", signal_job},
-    {0},
+    {"exec_remote_poll", poll_job},           {"exec_remote_wait", wait_job},
+    {"exec_remote_kill", kill_job},           {"exec_remote_write_stdin", write_stdin},
+    {"exec_remote_close_stdin", close_stdin}, {"exec_remote_signal", signal_job},
+    {"exec_remote_hold", hold_job},           {0},
 };

@@ -16,6 +16,7 @@ static const struct param start_list[] = {
     {.key = "cwd", .type = PARAM_NAME, .offset = START(cwd)},
     {.key = "user", .type = PARAM_USER, .offset = START(user)},
     {.key = "timeout", .type = PARAM_NUMBER, .offset = START(timeout_s), .max = SECONDS_MAX},
+    {.key = "umask", .type = PARAM_INT, .offset = START(umask), .max = 0777},
     {.key = "encoding", .type = PARAM_NAME, .offset = START(encoding)},
 };
 const struct params_table job_start_params = PARAMS_TABLE(start_list);
@@ -54,6 +55,7 @@ static const struct param signal_list[] = {
 const struct params_table job_signal_params = PARAMS_TABLE(signal_list);
 
 static const struct param pid_list[] = {PID};
+const struct params_table job_hold_params = PARAMS_TABLE(pid_list);
 const struct params_table job_pid_params = {.list = pid_list, .n = 1, .ignore_unknown = true};
 
 bool job_start_is_latin1(const struct start_params *p)

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -23,13 +24,14 @@
 #include "job_text.h"
 #include "rpc.h"
 #include "server/server.h"
+#include "spawn.h"
 
 static const char NAME[] = "exec_remote";
 
 #define INPUT_STEP (1u << 20) /* bytes of stdin in one call, where so many are there */
 #define FULL_MS 100           /* until stdin that the job hasn't taken is offered again */
 
-enum { EXIT_NOT_RUN = 125, BY_SIGNAL = 128 };
+enum { EXIT_NOT_RUN = 125, EXIT_UNUSABLE = 126, EXIT_NOT_FOUND = 127, BY_SIGNAL = 128 };
 
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
 
@@ -37,6 +39,7 @@ struct run {
     long pid;
     long long seq;
     int signal_fd;
+    int hold_fd; /* while it is open the job goes on */
     /* the open wait */
     int wait_fd; /* -1: none */
     struct exchange wait;
@@ -158,14 +161,19 @@ static void end_wait(struct run *r, bool delivered)
     buf_release(&r->answer);
 }
 
+static int find_keeper(const struct run *r)
+{
+    struct place place PLACE_AUTO = PLACE_INIT;
+    char owner[IPC_NAME_MAX];
+    snprintf(owner, sizeof owner, JOB_PREFIX "_%ld", r->pid);
+    return ipc_find(&place, owner);
+}
+
 /* Its keeper, or the server, which knows how it ended. */
 static int begin_wait(struct run *r, struct err *err)
 {
-    struct place place PLACE_AUTO = PLACE_INIT;
     struct buf params BUF_AUTO = BUF_INIT;
-    char owner[IPC_NAME_MAX];
-    snprintf(owner, sizeof owner, JOB_PREFIX "_%ld", r->pid);
-    r->wait_fd = ipc_find(&place, owner);
+    r->wait_fd = find_keeper(r);
     if (r->wait_fd < 0)
         r->wait_fd = server_connect(err);
     if (r->wait_fd < 0)
@@ -241,6 +249,23 @@ static void read_input(struct run *r)
 
 /* ---- life ---- */
 
+/* A call that nobody waits for: when its connection closes, and we may have been killed, the job ends. Where
+ * the keeper has gone there is nothing to end. */
+static void hold(struct run *r)
+{
+    struct exchange x;
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf request BUF_AUTO = BUF_INIT;
+    struct buf answer BUF_AUTO = BUF_INIT;
+    r->hold_fd = find_keeper(r);
+    if (r->hold_fd < 0)
+        return;
+    buf_addf(&params, "{\"pid\":%ld}", r->pid);
+    rpc_put_request(&request, (struct span){"1", 1}, "exec_remote_hold", span_of(&params));
+    exchange_init(&x, r->hold_fd, span_of(&request), &answer);
+    exchange_run(&x, NULL);
+}
+
 static int step(struct run *r, struct err *err)
 {
     if (r->wait_fd < 0 && begin_wait(r, err) < 0)
@@ -276,7 +301,18 @@ static int start(struct run *r, struct buf *params, struct err *err)
         return -1;
     json_member(span_of(&result), "pid", &pid, NULL);
     r->pid = strtol(pid.s, NULL, 10);
+    hold(r);
     return 0;
+}
+
+/* As a shell tells it. */
+static int status_of(const char *program, const struct err *err)
+{
+    size_t n = strlen(program);
+    if (strncmp(err->msg, program, n) != 0 || strncmp(err->msg + n, ": ", 2) != 0)
+        return EXIT_NOT_RUN;
+    bool absent = strncmp(err->msg + n + 2, SPAWN_NOT_FOUND, strlen(SPAWN_NOT_FOUND)) == 0;
+    return absent ? EXIT_NOT_FOUND : EXIT_UNUSABLE;
 }
 
 /* Those that are ignored already (nohup) stay so. */
@@ -294,20 +330,26 @@ static int take_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-int exec_remote_run(struct buf *params)
+int exec_remote_run(struct buf *params, const char *program)
 {
-    struct run r = {.wait_fd = -1, .status = -1, .request = BUF_INIT, .answer = BUF_INIT, .input = BUF_INIT};
+    struct run r = {.hold_fd = -1,
+                    .wait_fd = -1,
+                    .status = -1,
+                    .request = BUF_INIT,
+                    .answer = BUF_INIT,
+                    .input = BUF_INIT};
     struct err err;
     r.signal_fd = take_signals(); /* from now on they are the job's */
     int failed = start(&r, params, &err);
     while (r.status < 0 && failed == 0)
         failed = step(&r, &err);
     end_wait(&r, false);
+    io_close(&r.hold_fd);
     io_close(&r.signal_fd);
     buf_release(&r.input);
     if (failed < 0) {
         applet_failed(NAME, "%s", err.msg);
-        return EXIT_NOT_RUN;
+        return status_of(program, &err);
     }
     return r.status;
 }

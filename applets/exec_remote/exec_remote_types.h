@@ -15,10 +15,11 @@ struct start_params {
     struct texts env;
     bool stdin_open;
     double timeout_s; /* < 0: none */
+    long long umask;  /* < 0: the server's */
 };
 #define START_DEFAULTS                                                                                       \
     {                                                                                                        \
-        .timeout_s = -1                                                                                      \
+        .timeout_s = -1, .umask = -1                                                                         \
     }
 
 /* Of every method of a job; each takes those that its table names. */

@@ -121,6 +121,12 @@ void job_kill(struct job *j, struct job_waiter *w)
     begin_kill(j);
 }
 
+void job_abandon(struct job *j)
+{
+    if (!j->reaped)
+        begin_kill(j);
+}
+
 static void on_timeout(void *arg)
 {
     struct job *j = arg;
@@ -167,6 +173,8 @@ static pid_t run(const struct job_options *o, int pipes[3][2], struct err *err)
         .start_dir = o->start_dir,
         .user = o->user,
         .fds = {pipes[0][0], pipes[1][1], pipes[2][1]},
+        .has_umask = o->umask >= 0,
+        .umask = (mode_t)(o->umask & 0777),
         .victim = true,
         .accept = o->accept,
         .accept_arg = o->accept_arg,

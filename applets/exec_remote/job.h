@@ -26,6 +26,7 @@ struct job_options {
     const char *cwd;
     int start_dir;
     const struct user *user; /* NULL: our own */
+    long long umask;         /* < 0: our own */
     const char *input;
     size_t input_len;
     bool stdin_open;
@@ -96,6 +97,8 @@ void job_stir(struct job *j);
 void job_wait(struct job *j, struct job_waiter *w);
 void job_kill(struct job *j, struct job_waiter *w);
 void job_forget(struct job *j, struct job_waiter *w);
+/* Kills it, and nobody waits for that; not when it has ended. */
+void job_abandon(struct job *j);
 
 /* Data is text (UTF-8). ERR_TOOL, and nothing taken, when stdin isn't open or too much is waiting. That
  * nobody reads it is no error. */
