@@ -6,12 +6,21 @@
 #include "mcp/mcp.h"
 #include "server/server.h"
 #include "text_editor/text_editor.h"
+#include "web_browser/web_browser.h"
 
 static const struct tool chunk_tool = {.in_process = chunk_methods};
 
 const struct tool *const tools[] = {
-    &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &text_editor_tool, &chunk_tool, NULL,
+    &server_tool,      &bash_session_tool, &exec_remote_tool, &mcp_tool,
+    &web_browser_tool, &text_editor_tool,  &chunk_tool,       NULL,
 };
+
+void tools_sweep(int dirfd)
+{
+    for (const struct tool *const *at = tools; *at; at++)
+        if ((*at)->sweep)
+            (*at)->sweep(dirfd);
+}
 
 struct method tool_method(const char *name)
 {

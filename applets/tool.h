@@ -25,6 +25,10 @@ struct tool {
     bool (*without_keeper)(struct rpc_call *call, const char *method, struct span params, const char *owner,
                            int dirfd);
 
+    /* May be NULL. In the server, when it starts and ends, and when a keeper was killed: removes what keepers
+     * that are dead have left outside of the place. */
+    void (*sweep)(int dirfd);
+
     /* What of the tool is alive, for `toolbox status`: a method of the server without params that answers an
      * array of objects, the member under which it is shown, and the columns of its table (NULL at the end).
      * May be all NULL. */
@@ -48,6 +52,9 @@ struct method {
     const struct tool *tool;
     rpc_handler run;
 };
+
+/* Calls what all tools have for that. */
+void tools_sweep(int dirfd);
 
 /* Finds a method by name among all tools. */
 struct method tool_method(const char *name);

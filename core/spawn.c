@@ -95,17 +95,18 @@ static int enter_directory(const struct spawn *s, struct err *err)
 
 static int set_descriptors(const struct spawn *s, struct err *err)
 {
-    int fds[3];
+    int fds[3 + SPAWN_MORE_MAX], n = 3 + s->n_more;
     bool all = true;
-    for (int i = 0; i < 3; i++) {
-        fds[i] = s->fds[i] >= 0 ? s->fds[i] : openat(AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
-        /* Above the standard ones first, so that no dup2 below overwrites one that is still needed. */
-        if (fds[i] >= 0 && fds[i] <= 2)
-            fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-        if (fds[i] < 0 && s->fds[i] >= 0)
+    for (int i = 0; i < n; i++) {
+        int given = i < 3 ? s->fds[i] : s->more[i - 3];
+        fds[i] = given >= 0 ? given : openat(AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+        /* Above those that are set first, so that no dup2 below overwrites one that is still needed. */
+        if (fds[i] >= 0 && fds[i] < n)
+            fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, n);
+        if (fds[i] < 0 && given >= 0)
             return err_sys(err, ERR_TOOL, errno, "cannot set up standard descriptors");
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < n; i++) {
         all = all && fds[i] >= 0;
         if (fds[i] < 0)
             close(i);
@@ -192,10 +193,13 @@ static int child(void *arg)
     const struct birth *b = arg;
     const struct spawn *s = b->spawn;
     struct err err = {0};
+    int report = b->report_fd;
+    if (s->n_more > 0) /* out of the way of what is given */
+        report = fcntl(report, F_DUPFD_CLOEXEC, 3 + s->n_more);
     setsid();
     reset_signals();
     char verdict = (char)ask(b, &err);
-    if (write(b->report_fd, &verdict, 1) == 1 && verdict == ACCEPTED) {
+    if (write(report, &verdict, 1) == 1 && verdict == ACCEPTED) {
         if (!b->shared)
             prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         if (s->victim)
@@ -204,12 +208,13 @@ static int child(void *arg)
             umask(s->umask);
         if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
             enter_directory(s, &err) == 0) {
-            io_close_others(&b->report_fd, 1);
-            run_first(s, b->report_fd, &err);
+            int keep[1 + SPAWN_MORE_MAX] = {report, 3, 4};
+            io_close_others(keep, 1 + (size_t)s->n_more);
+            run_first(s, report, &err);
         }
     }
     if (verdict != REFUSED)
-        io_write_all(b->report_fd, &err, sizeof err);
+        io_write_all(report, &err, sizeof err);
     return 127;
 }
 

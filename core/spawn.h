@@ -1,4 +1,4 @@
-/* Starting a program as a child that starts clean: no descriptor but 0, 1 and 2, no blocked or ignored
+/* Starting a program as a child that starts clean: no descriptor but those it is given, no blocked or ignored
  * signal, none of our private variables, the starter's umask, its own session and process group.
  *
  * Failures after the fork (directory, user, program) come back through a pipe as typed errors, so that a
@@ -13,6 +13,8 @@
 
 struct user;
 
+#define SPAWN_MORE_MAX 2
+
 struct spawn {
     const char *const *programs; /* paths (or a name without slash, looked for in PATH of env) to try in this
                                     order; NULL at the end */
@@ -23,8 +25,10 @@ struct spawn {
     int start_dir;           /* descriptor, -1: none */
     const struct user *user; /* NULL: stay who we are */
     int fds[3];              /* become 0, 1, 2; -1: /dev/null */
-    bool terminal;           /* fds[0] is a terminal that becomes the controlling one */
-    bool has_umask;          /* otherwise the starter's */
+    const int *more;         /* the n_more (at most SPAWN_MORE_MAX) become 3, 4, … */
+    int n_more;
+    bool terminal;  /* fds[0] is a terminal that becomes the controlling one */
+    bool has_umask; /* otherwise the starter's */
     mode_t umask;
     bool victim; /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
 

@@ -21,6 +21,7 @@ struct keeper_service {
     void *ctx;
     rpc_handler status;
     pid_t (*hang_up)(void *ctx);
+    void (*cleared)(void *ctx); /* may be NULL */
     struct http_server *http;
     struct loop_source *timer;
     long long started_ms;
@@ -58,6 +59,8 @@ static void ended(void *arg, size_t left)
 {
     struct keeper_service *s = arg;
     s->left = left;
+    if (s->cleared)
+        s->cleared(s->ctx);
     if (s->call)
         answer(s);
     http_server_drain(s->http, HTTP_DRAIN_MS, drained, s);
@@ -88,6 +91,11 @@ void keeper_end(struct keeper_service *s, struct rpc_call *call, enum keeper_end
     if (call)
         rpc_on_abandon(call, client_gone, s);
     tree_end(s->keeper->base.loop, s->hang_up(s->ctx), GRACE_MS, LIMIT_MS, NULL, ended, s);
+}
+
+void keeper_on_cleared(struct keeper_service *s, void (*cleared)(void *ctx))
+{
+    s->cleared = cleared;
 }
 
 void keeper_leave(struct keeper_service *s)

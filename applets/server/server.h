@@ -89,6 +89,9 @@ void keeper_put_usage(struct buf *out, const struct keeper_service *service);
  */
 void keeper_end(struct keeper_service *service, struct rpc_call *call, enum keeper_ending how);
 
+/* `cleared` is called once everything below the keeper has ended, before the call is answered. */
+void keeper_on_cleared(struct keeper_service *service, void (*cleared)(void *ctx));
+
 /* Ends a keeper that has no child left and that nobody needs any more: its name is free, calls that it has
  * taken are answered; those in its queue go to the server. */
 void keeper_leave(struct keeper_service *service);

@@ -41,6 +41,7 @@ static void all_ended(void *arg, size_t left)
     struct server *s = arg;
     struct ending *e = s->ending;
     e->left += left;
+    tools_sweep(s->base.dirfd);
     log_line(e->left > 0 ? LOG_ERROR : LOG_INFO, "ended; %zu processes are left", e->left);
     while (e->waiters) {
         struct waiter *w = e->waiters;

@@ -98,10 +98,10 @@ static void forget(struct kept *gone)
     }
 }
 
-static void ended(void *arg, size_t left)
+static void killed_tree_ended(void *arg, size_t left)
 {
-    (void)arg;
     (void)left;
+    tools_sweep(((struct server *)arg)->base.dirfd);
 }
 
 /* A keeper that was killed could not end what hangs below it; as its subreaper the server got that now. */
@@ -118,7 +118,7 @@ static void keeper_exited(void *arg, pid_t pid, int status)
         door_return(k->door, s->base.dirfd);
     forget(k);
     if (WIFSIGNALED(status) && !s->ending)
-        tree_end(s->base.loop, 0, 2000, 4000, server_is_own_keeper, ended, s);
+        tree_end(s->base.loop, 0, 2000, 4000, server_is_own_keeper, killed_tree_ended, s);
 }
 
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,
@@ -355,5 +355,6 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
         io_write_all(ready_fd, "", 1);
         close(ready_fd);
     }
+    tools_sweep(s->base.dirfd);
     return loop_run(s->base.loop);
 }

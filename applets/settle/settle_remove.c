@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dir_empty.h"
 #include "io.h"
 #include "mem.h"
 #include "passwd.h"
@@ -15,33 +16,7 @@
 #include "server/server.h"
 #include "settle/settle.h"
 
-#define DEPTH_MAX 8 /* places are not deep */
-
 /* ---- places ---- */
-
-/* Empties a directory without leaving its file system. */
-static void empty_dir(int fd, dev_t device, int depth)
-{
-    DIR *d = fdopendir(fd);
-    if (!d) {
-        close(fd);
-        return;
-    }
-    for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        struct stat st;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        /* a file's number can differ from its directory's on an overlay */
-        int inner = S_ISDIR(st.st_mode) && st.st_dev == device && depth < DEPTH_MAX
-                        ? openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                        : -1;
-        if (inner >= 0)
-            empty_dir(inner, device, depth + 1);
-        unlinkat(dirfd(d), e->d_name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
-    }
-    closedir(d);
-}
 
 static bool has_socket(int fd)
 {
@@ -67,7 +42,7 @@ static void remove_place(const char *path, uid_t owner)
         close(fd);
         return;
     }
-    empty_dir(fd, st.st_dev, 0);
+    dir_empty(fd);
     rmdir(path);
 }
 

@@ -8,7 +8,6 @@
 #include "page_text.h"
 
 #define INDENT_MAX 64 /* levels; what is deeper isn't indented any further, or the text would be square */
-#define FRAME_IDS 10000000LL /* ids of a frame with a process of its own start at its number times this */
 #define VALUE_SEARCH_MAX 64  /* nodes below a combo box that are looked at for its value */
 #define NOT_THERE ((size_t)-1)
 
@@ -89,9 +88,9 @@ static long long id_of(const struct drawing *d, const struct page_ax *node)
 {
     int number = d->g->targets[d->g->documents[node->document].target].number;
     if (node->box.width == 0 || node->backend <= 0 ||
-        (node->backend >= FRAME_IDS && d->g->n_targets > 1)) /* it would be another frame's */
+        (node->backend >= PAGE_FRAME_IDS && d->g->n_targets > 1)) /* it would be another frame's */
         return 0;
-    return number * FRAME_IDS + node->backend;
+    return number * PAGE_FRAME_IDS + node->backend;
 }
 
 static void note_node(struct drawing *d, const struct page_node *node)

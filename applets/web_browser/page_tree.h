@@ -67,6 +67,10 @@ bool page_reader_done(const struct page_reader *reader);
 
 /* --- the text --- */
 
+/* An id is the number of its target times this, plus the backendDOMNodeId there; of a page that is the only
+ * target it is the latter, however large. */
+#define PAGE_FRAME_IDS 10000000LL
+
 struct page_node {
     long long id;                          /* as shown; no two of a tree are the same */
     int number;                            /* of the target it lives in */

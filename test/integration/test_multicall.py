@@ -20,6 +20,7 @@ APPLETS = [
     "exec_remote",
     "text_editor",
     "mcp",
+    "web_browser",
     "model_proxy",
     "inject",
     "eject",

@@ -26,7 +26,7 @@ def log_of(client):
 def test_status_where_nothing_runs(client, server_dir):
     done = client.cli("status")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"no server runs\n", b"")
-    assert status_of(client)["server"] is None and status_of(client)["sessions"] == status_of(client)["jobs"] == status_of(client)["mcp_servers"] == []
+    assert status_of(client)["server"] is None and status_of(client)["sessions"] == status_of(client)["jobs"] == status_of(client)["mcp_servers"] == status_of(client)["browser_sessions"] == []
     assert not server_dir.exists()
 
 
@@ -57,8 +57,8 @@ def test_status_counts(client):
     for _ in range(5):
         client.rpc("remote_version")
     after = status_of(client)["counters"]
-    # each status asks four times itself
-    assert after["requests"] - before["requests"] == 5 + 4 and after["connections"] - before["connections"] == 5 + 4 + 1
+    # each status asks five times itself
+    assert after["requests"] - before["requests"] == 5 + 5 and after["connections"] - before["connections"] == 5 + 5 + 1
     assert after["strangers"] == after["refused"] == 0 and after["bytes_out"] > before["bytes_out"]
 
 

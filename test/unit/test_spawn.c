@@ -198,6 +198,42 @@ static void descriptors_may_be_any(void **state)
     in_child(check_descriptors, NULL);
 }
 
+/* Also where their own numbers are those that others are to have, and those of the pipe on which the child
+ * reports. */
+static void check_more_descriptors(void *arg)
+{
+    (void)arg;
+    int a[2], b[2];
+    char text[16] = "";
+    const char *programs[] = {"/bin/sh", NULL};
+    char *argv[] = {(char *)"sh", (char *)"-c",
+                    (char *)"read x <&3; echo \"$x\" >&4; for i in 5 6 7 8 9; do (: <&$i) 2>/dev/null && "
+                            "echo $i >&4; done; true",
+                    NULL};
+    struct spawn s = plain(programs, argv);
+    io_close_others(NULL, 0);
+    CHECK(pipe2(a, O_CLOEXEC) == 0 && pipe2(b, O_CLOEXEC) == 0 && a[0] == 3 && b[1] == 6);
+    for (int i = 0; i < 2; i++) {
+        int more[] = {i == 0 ? a[0] : 4, i == 0 ? b[1] : 3};
+        CHECK(write(i == 0 ? a[1] : 6, "o\n", 2) == 2);
+        s.more = more;
+        s.n_more = 2;
+        spawn_and_wait(&s);
+        CHECK(read(i == 0 ? b[0] : 5, text, sizeof text) == 2 && memcmp(text, "o\n", 2) == 0);
+        if (i == 0) { /* crosswise: 3 is what the child gets as 4 */
+            CHECK(dup2(a[0], 20) == 20 && dup2(a[1], 21) == 21 && dup2(b[0], 22) == 22 &&
+                  dup2(b[1], 23) == 23);
+            CHECK(dup2(20, 4) == 4 && dup2(21, 6) == 6 && dup2(22, 5) == 5 && dup2(23, 3) == 3);
+        }
+    }
+}
+
+static void more_descriptors_may_be_given(void **state)
+{
+    (void)state;
+    in_child(check_more_descriptors, NULL);
+}
+
 static void check_absent_descriptors(void *arg)
 {
     const char *programs[] = {"/bin/sh", NULL};
@@ -687,6 +723,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         spawn_test(a_child_starts_clean),
         spawn_test(descriptors_may_be_any),
+        spawn_test(more_descriptors_may_be_given),
         spawn_test(absent_descriptors_are_null),
         spawn_test(what_can_not_be_run_is_told),
         spawn_test(the_first_that_runs_is_taken),

@@ -1,0 +1,129 @@
+#include "find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mem.h"
+#include "spawn.h"
+#include "user.h"
+
+#define VARIABLE "TOOLBOX_BROWSER"
+
+static const char *const names[] = {"chromium",      "chromium-browser",
+                                    "google-chrome", "google-chrome-stable",
+                                    "chrome",        "chrome-headless-shell"};
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* ---- PATH ---- */
+
+static char *find_in(const char *path, const char *name)
+{
+    for (const char *at = path;; at++) {
+        size_t n = strcspn(at, ":");
+        char *file = mem_printf("%.*s/%s", (int)n, at, name);
+        if (*file == '/' && is_program(file))
+            return file;
+        free(file);
+        at += n;
+        if (*at == '\0')
+            return NULL;
+    }
+}
+
+/* ---- Playwright's places ---- */
+
+/* PLACE/chromium-1234/chrome-linux/chrome and the like; of several the newest, and a whole browser rather
+ * than the part of one that has no window. */
+struct found {
+    char *path;
+    bool whole;
+    long number;
+};
+
+static void consider(struct found *best, char *path, bool whole, long number)
+{
+    bool better = !best->path || (whole && !best->whole) || (whole == best->whole && number > best->number);
+    if (better && is_program(path)) {
+        free(best->path);
+        *best = (struct found){path, whole, number};
+    } else {
+        free(path);
+    }
+}
+
+static void look_in_version(struct found *best, const char *place, const char *version)
+{
+    static const char *const programs[] = {"chrome", "headless_shell", "chrome-headless-shell"};
+    const char *dash = strrchr(version, '-');
+    char *dir MEM_AUTO = mem_printf("%s/%s", place, version);
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+        for (size_t i = 0; i < 3 && strncmp(e->d_name, "chrome-", 7) == 0; i++)
+            consider(best, mem_printf("%s/%s/%s", dir, e->d_name, programs[i]), i == 0,
+                     dash ? strtol(dash + 1, NULL, 10) : 0);
+    if (d)
+        closedir(d);
+}
+
+static void look_in_place(struct found *best, const char *place)
+{
+    DIR *d = opendir(place);
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+        if (strncmp(e->d_name, "chromium", 8) == 0)
+            look_in_version(best, place, e->d_name);
+    if (d)
+        closedir(d);
+}
+
+static char *find_of_playwright(char *const *env)
+{
+    struct found best = {0};
+    struct user self USER_AUTO;
+    const char *home = spawn_env_get(env, "HOME"), *set = spawn_env_get(env, "PLAYWRIGHT_BROWSERS_PATH");
+    user_of_uid(&self, geteuid());
+    char *places[] = {set ? mem_strdup(set) : NULL, home ? mem_printf("%s/.cache/ms-playwright", home) : NULL,
+                      mem_printf("%s/.cache/ms-playwright", self.home), mem_strdup("/ms-playwright"),
+                      mem_strdup("/root/.cache/ms-playwright")};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (places[i] && !best.path)
+            look_in_place(&best, places[i]);
+        free(places[i]);
+    }
+    return best.path;
+}
+
+/* ---- all of it ---- */
+
+char *browser_find(char *const *env, struct err *err)
+{
+    const char *set = getenv(VARIABLE), *path = spawn_env_get(env, "PATH");
+    if (set && *set) {
+        if (is_program(set))
+            return mem_strdup(set);
+        err_set(err, ERR_TOOL, "$" VARIABLE " is '%s', which is no program that can be run", set);
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *file = find_in(path ? path : "/usr/local/bin:/usr/bin:/bin", names[i]);
+        if (file)
+            return file;
+    }
+    char *file = find_of_playwright(env);
+    if (!file)
+        err_set(err, ERR_TOOL,
+                "there is no browser here: install one (Debian and Ubuntu: apt-get install chromium; Alpine: "
+                "apk add chromium), let $" VARIABLE
+                " name one, or bring one along with toolbox inject --with DIR");
+    return file;
+}

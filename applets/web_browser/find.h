@@ -1,0 +1,12 @@
+/* Finding a browser that speaks the DevTools protocol. */
+#ifndef APPLETS_WEB_BROWSER_FIND_H
+#define APPLETS_WEB_BROWSER_FIND_H
+
+#include "err.h"
+
+/* The path of the program (free it): what $TOOLBOX_BROWSER says, and nothing else where that is set; the
+ * first of the usual names in PATH of `env`; one that Playwright has put in its own place. NULL with ERR_TOOL
+ * that says what to do where there is none. */
+char *browser_find(char *const *env, struct err *err);
+
+#endif

@@ -1,0 +1,202 @@
+/* Steps that answer with something else than the page's lines: a picture, a value, its text, the tabs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "element.h"
+#include "mem.h"
+#include "web.h"
+
+#define LOOK_MS 30000
+#define PICTURE_MAX 16384 /* pixels in height */
+
+/* ---- screenshot ---- */
+
+static void measure(struct action *a)
+{
+    step_ask(a, page_session(a), "Page.getLayoutMetrics", NULL, LOOK_MS);
+}
+
+static long long number_of(struct span object, const char *key)
+{
+    struct span value;
+    return json_member(object, key, &value, NULL) ? strtoll(value.s, NULL, 10) : 0;
+}
+
+static void capture(struct action *a)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct span size;
+    buf_adds(&params, "{\"format\":\"png\"");
+    if (a->params.full_page && json_member(a->result, "cssContentSize", &size, NULL)) {
+        long long height = number_of(size, "height"), width = number_of(size, "width");
+        if (height > PICTURE_MAX) {
+            tabs_note(&a->web->tabs, "the page is %lld pixels high: the picture ends at %d", height,
+                      PICTURE_MAX);
+            height = PICTURE_MAX;
+        }
+        buf_addf(&params,
+                 ",\"captureBeyondViewport\":true,\"clip\":{\"x\":0,\"y\":0,\"width\":%lld,\"height\":%lld,"
+                 "\"scale\":1}",
+                 width < PICTURE_MAX ? width : PICTURE_MAX, height);
+    }
+    buf_addc(&params, '}');
+    step_ask(a, page_session(a), "Page.captureScreenshot", &params, LOOK_MS);
+}
+
+static void put_notes(struct action *a)
+{
+    if (a->web->tabs.notes.len > 0) {
+        json_key(&a->answer, "notes");
+        buf_addf(&a->answer, "[%s]", a->web->tabs.notes.data);
+    }
+    buf_addc(&a->answer, '}');
+}
+
+static void captured(struct action *a)
+{
+    struct span data;
+    if (!json_member(a->result, "data", &data, NULL)) {
+        step_fail(a, "the browser made no picture");
+        return;
+    }
+    buf_addc(&a->answer, '{');
+    json_member_string(&a->answer, "mime_type", "image/png");
+    json_key(&a->answer, "data");
+    buf_add(&a->answer, data.s, data.n);
+    put_notes(a);
+    step_next(a);
+}
+
+const step_fn screenshot_steps[] = {measure, capture, captured, NULL};
+
+/* ---- evaluate ---- */
+
+static void evaluate(struct action *a)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    buf_addc(&params, '{');
+    json_member_text(&params, "expression", a->params.expression.s, a->params.expression.n);
+    buf_adds(&params, ",\"returnByValue\":true,\"awaitPromise\":true,\"userGesture\":true,"
+                      "\"allowUnsafeEvalBlockedByCSP\":true}");
+    step_ask(a, page_session(a), "Runtime.evaluate", &params, LOOK_MS);
+}
+
+static void evaluated(struct action *a)
+{
+    struct span result, details, exception, value;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (json_member(a->result, "exceptionDetails", &details, NULL)) {
+        if (!json_member(details, "exception", &exception, NULL) ||
+            !member_text(exception, "description", &text)) {
+            if (json_member(details, "exception", &exception, NULL) &&
+                json_member(exception, "value", &value, NULL))
+                buf_add(&text, value.s, value.n);
+            else
+                member_text(details, "text", &text);
+        }
+        step_fail(a, "%s", buf_str(&text));
+        return;
+    }
+    buf_addc(&a->answer, '{');
+    if (json_member(a->result, "result", &result, NULL)) {
+        if (member_text(result, "type", &text))
+            json_member_text(&a->answer, "type", buf_str(&text), text.len);
+        json_key(&a->answer, "value");
+        if (json_member(result, "value", &value, NULL))
+            buf_add(&a->answer, value.s, value.n);
+        else
+            buf_adds(&a->answer, "null");
+        buf_truncate(&text, 0);
+        if (member_text(result, "unserializableValue", &text) ||
+            (!json_member(result, "value", &value, NULL) && member_text(result, "description", &text)))
+            json_member_text(&a->answer, "description", buf_str(&text), text.len);
+    }
+    step_next(a);
+}
+
+static void end_evaluation(struct action *a)
+{
+    put_notes(a);
+    step_next(a);
+}
+
+const step_fn evaluate_steps[] = {evaluate, evaluated, step_settle, end_evaluation, NULL};
+
+/* ---- text ---- */
+
+static void ask_text(struct action *a)
+{
+    static const char params[] = "{\"expression\":\"JSON.stringify([document.title,(document.body||document."
+                                 "documentElement||{}).innerText||''])\",\"returnByValue\":true}";
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_adds(&text, params);
+    step_ask(a, page_session(a), "Runtime.evaluate", &text, LOOK_MS);
+}
+
+static void have_text(struct action *a)
+{
+    struct span result, title = {"\"\"", 2}, body = {"\"\"", 2}, list;
+    struct buf text BUF_AUTO = BUF_INIT;
+    size_t at = 0;
+    const struct tab *t = a->web->tabs.first;
+    const char *url = t ? t->url : "";
+    if (json_member(a->result, "result", &result, NULL) && member_text(result, "value", &text) &&
+        json_check(span_of(&text), NULL) == 0 && json_kind(span_of(&text)) == JSON_ARRAY) {
+        list = span_of(&text);
+        if (json_element(list, &at, &title))
+            json_element(list, &at, &body);
+    }
+    buf_addc(&a->answer, '{');
+    json_member_text(&a->answer, "web_url", url, strcspn(url, "?"));
+    json_key(&a->answer, "title");
+    buf_add(&a->answer, title.s, title.n);
+    json_key(&a->answer, "text");
+    buf_add(&a->answer, body.s, body.n);
+    buf_addc(&a->answer, '}');
+    step_next(a);
+}
+
+const step_fn text_steps[] = {ask_text, have_text, NULL};
+
+/* ---- tabs ---- */
+
+static void ask_targets(struct action *a)
+{
+    step_ask(a, "", "Target.getTargets", NULL, LOOK_MS);
+}
+
+static void put_title(struct buf *out, struct span targets, const char *target)
+{
+    struct span info, id, title;
+    json_key(out, "title");
+    for (size_t at = 0; json_element(targets, &at, &info);)
+        if (json_member(info, "targetId", &id, NULL) && json_string_is(id, target) &&
+            json_member(info, "title", &title, NULL)) {
+            buf_add(out, title.s, title.n);
+            return;
+        }
+    buf_adds(out, "\"\"");
+}
+
+static void list_tabs(struct action *a)
+{
+    const struct tabs *tabs = &a->web->tabs;
+    struct span targets = {"[]", 2};
+    json_member(a->result, "targetInfos", &targets, NULL);
+    buf_addc(&a->answer, '[');
+    for (int i = 0; i < tabs->next_number; i++) {
+        const struct tab *t = tabs_find(tabs, i);
+        if (!t)
+            continue;
+        buf_adds(&a->answer, a->answer.len > 1 ? ",{" : "{");
+        json_member_int(&a->answer, "tab", i);
+        json_member_string(&a->answer, "url", t->url);
+        put_title(&a->answer, targets, t->target);
+        json_member_bool(&a->answer, "current", t == tabs->first);
+        buf_addc(&a->answer, '}');
+    }
+    buf_addc(&a->answer, ']');
+    step_next(a);
+}
+
+const step_fn tabs_steps[] = {ask_targets, list_tabs, NULL};

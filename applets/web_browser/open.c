@@ -1,0 +1,140 @@
+#include "open.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "mem.h"
+#include "proc.h"
+
+#define OPEN_MS 60000 /* a browser on a slow, busy machine */
+#define GRACE_MS 500
+#define LIMIT_MS 3000
+
+static void event(void *arg, const char *session, const char *method, struct span params)
+{
+    tabs_event(&((struct web *)arg)->tabs, session, method, params);
+}
+
+/* Its process will be reaped, and then says how it ended; one that only closes its pipe is ended. */
+static void hung_up(void *arg)
+{
+    struct web *web = arg;
+    log_line(LOG_WARNING, "the browser has closed its pipe");
+    if (web->browser.pid > 0)
+        kill(web->browser.pid, SIGKILL);
+}
+
+static const struct cdp_events events = {.event = event, .hung_up = hung_up};
+
+/* ---- waiting ---- */
+
+static void stop(void *arg)
+{
+    loop_stop(((struct web *)arg)->loop, 0);
+}
+
+static void look(void *arg)
+{
+    struct web *web = arg;
+    if (web->tabs.first && web->tabs.first->ready)
+        loop_stop(web->loop, 0);
+}
+
+static void answered(void *arg, struct span result, const struct err *err)
+{
+    (void)result;
+    if (err)
+        stop(arg);
+}
+
+static void call(struct web *web, const char *method, const char *params, cdp_answer_fn done)
+{
+    cdp_call(web->browser.cdp, "", method, (struct span){params, strlen(params)}, done, web);
+}
+
+static void have_context(void *arg, struct span result, const struct err *err)
+{
+    struct web *web = arg;
+    struct buf id = BUF_INIT;
+    if (err || !member_text(result, "browserContextId", &id)) {
+        stop(web);
+        return;
+    }
+    web->context = buf_take(&id, NULL);
+    char *downloads MEM_AUTO = mem_printf(
+        "{\"behavior\":\"deny\",\"eventsEnabled\":true,\"browserContextId\":\"%s\"}", web->context);
+    char *page MEM_AUTO = mem_printf("{\"url\":\"about:blank\",\"browserContextId\":\"%s\"}", web->context);
+    call(web, "Browser.setDownloadBehavior", downloads, NULL);
+    call(web, "Target.createTarget", page, answered);
+}
+
+static void wait_for_page(struct web *web)
+{
+    struct loop_source *timer = loop_timer(web->loop, OPEN_MS, stop, web);
+    call(web, "Target.setAutoAttach",
+         "{\"autoAttach\":true,\"waitForDebuggerOnStart\":true,\"flatten\":true,\"filter\":[{\"type\":"
+         "\"page\"}]}",
+         NULL);
+    call(web, "Target.createBrowserContext", "{\"disposeOnDetach\":true}", have_context);
+    loop_run(web->loop);
+    loop_remove(timer);
+}
+
+/* ---- a start that came to nothing ---- */
+
+static void tree_has_ended(void *arg, size_t left)
+{
+    (void)left;
+    stop(arg);
+}
+
+/* How it ended is known once it has been reaped, which comes a little behind its last words. */
+static void clean_up(struct web *web, struct err *err)
+{
+    struct err closed;
+    browser_say_end(&web->browser, err);
+    err_set(&closed, ERR_TOOL, "the browser did not start");
+    browser_hang_up(&web->browser, &closed);
+    tree_end(web->loop, web->browser.pid, GRACE_MS, LIMIT_MS, NULL, tree_has_ended, web);
+    loop_run(web->loop);
+    profile_remove(&web->browser.profile);
+    free(web->context);
+    web->context = NULL;
+}
+
+static int open_once(struct web *web, const struct keeper *k, const struct browser_wish *wish,
+                     struct err *err)
+{
+    if (browser_start(&web->browser, k, wish, &events, web, stop, err) < 0)
+        return -1;
+    web->tabs = (struct tabs){.cdp = web->browser.cdp, .changed = look, .arg = web};
+    buf_init(&web->tabs.notes, BUF_NO_MAX);
+    wait_for_page(web);
+    if (web->tabs.first && web->tabs.first->ready)
+        return 0;
+    clean_up(web, err);
+    return -1;
+}
+
+int web_open(struct web *web, const struct keeper *k, struct browser_wish *wish, void (*ended)(void *arg),
+             struct err *err)
+{
+    web->loop = k->base.loop;
+    web->last = &web->first;
+    wish->sandbox = (wish->user ? wish->user->uid : geteuid()) != 0;
+    if (!wish->sandbox)
+        log_line(LOG_WARNING, "%s: the browser runs without its sandbox, because as root it can't have one",
+                 k->name);
+    int result = open_once(web, k, wish, err);
+    if (result < 0 && wish->sandbox && browser_lacks_sandbox(&web->browser)) {
+        log_line(LOG_WARNING, "%s: the browser runs without its sandbox, which can't be had here", k->name);
+        wish->sandbox = false;
+        result = open_once(web, k, wish, err);
+    }
+    web->browser.ended = ended;
+    web->tabs.changed = web_changed;
+    return result;
+}

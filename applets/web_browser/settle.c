@@ -1,0 +1,146 @@
+/* Waiting until a page has come to rest.
+ *
+ * What an action sets in motion is told by the browser before the page answers the next question: a document
+ * that is asked for, a new tab, a request of a script. So the page is asked to let what waits in it run, and
+ * to say when it has. If nothing is under way then, that is the end. Otherwise the wait goes on, with bounds:
+ * long for a document, which must come; short for what a page only loads besides; and then the page is asked
+ * again, because what has come may set other things in motion. Nothing is waited for that the action has not
+ * caused. */
+#include <string.h>
+
+#include "io.h"
+#include "web.h"
+
+#define DOCUMENT_MS 30000 /* for a document to come */
+#define PARSE_MS 10000    /* for what has come to be read to its end */
+#define REST_MS 2000      /* for what is loaded besides */
+#define REQUEST_MS 3000   /* for a document that a page wants to be asked for by the browser */
+#define FLUSH_MS 10000    /* for the page to answer */
+#define ROUNDS_MAX 40     /* requests that lead to others for ever, */
+#define MOVES_MAX 60      /* and documents: three moves each */
+
+/* Promises and messages run first, then timers that are due, then what the next frame brings. */
+static const char flush_params[] =
+    "{\"expression\":\"new Promise(r=>setTimeout(r))\",\"awaitPromise\":true,\"returnByValue\":true}";
+
+static void flushed(void *arg, struct span result, const struct err *err)
+{
+    struct action *a = arg;
+    (void)result;
+    (void)err; /* another document has come meanwhile, or the tab is closed */
+    a->flushing = false;
+    settle_look(a);
+}
+
+static void flush(struct action *a)
+{
+    const char *session = page_session(a);
+    a->flushing = true;
+    a->stirred = false;
+    a->rounds++;
+    cdp_forget(a->web->browser.cdp, a);
+    a->flushed_ms = now_ms();
+    cdp_call(a->web->browser.cdp, session, "Runtime.evaluate",
+             (struct span){flush_params, strlen(flush_params)}, flushed, a);
+}
+
+static void at_rest(struct action *a)
+{
+    a->settling = false;
+    a->flushing = false;
+    cdp_forget(a->web->browser.cdp, a);
+    action_limit(a, 0, NULL);
+    step_next(a);
+}
+
+static void look_again(struct action *a)
+{
+    settle_look(a);
+}
+
+/* How long what is under way may still take; 0: nothing is, or its time is over. */
+static long long time_left(struct action *a, struct tab *t)
+{
+    long long now = now_ms(), left = 0;
+    if (t->navigation == NAVIGATION_REQUESTED)
+        left = a->moved_ms + REQUEST_MS - now;
+    else if (t->navigation == NAVIGATION_STARTED)
+        left = a->began_ms + DOCUMENT_MS - now;
+    else if (!t->parsed)
+        left = a->moved_ms + PARSE_MS - now;
+    else if (!t->loaded || t->loading.n > 0 || t->requests.n > 0)
+        left = a->moved_ms + REST_MS - now;
+    return left > 0 ? left : 0;
+}
+
+static void note_moves(struct action *a, const struct tab *t)
+{
+    if (t == a->seen_tab && t->loads == a->loads && t->navigation == a->seen_navigation)
+        return;
+    if (t != a->seen_tab)
+        a->flushing = false; /* that was another page's answer */
+    a->seen_tab = t;
+    a->loads = t->loads;
+    a->seen_navigation = t->navigation;
+    a->moved_ms = now_ms();
+    a->moves++;
+    a->stirred = true;
+}
+
+static void never_came(struct action *a, struct tab *t)
+{
+    if (t->navigation == NAVIGATION_STARTED && !a->failed) {
+        a->failed = true;
+        err_set(&a->err, ERR_TOOL,
+                "the page that this leads to has not answered within %d s; this is still "
+                "the one before",
+                DOCUMENT_MS / 1000);
+    }
+    t->navigation = NAVIGATION_NONE;
+}
+
+void settle_look(struct action *a)
+{
+    struct tab *t = a->web->tabs.first;
+    if (t)
+        note_moves(a, t);
+    if (!t || t->crashed || t->stuck || a->moves > MOVES_MAX) {
+        at_rest(a);
+        return;
+    }
+    long long left = time_left(a, t), now = now_ms();
+    if (t->navigation != NAVIGATION_NONE && left == 0)
+        never_came(a, t);
+    if (left > 0) {
+        a->stirred = true;
+    } else if (a->flushing) {
+        left = a->flushed_ms + FLUSH_MS - now;
+        if (left <= 0) {
+            t->stuck = true;
+            at_rest(a);
+            return;
+        }
+    } else if (a->stirred && a->rounds < ROUNDS_MAX && now < a->began_ms + DOCUMENT_MS) {
+        flush(a);
+        left = FLUSH_MS;
+    } else {
+        at_rest(a);
+        return;
+    }
+    action_limit(a, (int)left, look_again);
+}
+
+void step_settle(struct action *a)
+{
+    a->settling = true;
+    a->flushing = false;
+    a->stirred = true;
+    a->rounds = a->moves = 0;
+    a->began_ms = a->moved_ms = now_ms();
+    a->seen_tab = a->web->tabs.first;
+    if (a->seen_tab) {
+        a->loads = a->seen_tab->loads;
+        a->seen_navigation = a->seen_tab->navigation;
+    }
+    settle_look(a);
+}

@@ -1,0 +1,274 @@
+#include "web.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+#include "web_params.h"
+
+static void run_step(struct action *a);
+static void begin_next(struct web *web);
+
+/* ---- the end of an action ---- */
+
+static void action_free(struct action *a)
+{
+    if (a->web->browser.cdp)
+        cdp_forget(a->web->browser.cdp, a);
+    read_forget(a);
+    loop_drop(&a->timer);
+    web_params_release(&a->params);
+    buf_release(&a->answer);
+    free(a->element.session);
+    free(a->element.object);
+    free(a);
+}
+
+static void put_page(struct buf *out, const struct action *a)
+{
+    const struct web *web = a->web;
+    const struct tab *t = web->tabs.first;
+    const char *url = t ? t->url : "about:blank";
+    buf_addc(out, '{');
+    json_member_text(out, "web_url", url, strcspn(url, "?"));
+    if (web->tree.has_main)
+        json_member_text(out, "main_content", buf_str(&web->tree.main), web->tree.main.len);
+    else
+        json_member_string(out, "main_content", NULL);
+    json_member_text(out, "web_at", buf_str(&web->tree.at), web->tree.at.len);
+    json_member_string(out, "error", a->failed ? a->err.msg : NULL);
+    if (web->tabs.notes.len > 0) {
+        json_key(out, "notes");
+        buf_addf(out, "[%s]", web->tabs.notes.data);
+    }
+    buf_addc(out, '}');
+}
+
+static void answer(struct action *a)
+{
+    struct rpc_call *call = a->call;
+    if (!call)
+        return;
+    a->call = NULL;
+    if (a->web->over) {
+        rpc_fail(call, &a->web->end);
+    } else if (a->bare && a->failed) {
+        rpc_fail(call, &a->err);
+    } else {
+        if (!a->bare)
+            put_page(&a->answer, a);
+        rpc_result_take(call, &a->answer, 0);
+    }
+}
+
+static void finish(struct action *a)
+{
+    struct web *web = a->web;
+    web->first = a->next;
+    if (!web->first)
+        web->last = &web->first;
+    web->busy = false;
+    answer(a);
+    action_free(a);
+    begin_next(web);
+}
+
+/* ---- from step to step ---- */
+
+static void check_what_happened(struct action *a)
+{
+    const char *failure = a->web->tabs.failure;
+    if (!failure && a->doubt.code != 0)
+        failure = a->doubt.msg;
+    if (failure && !a->failed) {
+        a->failed = true;
+        err_set(&a->err, ERR_TOOL, "%s", failure);
+    }
+    step_next(a);
+}
+
+static const step_fn tail_steps[] = {step_settle, check_what_happened, step_read, finish, NULL};
+static const step_fn bare_tail_steps[] = {finish, NULL};
+
+static void run_step(struct action *a)
+{
+    if (!a->steps[a->at]) {
+        a->steps = a->bare ? bare_tail_steps : tail_steps;
+        a->at = 0;
+    }
+    a->steps[a->at](a);
+}
+
+void step_next(struct action *a)
+{
+    a->at++;
+    run_step(a);
+}
+
+void step_branch(struct action *a, const step_fn *steps)
+{
+    a->steps = steps;
+    a->at = 0;
+    run_step(a);
+}
+
+void step_done(struct action *a)
+{
+    step_branch(a, a->bare ? bare_tail_steps : tail_steps);
+}
+
+void step_fail(struct action *a, const char *fmt, ...)
+{
+    char text[ERR_MSG_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    action_limit(a, 0, NULL);
+    if (!a->failed && !a->consenting) {
+        a->failed = true;
+        err_set(&a->err, ERR_TOOL, "%s", text);
+    }
+    a->result = (struct span){0};
+    step_done(a);
+}
+
+/* ---- time ---- */
+
+static void on_timer(void *arg)
+{
+    struct action *a = arg;
+    void (*too_late)(struct action * a) = a->too_late;
+    action_limit(a, 0, NULL);
+    too_late(a);
+}
+
+void action_limit(struct action *a, int limit_ms, void (*too_late)(struct action *a))
+{
+    a->too_late = too_late;
+    if (limit_ms <= 0)
+        loop_drop(&a->timer);
+    else if (a->timer)
+        loop_timer_set(a->timer, limit_ms);
+    else
+        a->timer = loop_timer(a->web->loop, limit_ms, on_timer, a);
+}
+
+static void no_answer(struct action *a)
+{
+    struct tab *t = a->web->tabs.first;
+    cdp_forget(a->web->browser.cdp, a);
+    if (t)
+        t->stuck = true;
+    step_fail(a, "the page does not respond: a script of its own keeps it busy; web_go opens another one");
+}
+
+/* ---- questions ---- */
+
+static void answered(void *arg, struct span result, const struct err *err)
+{
+    struct action *a = arg;
+    action_limit(a, 0, NULL);
+    a->result = err ? (struct span){0} : result;
+    if (err)
+        a->why = *err;
+    if (err && !a->lax)
+        step_fail(a, "%s", err->msg);
+    else
+        step_next(a);
+}
+
+static void ask(struct action *a, const char *session, const char *method, const struct buf *params,
+                int limit_ms, bool lax)
+{
+    a->lax = lax;
+    a->result = (struct span){0};
+    if (!session) {
+        step_fail(a, "no page is open; web_go opens one");
+        return;
+    }
+    action_limit(a, limit_ms, no_answer);
+    cdp_call(a->web->browser.cdp, session, method,
+             params && params->len > 0 ? span_of(params) : (struct span){0}, answered, a);
+}
+
+void step_ask(struct action *a, const char *session, const char *method, const struct buf *params,
+              int limit_ms)
+{
+    ask(a, session, method, params, limit_ms, false);
+}
+
+void step_ask_lax(struct action *a, const char *session, const char *method, const struct buf *params,
+                  int limit_ms)
+{
+    ask(a, session, method, params, limit_ms, true);
+}
+
+const char *page_session(const struct action *a)
+{
+    return a->web->tabs.first ? a->web->tabs.first->session : NULL;
+}
+
+/* ---- the queue ---- */
+
+static bool works_without_page(const struct action *a)
+{
+    return a->steps == go_steps || a->steps == refresh_steps || a->steps == tab_steps ||
+           a->steps == tabs_steps;
+}
+
+static void begin_next(struct web *web)
+{
+    while (web->first && !web->busy) {
+        struct action *a = web->first;
+        web->busy = true;
+        if (!a->call || web->over) { /* nobody wants it any more, or nothing can be had */
+            finish(a);
+            return; /* which has begun the next one */
+        }
+        tabs_watch(&web->tabs);
+        if (web->tabs.first) {
+            a->was_stuck = web->tabs.first->stuck;
+            web->tabs.first->stuck = false; /* it may have come round */
+        }
+        if (web->tabs.first && web->tabs.first->crashed && !works_without_page(a))
+            step_fail(a, "the page has crashed; load it again with web_refresh, or another one with web_go");
+        else
+            run_step(a);
+        return;
+    }
+}
+
+static void abandoned(void *arg)
+{
+    ((struct action *)arg)->call = NULL; /* one that has begun runs on */
+}
+
+void web_act(struct web *web, struct rpc_call *call, struct web_params *params, const step_fn *steps,
+             bool bare)
+{
+    struct action *a = mem_zalloc(sizeof *a);
+    *a = (struct action){.web = web, .call = call, .params = *params, .steps = steps, .bare = bare};
+    buf_init(&a->answer, BUF_NO_MAX);
+    rpc_on_abandon(call, abandoned, a);
+    *web->last = a;
+    web->last = &a->next;
+    begin_next(web);
+}
+
+void web_changed(void *arg)
+{
+    struct web *web = arg;
+    if (web->busy && web->first->settling)
+        settle_look(web->first);
+}
+
+void web_end(struct web *web, const struct err *why)
+{
+    web->over = true;
+    web->end = *why;
+    if (web->busy)
+        finish(web->first);
+}

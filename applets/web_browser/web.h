@@ -1,0 +1,134 @@
+/* One session of the browser tool: a browser, what it has open, and the actions that are asked of it, one
+ * after the other.
+ *
+ * An action is a list of steps. A step asks the browser for one thing; its answer leads to the next step.
+ * Behind its own steps come those of every action: to wait until what it has set in motion has come to rest,
+ * to dismiss a cookie banner, to read the page, to answer. A step that fails leads straight to the reading:
+ * the answer says what went wrong, and shows the page as it is. */
+#ifndef APPLETS_WEB_BROWSER_WEB_H
+#define APPLETS_WEB_BROWSER_WEB_H
+
+#include <stdbool.h>
+
+#include "browser.h"
+#include "page_tree.h"
+#include "rpc.h"
+#include "tab.h"
+#include "web_types.h"
+
+#define WEB_WIDTH 1280
+#define WEB_HEIGHT 1080
+
+struct action;
+typedef void (*step_fn)(struct action *a);
+
+struct web {
+    struct loop *loop;
+    struct browser browser;
+    struct tabs tabs;
+    char *context;         /* id of its browser context */
+    struct page_tree tree; /* as last shown */
+    struct action *first, **last;
+    bool busy; /* the first one has begun */
+    bool over; /* the browser has ended, or is to; `end` says how */
+    struct err end;
+    bool closing;
+};
+
+/* What an action works on. */
+struct element {
+    char *session;
+    long long backend;
+    char *object; /* its JavaScript object there */
+    double x, y;  /* of its middle, in the viewport */
+};
+
+struct action {
+    struct action *next;
+    struct web *web;
+    struct rpc_call *call; /* NULL: its client has gone */
+    struct web_params params;
+    const step_fn *steps; /* ends with NULL */
+    size_t at;
+    bool bare; /* answers with what `answer` holds, not with the page */
+    bool failed;
+    struct err err;   /* what went wrong */
+    struct err doubt; /* and what will have, if nothing better is known when the page has come to rest */
+    bool was_stuck;   /* the current page, when it began */
+    bool lax;         /* the question that is open may fail, */
+    struct err why;   /* and did */
+    /* the answer to the last question: valid during the step that it leads to; s == NULL where it failed */
+    struct span result;
+    struct buf answer;
+    struct element element;
+    struct loop_source *timer;
+    void (*too_late)(struct action *a);
+    /* typing (keys.c) */
+    size_t keys; /* that are not dealt with yet */
+    bool keys_awaited;
+    /* settling (settle.c) */
+    bool settling;
+    bool flushing; /* the page has been asked, and has not answered */
+    bool stirred;  /* something has happened since it was asked */
+    int rounds, moves;
+    long long began_ms, moved_ms, flushed_ms;
+    const struct tab *seen_tab; /* as it was when it was last looked at; only compared */
+    unsigned loads;
+    enum navigation seen_navigation;
+    /* reading (read.c) */
+    struct page_reader *reader;
+    struct read_call *read_calls;
+    char **sessions; /* of its targets */
+    size_t n_sessions;
+    int readings;
+    bool cookies_done, consenting; /* a banner was sent away; it is about to be, which may fail */
+};
+
+/* ---- for the methods ---- */
+
+/* Queues an action with these steps, which answers the call; takes the params. */
+void web_act(struct web *web, struct rpc_call *call, struct web_params *params, const step_fn *steps,
+             bool bare);
+
+/* The browser has ended: fails all that is open and to come. */
+void web_end(struct web *web, const struct err *why);
+
+/* tabs.changed */
+void web_changed(void *arg);
+
+/* ---- for the steps: each ends with one of these ---- */
+
+/* Asks the page (or a session, "" the browser) and goes on with its answer; an error ends the action.
+ * `params` is an object's text, "": none. The lax one goes on with an error as well. */
+void step_ask(struct action *a, const char *session, const char *method, const struct buf *params,
+              int limit_ms);
+void step_ask_lax(struct action *a, const char *session, const char *method, const struct buf *params,
+                  int limit_ms);
+void step_next(struct action *a);
+/* Leaves the action's other steps out; puts others in their place. */
+void step_done(struct action *a);
+void step_branch(struct action *a, const step_fn *steps);
+/* Ends the action's own steps; ERR_TOOL. */
+void step_fail(struct action *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- common steps (settle.c, read.c) ---- */
+
+/* Waits until the page has come to rest. */
+void step_settle(struct action *a);
+/* Looks at the page again; goes on when nothing is missing any more. */
+void settle_look(struct action *a);
+/* Reads the page into web->tree; an action that has failed is answered all the same. */
+void step_read(struct action *a);
+void read_forget(struct action *a);
+
+/* After `limit_ms` calls too_late, unless something else comes first (0: nothing is waited for any more). */
+void action_limit(struct action *a, int limit_ms, void (*too_late)(struct action *a));
+
+/* The current page's session; NULL when there is none. */
+const char *page_session(const struct action *a);
+
+extern const step_fn go_steps[], click_steps[], type_steps[], submit_steps[], select_steps[], press_steps[],
+    scroll_steps[], back_steps[], forward_steps[], refresh_steps[], screenshot_steps[], evaluate_steps[],
+    text_steps[], tabs_steps[], tab_steps[];
+
+#endif

@@ -1,0 +1,76 @@
+#include "web_params.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#define SESSION(member) offsetof(struct web_session_params, member)
+#define WEB(member) offsetof(struct web_params, member)
+
+static const struct param new_session_list[] = {
+    {.key = "headful", .type = PARAM_BOOL, .offset = SESSION(headful)},
+    {.key = "accept_dialogs", .type = PARAM_BOOL, .offset = SESSION(accept_dialogs)},
+    {.key = "user", .type = PARAM_USER, .offset = SESSION(user)},
+};
+const struct params_table web_new_session_params = PARAMS_TABLE(new_session_list);
+
+#define NAME                                                                                                 \
+    {                                                                                                        \
+        .key = "session_name", .type = PARAM_NAME, .offset = WEB(session_name), .required = true             \
+    }
+#define ELEMENT                                                                                              \
+    {                                                                                                        \
+        .key = "element_id", .type = PARAM_INT, .offset = WEB(element_id), .required = true                  \
+    }
+
+static const struct param session_list[] = {NAME};
+const struct params_table web_session_params = PARAMS_TABLE(session_list);
+const struct params_table web_name_params = {.list = session_list, .n = 1, .ignore_unknown = true};
+
+static const struct param url_list[] = {
+    NAME, {.key = "url", .type = PARAM_NAME, .offset = WEB(url), .required = true}};
+const struct params_table web_url_params = PARAMS_TABLE(url_list);
+
+static const struct param element_list[] = {NAME, ELEMENT};
+const struct params_table web_element_params = PARAMS_TABLE(element_list);
+
+static const struct param text_list[] = {
+    NAME, ELEMENT, {.key = "text", .type = PARAM_TEXT, .offset = WEB(text), .required = true}};
+const struct params_table web_text_params = PARAMS_TABLE(text_list);
+
+static const struct param direction_list[] = {
+    NAME, {.key = "direction", .type = PARAM_NAME, .offset = WEB(direction), .required = true}};
+const struct params_table web_direction_params = PARAMS_TABLE(direction_list);
+
+static const struct param value_list[] = {
+    NAME, ELEMENT, {.key = "value", .type = PARAM_TEXT, .offset = WEB(value), .required = true}};
+const struct params_table web_value_params = PARAMS_TABLE(value_list);
+
+static const struct param key_list[] = {
+    NAME, {.key = "key", .type = PARAM_NAME, .offset = WEB(key), .required = true}};
+const struct params_table web_key_params = PARAMS_TABLE(key_list);
+
+static const struct param expression_list[] = {
+    NAME, {.key = "expression", .type = PARAM_TEXT, .offset = WEB(expression), .required = true}};
+const struct params_table web_expression_params = PARAMS_TABLE(expression_list);
+
+static const struct param picture_list[] = {
+    NAME, {.key = "full_page", .type = PARAM_BOOL, .offset = WEB(full_page)}};
+const struct params_table web_picture_params = PARAMS_TABLE(picture_list);
+
+static const struct param tabs_list[] = {
+    NAME,
+    {.key = "tab", .type = PARAM_INT, .offset = WEB(tab), .max = PARAM_MAX},
+    {.key = "new", .type = PARAM_BOOL, .offset = WEB(new_tab)},
+    {.key = "close", .type = PARAM_BOOL, .offset = WEB(close)},
+};
+const struct params_table web_tabs_params = PARAMS_TABLE(tabs_list);
+
+void web_params_release(struct web_params *p)
+{
+    struct text *texts[] = {&p->session_name, &p->url, &p->direction, &p->text,
+                            &p->value,        &p->key, &p->expression};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        free(texts[i]->s);
+        *texts[i] = (struct text){0};
+    }
+}

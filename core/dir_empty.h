@@ -1,0 +1,9 @@
+/* Emptying a directory. */
+#ifndef CORE_DIR_EMPTY_H
+#define CORE_DIR_EMPTY_H
+
+/* Removes all that is in the directory, as far as it can be, and closes its descriptor (-1: nothing).
+ * Symbolic links are not followed, and no other file system is entered. */
+void dir_empty(int fd);
+
+#endif

@@ -1,0 +1,401 @@
+"""The browser tool with a real browser, against pages served locally that have what real pages have."""
+import base64
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from harness import web
+from harness.client import PARAMERR, TOOLERR, RpcError
+from harness.web import Site, Web
+
+LINK = '<a href="{0}">{1}</a> '
+
+
+def page(title, body, head=""):
+    return f"<!doctype html><html lang=en><title>{title}</title>{head}<body>{body}"
+
+
+@pytest.fixture
+def site():
+    web.browser()
+    sites = []
+
+    def make(pages):
+        sites.append(Site(pages))
+        return sites[-1]
+
+    yield make
+    for one in sites:
+        one.close()
+
+
+def error(call, *args, **more):
+    with pytest.raises(RpcError) as raised:
+        call(*args, **more)
+    return raised.value
+
+
+# ---- C-126: an action waits for what it causes ----
+
+HOME = page("Home", """
+<form action=/done><input name=q aria-label=slow><input type=hidden name=wait value=2></form>
+<form action=/done method=post><input name=q aria-label=posted></form>
+<form onsubmit="event.preventDefault();document.title='stayed'"><input aria-label=nowhere></form>
+<button onclick="location='/done'">by location</button>
+<button onclick="location.assign('/done?wait=1')">by slow location</button>
+<a href="javascript:location.href='/done'">by javascript</a>
+<a href=/redirect>by redirect</a>
+<a href=/done?wait=1 target=_blank>new tab</a>
+<button onclick="window.open('/done?wait=1')">new window</button>
+<button onclick="fetch('/done?wait=1').then(r=>r.text()).then(()=>location='/done')">after a request</button>
+<button onclick="fetch('/done?wait=1').then(r=>r.text()).then(()=>document.querySelector('h1').textContent='Fetched')">fetch</button>
+<button onclick="document.querySelector('h1').textContent='Clicked'">nothing more</button>
+<button onclick="history.pushState({},'','/pushed?a=b');document.querySelector('h1').textContent='Pushed'">push</button>
+<a href=#there>fragment</a>
+<a href=/empty>empty answer</a>
+<h1>Here</h1>""")
+DONE = page("Done", "<h1>It is done</h1>")
+PAGES = {
+    "/": HOME,
+    "/done": DONE,
+    "/redirect": lambda h: h.give("", 302, Location="/again?wait=0.5"),
+    "/again": page("Again", "x", '<meta http-equiv=refresh content="0;url=/done">'),
+    "/empty": lambda h: h.give("", 204),
+}
+
+
+def test_c126_submit_waits_for_the_navigation(client, site):
+    served = site(PAGES)
+    w = Web(client)
+    w.go(served.url())
+    assert 'RootWebArea "Done"' in w.type("slow", "words", submit=True)
+    assert "/done?q=words&wait=2" in served.asked
+    w.go(served.url())
+    assert 'RootWebArea "Done"' in w.type("posted", "words", submit=True)
+    w.go(served.url())
+    assert 'RootWebArea "stayed"' in w.type("nowhere", "words", submit=True)
+    assert w.took < 2
+
+
+def test_c126_clicks_wait_for_what_they_cause(client, site):
+    served = site(PAGES)
+    w = Web(client)
+    for name in ("by location", "by slow location", "by javascript", "by redirect", "new tab", "new window", "after a request"):
+        w.go(served.url())
+        assert 'RootWebArea "Done"' in w.click(name), name
+        assert w.page["web_url"] == served.url("/done")
+
+
+def test_c126_what_causes_no_navigation_is_answered_at_once(client, site):
+    served = site(PAGES)
+    w = Web(client)
+    w.go(served.url())
+    for name, found in (("nothing more", "Clicked"), ("push", "Pushed"), ("fragment", "Pushed"), ("fetch", "Fetched"),
+                        ("empty answer", "Fetched")):
+        w.at = w.at if name in w.at else w.go(served.url())
+        assert f'heading "{found}"' in w.click(name), name
+        assert w.took < 3
+    assert w.page["web_url"] == served.url("/pushed")
+
+
+# ---- C-127: what is chosen is shown ----
+
+CHOICES = page("Choices", """
+<div role=combobox aria-label=month tabindex=0 aria-expanded=false><span>February</span></div>
+<input role=combobox aria-label=typed value=March>
+<select aria-label=native><option value=j>January<option value=f selected>February<option disabled>March</select>
+<select aria-label=many multiple><option>one<option>two<option>three</select>
+<input type=date aria-label=day> <input type=range aria-label=volume min=0 max=10 value=1> <input type=color aria-label=paint>
+<p id=log></p><script>addEventListener('change',e=>log.textContent+=e.target.getAttribute('aria-label')+' ')</script>""")
+
+
+def test_c127_the_value_of_a_combo_box(client, site):
+    served = site({"/": CHOICES})
+    w = Web(client)
+    w.go(served.url())
+    assert "February" in w.line('"month"')
+    assert "March" in w.line('"typed"')
+    assert "February" in w.line('"native"')
+    w.act("select", element_id=w.id("native"), value="j")
+    assert "January" in w.line('"native"')
+    w.type("native", "february")
+    assert "February" in w.line('"native"')
+    w.act("select", 'no option "May"; its options are "January", "February"', element_id=w.id("native"), value="May")
+    w.act("select", "disabled", element_id=w.id("native"), value="March")
+    w.act("select", element_id=w.id("many"), value="two")
+    w.act("select", element_id=w.id("many"), value="three")
+    assert w.value("[...document.querySelectorAll('[multiple] option')].map(o=>o.selected)") == [False, True, True]
+    w.type("day", "2026-02-28")
+    w.type("day", "yesterday", "YYYY-MM-DD")
+    w.type("volume", "7")
+    w.type("paint", "#102030")
+    assert w.value("[...document.querySelectorAll('input')].map(o=>o.value)") == ["March", "2026-02-28", "7", "#102030"]
+    assert w.value("log.textContent").split() == ["native", "native", "many", "many", "day", "volume", "paint"]
+    w.act("select", "no select", element_id=w.id("month"), value="May")
+
+
+# ---- typing ----
+
+FIELDS = page("Fields", """
+<input aria-label=one value=a><textarea aria-label=lines></textarea><div contenteditable aria-label=rich role=textbox>old</div>
+<input type=number aria-label=number><input readonly aria-label=fixed value=x><input disabled aria-label=off>
+<label>by label <input id=labelled></label><p aria-label=words role=note>no field</p>
+<div id=host></div><input type=file aria-label=upload><button disabled>dead</button>
+<script>
+host.attachShadow({mode:'open'}).innerHTML='<input aria-label=shadowed>';
+window.keys=[];addEventListener('keydown',e=>keys.push(e.key));window.inputs=0;addEventListener('input',()=>inputs++);
+</script>""")
+TEXTS = ("plain", "Ünïcödé ß", "日本語テスト", "עברית", "mixed 🙂 emoji 👩‍👩‍👧", "a'b\"c\\d<e>&", "1+1=2 {x} [y] ~`")
+
+
+def test_typing_in_any_script(client, site):
+    served = site({"/": FIELDS})
+    w = Web(client)
+    w.go(served.url())
+    w.type("one", "bC")
+    assert "abC" in w.line('"one"') and w.value("keys.join()") == "b,C" and w.value("inputs") == 2
+    for text in TEXTS:
+        w.type("one", text, submit=True)
+        assert w.value("document.querySelector('input').value") == text
+        assert w.value("document.querySelector('input').selectionEnd") == len(text.encode("utf-16-le")) // 2
+    w.type("lines", "first\nsecond\t")
+    assert w.value("document.querySelector('textarea').value") == "first\nsecond"
+    assert w.value("document.activeElement.role") == "textbox"
+    w.type("rich", " new")
+    assert w.value("document.querySelector('[contenteditable]').innerText") == "old new"
+    w.type("rich", "other", submit=True)
+    assert w.value("document.querySelector('[contenteditable]').innerText").strip() == "other"
+    w.type("number", "12.5")
+    assert w.value("document.querySelector('[type=number]').value") == "12.5"
+    w.type("shadowed", "deep")
+    assert w.value("host.shadowRoot.querySelector('input').value") == "deep"
+    w.type("lines", "x" * 50000, submit=True)
+    assert w.value("document.querySelector('textarea').value").strip() == "x" * 50000
+
+
+def test_what_can_not_be_typed_or_clicked(client, site):
+    served = site({"/": FIELDS})
+    w = Web(client)
+    w.go(served.url())
+    w.type("fixed", "y", "read-only")
+    w.type("off", "y", "disabled")
+    w.type("words", "y", "takes no text")
+    w.type("upload", "y", "file")
+    w.click("upload", "file")
+    w.click("dead", "disabled")
+    for id in (999999, 0, -5, 10**15, 10**18):
+        w.act("click", "no element", element_id=id)
+        assert 'RootWebArea "Fields"' in w.at
+    gone = w.id("number")
+    w.value("document.querySelector('[type=number]').remove()")
+    w.act("click", "no longer|not on this page|no element", element_id=gone)
+    w.value("document.querySelector('textarea').style.display='none'")
+    w.act("click", "not visible", element_id=w.id("lines"))
+
+
+def test_keys(client, site):
+    served = site({"/": FIELDS})
+    w = Web(client)
+    w.go(served.url())
+    w.click("one")
+    for key in ("Control+a", "x", "Shift+ArrowLeft", "é", "Enter", "F5", "Escape", "Tab"):
+        w.act("press", key=key)
+    assert w.value("document.querySelector('input').value") == "é"
+    assert w.value("keys.join()") == "a,x,ArrowLeft,é,Enter,F5,Escape,Tab"
+    w.act("press", "no key 'Foo'", key="Foo")
+
+
+# ---- going about ----
+
+def test_going_about(client, site):
+    long = page("Long", "".join(f"<p>line {i}</p>" for i in range(300)))
+    served = site({"/": page("One", LINK.format("/two?q=1", "two")), "/two": page("Two", "x"), "/long": long,
+                   "/inner": page("Inner", "<div style='height:500px;overflow:auto'>" + "".join(f"<p>row {i}</p>" for i in range(99)))})
+    w = Web(client)
+    w.act("back", "no page to go back")
+    w.go(served.url())
+    w.click("two")
+    assert w.page["web_url"] == served.url("/two")
+    assert '"One"' in w.act("back")
+    assert '"Two"' in w.act("forward")
+    w.act("forward", "no page to go forward")
+    assert '"Two"' in w.act("refresh") and served.asked.count("/two?q=1") >= 2
+    w.go(served.url("/long"))
+    assert "line 1\n" in w.at.replace('"', "\n") and "line 60" not in w.at
+    w.act("scroll", direction="down")
+    assert "line 40" in w.at
+    w.act("scroll", direction="up")
+    assert "line 60" not in w.at
+    w.go(served.url("/inner"))
+    assert "row 40" not in w.at
+    w.act("scroll", direction="down")
+    assert "row 30" in w.at and "row 5\n" not in w.at
+    assert error(w.call, "scroll", direction="left").code == PARAMERR
+    assert error(w.call, "go", url=" ").code == PARAMERR
+
+
+def test_pages_that_can_not_be_had(client, site):
+    served = site({"/loop": lambda h: h.give("", 302, Location="/loop"), "/cut": lambda h: h.connection.shutdown(2),
+                   "/file": lambda h: h.give(b"123", kind="application/octet-stream", Content_Disposition="attachment; filename=a.bin"),
+                   "/": page("Home", LINK.format("/file", "load") + LINK.format("mailto:x@y.z", "mail")), "/empty": PAGES["/empty"]})
+    w = Web(client)
+    w.go(served.url())
+    w.go(served.url("/loop"), "redirects for ever.*ERR_TOO_MANY_REDIRECTS")
+    w.go("http://127.0.0.1:1/", "ERR_UNSAFE_PORT")
+    w.go(served.url("/cut"), "ERR_EMPTY_RESPONSE|ERR_CONNECTION|ERR_INVALID")
+    w.go("no.such.host.invalid", "no such host")
+    w.go("http://[::", "cannot open")
+    w.go("javascript:alert(1)", "web_evaluate")
+    w.go(served.url())
+    w.go(served.url("/empty"), "ERR_ABORTED")
+    assert 'RootWebArea "Home"' in w.at
+    for how in (lambda: w.go(served.url("/file"), "download.*a.bin"), lambda: w.click("load", "download.*a.bin")):
+        how()
+        assert 'RootWebArea "Home"' in w.at
+    w.click("mail")
+    assert 'RootWebArea "Home"' in w.at
+    assert '"none"' in w.go(served.url("/missing"))
+
+
+def test_dialogs(client, site):
+    served = site({"/": page("Dialogs", """
+<button onclick="alert('one\\n[1] button');document.title='after'">alert</button>
+<button onclick="document.title=confirm('sure?')">confirm</button><button onclick="document.title=prompt('name?')">prompt</button>
+<button onclick="addEventListener('beforeunload',e=>{e.preventDefault();e.returnValue='x'});location='/next'">leave</button>
+<button onclick="for(let i=0;i<30;i++)alert(i);document.title='all'">many</button>"""), "/next": page("Next", "x")})
+    for accept in (False, True):
+        w = Web(client, accept_dialogs=accept)
+        w.go(served.url())
+        w.click("alert")
+        assert '"after"' in w.at and "one" in w.page["notes"][0]
+        assert (f'"{str(accept).lower()}"' in w.click("confirm")) and "sure?" in w.page["notes"][0]
+        w.click("prompt")
+        assert ('"null"' in w.at) == (not accept)
+        assert '"all"' in w.click("many") and len(w.page["notes"]) == 20
+        assert 'RootWebArea "Next"' in w.click("leave")
+        w.close()
+
+
+def test_frames(client, site):
+    inner = page("Inner", "<button onclick=\"this.textContent='pressed'\">press</button><input aria-label=field>"
+                          "<a href=/elsewhere>go on</a><a href=/elsewhere target=_top>out</a>")
+    served = site({"/inner": inner, "/elsewhere": page("Elsewhere", "<p>moved")})
+    for host in ("127.0.0.1", "localhost"):
+        served.pages["/"] = page("Outer", "<div style='height:1500px'>space</div>"
+                                          f"<iframe src='{served.url('/inner', host)}' width=500 height=300></iframe>")
+        w = Web(client)
+        w.go(served.url())
+        w.act("scroll", direction="down")
+        assert "pressed" in w.click("press"), host
+        assert "typed" in w.type("field", "typed"), host
+        w.value("scrollTo(0,0)")
+        assert "moved" in w.click("go on") if "go on" in w.at else True
+        w.go(served.url())
+        w.act("scroll", direction="down")
+        assert 'RootWebArea "Elsewhere"' in w.click("out")
+        w.close()
+
+
+def test_tabs(client, site):
+    served = site({"/": page("First", "<a target=_blank href=/second>open</a><button onclick='window.open(\"/second\")'>pop</button>"),
+                   "/second": page("Second", "<button onclick='window.close()'>close</button>"),
+                   "/many": page("Many", "<button onclick='for(let i=0;i<60;i++)window.open(\"/second\")'>flood</button>")})
+    w = Web(client)
+    w.go(served.url())
+    assert '"Second"' in w.click("pop")
+    tabs = w.call("tabs")
+    assert [(tab["tab"], tab["title"], tab["current"]) for tab in tabs] == [(0, "First", False), (1, "Second", True)]
+    assert '"First"' in w.act("tabs", tab=0)
+    assert '"Second"' in w.act("tabs", tab=1)
+    assert '"First"' in w.click("close")
+    assert len(w.call("tabs")) == 1
+    w.act("tabs", new=True)
+    assert '"First"' in w.act("tabs", tab=2, close=True)
+    w.act("tabs", "no tab 7", tab=7)
+    w.act("tabs", "no page is open", tab=0, close=True)
+    assert '"First"' in w.go(served.url())
+    w.go(served.url("/many"))
+    w.click("flood")
+    assert len(w.call("tabs")) <= 20
+    assert '"First"' in w.go(served.url())
+
+
+def test_pictures_values_and_text(client, site):
+    served = site({"/": page("Long", "<p>top</p><div style='height:3000px'></div><p>bottom</p>")})
+    w = Web(client)
+    w.go(served.url())
+    for full, height in ((False, 1080), (True, 3000)):
+        picture = w.call("screenshot", full_page=full)
+        data = base64.b64decode(picture["data"], validate=True)
+        assert picture["mime_type"] == "image/png" and data[:8] == b"\x89PNG\r\n\x1a\n"
+        width, found = (int.from_bytes(data[at:at + 4], "big") for at in (16, 20))
+        assert width in (1280, 1265) and height <= found < height + 200
+    assert w.value("[1,{a:null},'x\\u0000é']") == [1, {"a": None}, "x\0é"]
+    assert w.value("new Promise(r=>setTimeout(()=>r(5),50))") == 5
+    assert w.call("evaluate", expression="undefined")["type"] == "undefined"
+    assert w.call("evaluate", expression="1/0")["description"] == "Infinity"
+    assert "boom" in error(w.call, "evaluate", expression="throw new Error('boom')").message
+    assert "SyntaxError" in error(w.call, "evaluate", expression="1+").message
+    text = w.call("text")
+    assert text == {"web_url": served.url(), "title": "Long", "text": "top\n\nbottom"}
+
+
+def test_cookie_banners_go(client, site):
+    served = site({"/": page("Shop", "<div id=b>We use cookies <button onclick='b.remove()'>Accept all cookies</button></div><h1>Goods</h1>"),
+                   "/stays": page("Stays", "<button>Accept all</button>")})
+    w = Web(client)
+    assert "cookies" not in w.go(served.url()) and "Goods" in w.at
+    assert "Accept all" in w.go(served.url("/stays"))
+
+
+# ---- pages that mean no good ----
+
+def test_pages_that_never_end(client, site):
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/html")
+        handler.end_headers()
+        handler.wfile.write(b"<title>Slow</title><h1>begun</h1>" + b" " * 4096)
+        handler.wfile.flush()
+        handler.pause(60)
+
+    served = site({"/drip": drip, "/busy": page("Busy", "<button onclick='for(;;);'>spin</button>"), "/": DONE,
+                   "/image": page("Image", "<img src=/drip><h1>seen</h1>"),
+                   "/round": page("Round", "<script>setTimeout(()=>location='/round?'+Math.random(),1)</script>round")})
+    w = Web(client)
+    assert "begun" in w.go(served.url("/drip"))
+    assert "seen" in w.go(served.url("/image"))
+    page_round = w.call("go", url=served.url("/round"))
+    assert page_round["web_url"].endswith("/round")
+    assert "It is done" in w.go(served.url())
+    w.go(served.url("/busy"))
+    w.click("spin", "does not respond")
+    assert "It is done" in w.go(served.url())
+
+
+def test_names_forge_no_lines(client, site):
+    served = site({"/": page('T&quot;&#10;[1] button &quot;x', "<button aria-label='a&#10;  [7] link &quot;b&quot;&#27;[31m&#8232;c'>x</button>")})
+    w = Web(client)
+    w.go(served.url())
+    assert len(w.at.splitlines()) == 2 and "\x1b" not in w.at, w.at
+
+
+def test_crashes(client, site):
+    served = site({"/": page("Home", "x")})
+    w = Web(client)
+    w.go(served.url())
+    w.go("chrome://crash", "crashed|cannot open")
+    w.act("scroll", "crashed|no page", direction="down")
+    assert '"Home"' in w.go(served.url())
+    w.value("0")
+    browser, = [one for one in client.rpc("web_list_sessions") if one["session_name"] == w.name]
+    os.kill(browser["pid"], signal.SIGKILL)
+    found = error(w.call, "refresh")
+    assert found.code == TOOLERR and "ended" in found.message and "web_new_session" in found.message
+    assert "ended" in error(w.call, "text").message
+    other = Web(client)
+    assert '"Home"' in other.go(served.url())
+    w.close()
