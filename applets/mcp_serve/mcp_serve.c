@@ -80,11 +80,13 @@ static void end_calls(struct serve *s)
     s->scheduling = false;
 }
 
-/* Shells and jobs end side by side, each ended by a process of its own. */
+/* Shells, jobs and the browser end side by side, each ended by a process of its own. */
 static void end_what_was_made(struct serve *s)
 {
     for (size_t i = 0; i < s->sessions.n; i++)
         serve_task(s, mcp_end_session, s->sessions.list[i], 0);
+    if (s->browser)
+        serve_task(s, mcp_end_browser, s->browser, 0);
     for (const struct job_note *note = s->jobs.first; note; note = note->next)
         if (note->ours)
             serve_task(s, mcp_end_job, NULL, note->pid);

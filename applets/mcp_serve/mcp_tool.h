@@ -20,10 +20,12 @@ struct args {
     struct text session, command, text, cwd, user, shell;
     struct text path, pattern, glob, content, encoding, mode, until, type;
     struct text file_text, old_str, new_str;
+    struct text url, direction, value, key, expression;
     struct texts argv, env, exclude;
     struct ints view_range;
     double timeout;
-    long long timeout_s, max_bytes, job, offset, limit, depth, context, insert_line;
+    long long timeout_s, max_bytes, job, offset, limit, depth, context, insert_line, element, tab;
+    bool full_page, new_tab;
     bool enter, close, open, hidden, literal, ignore_case, parents;
 };
 
@@ -44,16 +46,19 @@ struct work;
 
 enum { TOOL_READS = 1, TOOL_DESTROYS = 2, TOOL_IDEMPOTENT = 4, TOOL_OPEN_WORLD = 8 };
 
+/* Which calls are done one after the other: none, those of each shell, those of the browser. */
+enum { TURN_NONE, TURN_SHELL, TURN_BROWSER };
+
 struct mcp_tool {
     const char *name, *title, *description;
     const struct field *fields;
     unsigned char n_fields;
     unsigned char hints; /* TOOL_… */
-    /* Calls of tools with this set are done one after the other in each session. */
-    bool in_turn;
+    unsigned char turn;  /* TURN_… */
     /* The members of the structured result: "session:s exit_code:i? state:w(completed|exited) list:[path:s]":
-     * s string, i integer, n number, b boolean, o any object, w one of some words, [] array of objects (or,
-     * with one letter inside, of that); ? behind the type: or null; ? behind the name: may be absent. */
+     * s string, i integer, n number, b boolean, o any object, a anything, w one of some words, [] array of
+     * objects (or, with one letter inside, of that); ? behind the type: or null; ? behind the name: may be
+     * absent. */
     const char *result;
     int (*run)(struct work *w, struct err *err);
     /* May be NULL. What is to be done when a call is cancelled, after its process has been killed; only where
@@ -79,6 +84,7 @@ struct work {
     struct args args;
     struct span arguments; /* the same, as they came: a checked object */
     const char *session;   /* what `args.session` or else the default means; NULL: there is none yet */
+    const char *browser;   /* the browser session of this connection; NULL: there is none yet */
     const struct job_notes *jobs;
     int out;               /* to the process that serves */
     struct buf structured; /* the result: an object. On error (-1) it doesn't matter */
@@ -98,6 +104,8 @@ void work_log(struct work *w, const char *level, const char *fmt, ...) __attribu
 void work_made_session(struct work *w, const char *name, bool is_default);
 void work_uses_session(struct work *w, const char *name);
 void work_closed_session(struct work *w, const char *name);
+/* The browser session of this connection from now on; "": none any more. */
+void work_browser(struct work *w, const char *name);
 void work_made_job(struct work *w, long long pid);
 /* The result tells what the job has printed up to now; `ended`: and that it has ended. */
 void work_tells_job(struct work *w, long long pid, bool ended);

@@ -101,6 +101,49 @@ static const struct field job_write_fields[] = {
 };
 static const struct field job_fields[] = {JOB};
 
+/* ---- the browser ---- */
+
+#define ELEMENT                                                                                              \
+    ARG_WITH("element_id", INT, element, "The number in brackets at the front of its line", .required = true)
+
+static const struct field web_go_fields[] = {
+    ARG_WITH("url", NAME, url, "Address; without a scheme https:// is put in front", .required = true),
+};
+static const struct field web_click_fields[] = {ELEMENT};
+static const struct field web_type_fields[] = {
+    ELEMENT,
+    ARG_WITH("text", TEXT, text, "What to type", .required = true),
+    ARG("submit", BOOL, enter, "Empty the field first, and press Enter behind it"),
+};
+static const struct field web_select_fields[] = {
+    ELEMENT,
+    ARG_WITH("value", TEXT, value, "An option's value, or what it shows", .required = true),
+};
+static const struct field web_press_fields[] = {
+    ARG_WITH("key", NAME, key, "A key: Enter, Escape, ArrowDown, Control+A, ...", .required = true),
+};
+static const struct field web_scroll_fields[] = {
+    ARG_WITH("direction", TEXT, direction, "Where to, by one screen", .words = "up|down", .required = true),
+};
+static const struct field web_history_fields[] = {
+    ARG_WITH("direction", TEXT, direction, "Where to in the history; refresh loads the page again",
+             .words = "back|forward|refresh", .required = true),
+};
+static const struct field web_tabs_fields[] = {
+    ARG_WITH("tab", INT, tab, "Show this one", .max = UNBOUNDED, .otherwise = -1),
+    ARG("close", BOOL, close, "Close it instead"),
+    ARG("new", BOOL, new_tab, "Open an empty one"),
+};
+static const struct field web_screenshot_fields[] = {
+    ARG("full_page", BOOL, full_page, "All of the page rather than what is in view"),
+};
+static const struct field web_evaluate_fields[] = {
+    ARG_WITH("expression", TEXT, expression, "JavaScript; a promise is waited for", .required = true),
+};
+
+#define PAGE_RESULT "web_url:s main_content:s? web_at:s error:s? notes?:[s]"
+#define WEB_HINTS (TOOL_DESTROYS | TOOL_OPEN_WORLD)
+
 /* ---- files ---- */
 
 static const struct field editor_fields[] = {
@@ -187,60 +230,60 @@ const struct mcp_tool mcp_tools[] = {
      "is not finished; "
      "exited when the shell has ended (shell_restart). The first call without session starts the default "
      "shell.",
-     FIELDS(run_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, true, RUN_RESULT, mcp_shell_run,
+     FIELDS(run_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_run,
      mcp_shell_cancelled},
     {"shell_wait", "Wait for a command in a shell",
      "Waits on for the command that shell_run left running, or that got its input: the rest of its output "
      "and its exit code.",
-     FIELDS(wait_fields), TOOL_READS | TOOL_OPEN_WORLD, true, RUN_RESULT, mcp_shell_wait, NULL},
+     FIELDS(wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_wait, NULL},
     {"shell_input", "Type into a shell",
      "Types text into the terminal of a shell, for programs that ask questions or are interactive, and "
      "returns what comes. For "
      "commands shell_run is better: it knows when they end.",
-     FIELDS(input_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, false, READ_RESULT, mcp_shell_input, NULL},
+     FIELDS(input_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, READ_RESULT, mcp_shell_input, NULL},
     {"shell_read", "Read from a shell",
      "Returns what has been printed in a shell since the last call, and waits for it a while.",
-     FIELDS(read_fields), TOOL_READS, false, READ_RESULT, mcp_shell_read, NULL},
+     FIELDS(read_fields), TOOL_READS, TURN_NONE, READ_RESULT, mcp_shell_read, NULL},
     {"shell_interrupt", "Interrupt a program in a shell",
      "Types Ctrl-C, which ends most programs, and returns what comes. For one that doesn't listen there is "
      "shell_restart.",
-     FIELDS(read_fields), TOOL_DESTROYS, false, READ_RESULT, mcp_shell_interrupt, NULL},
+     FIELDS(read_fields), TOOL_DESTROYS, TURN_NONE, READ_RESULT, mcp_shell_interrupt, NULL},
     {"shell_restart", "Restart a shell",
      "Ends everything in a shell, background programs included, and starts it anew in the directory it first "
      "began in.",
-     FIELDS(session_fields), TOOL_DESTROYS, false, SESSION_RESULT, mcp_shell_restart, NULL},
+     FIELDS(session_fields), TOOL_DESTROYS, TURN_NONE, SESSION_RESULT, mcp_shell_restart, NULL},
     {"shell_new", "Start another shell",
      "Starts a shell beside the default one and returns its name as session. It lives until shell_close or "
      "the end of this "
      "server.",
-     FIELDS(new_fields), TOOL_OPEN_WORLD, false, "session:s shell:s", mcp_shell_new, NULL},
+     FIELDS(new_fields), TOOL_OPEN_WORLD, TURN_NONE, "session:s shell:s", mcp_shell_new, NULL},
     {"shell_list", "List shells", "Lists the shells of this container, also those that others have started.",
-     NULL, 0, TOOL_READS, false,
+     NULL, 0, TOOL_READS, TURN_NONE,
      "default_session:s? sessions:[session_name:s pid:i user:s shell:s cwd:s? "
      "state:w(prompt|running|awaiting_input|ended) "
      "foreground:s? idle_s:n unread_bytes:i]",
      mcp_shell_list, NULL},
     {"shell_close", "End a shell", "Ends a shell and everything in it.", FIELDS(close_fields),
-     TOOL_DESTROYS | TOOL_IDEMPOTENT, false, SESSION_RESULT, mcp_shell_close, NULL},
+     TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, SESSION_RESULT, mcp_shell_close, NULL},
 
     {"job_start", "Start a background job",
      "Starts a program in the background, with separate stdout and stderr, and returns its number as job at "
      "once. Then use "
      "job_wait. It runs on until its end, job_kill or the end of this server.",
-     FIELDS(start_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, false, "job:i", mcp_job_start, NULL},
+     FIELDS(start_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_start, NULL},
     {"job_wait", "Wait for a job",
      "Waits for the end of a job (or its next output) and returns what it has printed since the last call, "
      "its state and exit "
      "code (-N: ended by signal N). At the timeout it returns what there is, and the job runs on.",
-     FIELDS(job_wait_fields), TOOL_READS | TOOL_OPEN_WORLD, false, JOB_RESULT, mcp_job_wait, NULL},
+     FIELDS(job_wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_NONE, JOB_RESULT, mcp_job_wait, NULL},
     {"job_write", "Write to a job",
      "Writes to the stdin of a job that was started with stdin_open, or closes it.", FIELDS(job_write_fields),
-     TOOL_DESTROYS | TOOL_OPEN_WORLD, false, "job:i", mcp_job_write, NULL},
+     TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_write, NULL},
     {"job_kill", "Kill a job",
      "Ends a job and all its descendants (TERM, after 5 seconds KILL) and returns the last of its output.",
-     FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, false, JOB_RESULT, mcp_job_kill, NULL},
+     FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, JOB_RESULT, mcp_job_kill, NULL},
     {"job_list", "List jobs", "Lists the jobs that run and those that ended less than an hour ago.", NULL, 0,
-     TOOL_READS, false,
+     TOOL_READS, TURN_NONE,
      "jobs:[pid:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n "
      "unread_stdout?:i unread_stderr?:i "
      "timed_out?:b oom_killed?:b]",
@@ -252,23 +295,23 @@ const struct mcp_tool mcp_tools[] = {
      "str_replace replaces one text that occurs exactly once; insert puts lines behind a line; undo_edit "
      "takes the last edit "
      "back, up to ten of them. No other byte of the file changes, and an edit that fails changes nothing.",
-     FIELDS(editor_fields), TOOL_DESTROYS, false, "text:s", mcp_text_editor, NULL},
+     FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, "text:s", mcp_text_editor, NULL},
     {"read_file", "Read a file",
      "Returns the content of a file as it is: text, an image (PNG, JPEG, GIF, WebP) for you to see, or any "
      "bytes as base64. Long "
      "files come in pieces.",
-     FIELDS(read_file_fields), TOOL_READS, false,
+     FIELDS(read_file_fields), TOOL_READS, TURN_NONE,
      "path:s size:i encoding:w(utf-8|base64|image) mime_type?:s next_offset?:i end?:b content?:s",
      mcp_read_file, NULL},
     {"write_file", "Write a file",
      "Writes a whole file, or more to the end of one; links and modes stay. It happens as a whole or not at "
      "all, and "
      "text_editor's undo_edit takes it back.",
-     FIELDS(write_file_fields), TOOL_DESTROYS, false, "path:s created:b size:i can_be_undone:b",
+     FIELDS(write_file_fields), TOOL_DESTROYS, TURN_NONE, "path:s created:b size:i can_be_undone:b",
      mcp_write_file, NULL},
     {"list_files", "List a directory",
      "Lists what is in a directory, sorted, with types and sizes. Symbolic links are not followed.",
-     FIELDS(list_files_fields), TOOL_READS, false,
+     FIELDS(list_files_fields), TOOL_READS, TURN_NONE,
      "entries:[path:s type:w(file|directory|symlink|other) size?:i target?:s] truncated:b timed_out:b "
      "unreadable_directories:i",
      mcp_list_files, NULL},
@@ -276,23 +319,62 @@ const struct mcp_tool mcp_tools[] = {
      "Finds files by a pattern for names or paths, sorted. Symbolic links are not followed, and /proc, /sys "
      "and their like are "
      "not entered unless the search starts there.",
-     FIELDS(find_fields), TOOL_READS, false, "paths:[s] truncated:b timed_out:b unreadable_directories:i",
+     FIELDS(find_fields), TOOL_READS, TURN_NONE, "paths:[s] truncated:b timed_out:b unreadable_directories:i",
      mcp_find_files, NULL},
     {"search_files", "Search in files",
      "Finds lines in files by a regular expression or plain text. Binary files and files above 32 MiB are "
      "skipped and counted; "
      "links and special directories are treated as by find_files.",
-     FIELDS(search_fields), TOOL_READS, false,
+     FIELDS(search_fields), TOOL_READS, TURN_NONE,
      "matches:[path:s line:i text:s line_cut?:b before?:s after?:s] files_searched:i files_binary:i "
      "files_too_large:i "
      "unreadable:i truncated:b timed_out:b",
      mcp_search_files, NULL},
 
+    {"web_go", "Open a web page",
+     "Opens a page in a browser of the container's (the first call starts it) and returns what is visible: "
+     "the "
+     "accessibility tree, one element a line. The number in brackets at the front is the element's id; [*] "
+     "can't be used.",
+     FIELDS(web_go_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT,
+     mcp_web_go, NULL},
+    {"web_click", "Click an element",
+     "Clicks an element of the page and returns the page that this leads to.", FIELDS(web_click_fields),
+     WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_click, NULL},
+    {"web_type", "Type into a field",
+     "Types into a text field of the page as a keyboard would, and returns the page. With submit it sends "
+     "the "
+     "form, and returns what that leads to.",
+     FIELDS(web_type_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_type, NULL},
+    {"web_select", "Choose an option", "Chooses an option of a select element, and returns the page.",
+     FIELDS(web_select_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_select, NULL},
+    {"web_press", "Press a key", "Presses a key where the focus is, and returns the page.",
+     FIELDS(web_press_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_press, NULL},
+    {"web_scroll", "Scroll the page", "Scrolls by one screen, and returns what is visible then.",
+     FIELDS(web_scroll_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT, mcp_web_scroll,
+     NULL},
+    {"web_history", "Go back, forward, or reload", "Moves in the history of the tab, and returns the page.",
+     FIELDS(web_history_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_history, NULL},
+    {"web_tabs", "Tabs of the browser",
+     "Lists the tabs; with tab shows or closes one, with new opens one, and returns the page then.",
+     FIELDS(web_tabs_fields), TOOL_DESTROYS, TURN_BROWSER,
+     "tabs?:[tab:i url:s title:s current:b] web_url?:s main_content?:s? web_at?:s error?:s? notes?:[s]",
+     mcp_web_tabs, NULL},
+    {"web_text", "Read a whole page", "Returns all text of the page, also what is out of view.", NULL, 0,
+     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "web_url:s title:s text:s", mcp_web_text, NULL},
+    {"web_screenshot", "See the page", "Returns a picture of the page.", FIELDS(web_screenshot_fields),
+     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "mime_type:s", mcp_web_screenshot, NULL},
+    {"web_evaluate", "Run JavaScript in the page", "Returns the value of a JavaScript expression.",
+     FIELDS(web_evaluate_fields), WEB_HINTS, TURN_BROWSER, "type:s value?:a description?:s", mcp_web_evaluate,
+     NULL},
+    {"web_close", "Close the browser", "Closes the browser with all its tabs; the next web_go starts anew.",
+     NULL, 0, TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_BROWSER, "closed:b", mcp_web_close, NULL},
+
     {"probe", "Describe the container",
      "Reports what this container is: distribution, kernel, user, capabilities, shells, limits, directories "
      "that can be written "
      "to.",
-     NULL, 0, TOOL_READS, false,
+     NULL, 0, TOOL_READS, TURN_NONE,
      "version:s arch:s kernel:s distribution:o libc:o uid:i user:s? home:s shells:[s] limits:o", mcp_probe,
      NULL},
     {0},

@@ -27,6 +27,21 @@ int mcp_job_kill(struct work *w, struct err *err);
 int mcp_job_list(struct work *w, struct err *err);
 int mcp_end_job(struct work *w, struct err *err); /* of our own accord: w->args.job */
 
+/* mcp_web.c */
+int mcp_web_go(struct work *w, struct err *err);
+int mcp_web_click(struct work *w, struct err *err);
+int mcp_web_type(struct work *w, struct err *err);
+int mcp_web_select(struct work *w, struct err *err);
+int mcp_web_press(struct work *w, struct err *err);
+int mcp_web_scroll(struct work *w, struct err *err);
+int mcp_web_history(struct work *w, struct err *err);
+int mcp_web_tabs(struct work *w, struct err *err);
+int mcp_web_text(struct work *w, struct err *err);
+int mcp_web_screenshot(struct work *w, struct err *err);
+int mcp_web_evaluate(struct work *w, struct err *err);
+int mcp_web_close(struct work *w, struct err *err);
+int mcp_end_browser(struct work *w, struct err *err); /* of our own accord: w->session */
+
 /* mcp_write.c */
 int mcp_text_editor(struct work *w, struct err *err);
 int mcp_write_file(struct work *w, struct err *err);

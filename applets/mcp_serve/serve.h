@@ -119,7 +119,8 @@ struct serve {
     struct loop_source *tick, *retry;
     bool scheduling; /* it is being looked at what can begin: not again from inside, and no end of all */
     /* what the calls have made */
-    char *shell; /* the session of calls that name none */
+    char *shell;   /* the session of calls that name none */
+    char *browser; /* the one browser session; NULL: none */
     struct names sessions;
     struct job_notes jobs;
     /* the end */
@@ -190,6 +191,7 @@ enum {
     FRAME_MADE_DEFAULT = 'D',
     FRAME_USES = 'U',
     FRAME_CLOSED = 'C',
+    FRAME_BROWSER = 'B',
     FRAME_JOB = 'J', /* long long, as of the next two */
     FRAME_JOB_TOLD = 'K',
     FRAME_JOB_ENDED = 'X',

@@ -237,6 +237,10 @@ static const char *put_type(struct buf *out, const char *at)
         buf_addc(out, '}');
         return at + 1;
     }
+    if (*at == 'a') {
+        buf_adds(out, "{}");
+        return at + 1;
+    }
     const char *behind = *at == 'w' ? strchr(at, ')') + 1 : at + 1;
     buf_addf(out, *behind == '?' ? "{\"type\":[\"%s\",\"null\"]" : "{\"type\":\"%s\"", word);
     if (*at == 'w') {

@@ -226,6 +226,12 @@ static void take_closed(struct call *c, const char *name)
     s->shell = NULL;
 }
 
+static void take_browser(struct serve *s, const char *name)
+{
+    free(s->browser);
+    s->browser = *name ? mem_strdup(name) : NULL;
+}
+
 /* `data` has a NUL behind. */
 static void take_frame(struct call *c, char kind, struct span data)
 {
@@ -245,6 +251,9 @@ static void take_frame(struct call *c, char kind, struct span data)
         break;
     case FRAME_CLOSED:
         take_closed(c, data.s);
+        break;
+    case FRAME_BROWSER:
+        take_browser(c->serve, data.s);
         break;
     case FRAME_JOB:
         job_of(c->serve, number_in(data))->ours = true;
@@ -479,7 +488,9 @@ void serve_call_submit(struct call *c)
     struct span session;
     struct buf name BUF_AUTO = BUF_INIT;
     c->task = c->tool->run;
-    if (c->tool->in_turn) {
+    if (c->tool->turn == TURN_BROWSER)
+        c->lane = lane_enter(s, "browser");
+    if (c->tool->turn == TURN_SHELL) {
         if (!c->arguments.s || !json_member(c->arguments, "session", &session, NULL) ||
             !json_string_text(session, &name))
             buf_adds(&name, s->shell ? s->shell : "");

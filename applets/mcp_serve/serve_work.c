@@ -82,6 +82,11 @@ void work_closed_session(struct work *w, const char *name)
     say_text(w->out, FRAME_CLOSED, name);
 }
 
+void work_browser(struct work *w, const char *name)
+{
+    say_text(w->out, FRAME_BROWSER, name);
+}
+
 void work_made_job(struct work *w, long long pid)
 {
     say(w->out, FRAME_JOB, &pid, sizeof pid);
@@ -191,6 +196,7 @@ static int work(struct work *w, const struct call *c, struct err *err)
     if (c->tool && take_arguments(w, c->tool, err) < 0)
         return -1;
     w->session = w->args.session.s ? w->args.session.s : c->session ? c->session : c->serve->shell;
+    w->browser = c->serve->browser;
     return c->task(w, err);
 }
 

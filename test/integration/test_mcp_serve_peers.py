@@ -67,7 +67,8 @@ def drive(command, client, place, server):
 def check(report, revision):
     """All that the steps have to give, whoever asked."""
     assert report["name"] == "toolbox" and report["revision"] in (revision, "")
-    assert {step["tool"] for step in STEPS} == set(report["tools"]), "every tool is called"
+    local = {tool for tool in report["tools"] if not tool.startswith("web_")}  # those: test_web_browser_mcp.py
+    assert {step["tool"] for step in STEPS} == local, "every tool is called"
     results = [(step["tool"], result) for step, result in zip(STEPS, report["results"])]
     assert len(results) == len(STEPS)
     got = {}
