@@ -1,9 +1,12 @@
 #include "sha256.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <mbedtls/sha256.h>
+
+#include "mem.h"
 
 /* mbedtls' status is only about alternative implementations, which the configuration has none of. */
 static void finish(mbedtls_sha256_context *hash, char hex[SHA256_HEX_SIZE])
@@ -46,4 +49,27 @@ void sha256_hex(const void *data, size_t n, char hex[SHA256_HEX_SIZE])
     mbedtls_sha256_starts(&hash, 0);
     mbedtls_sha256_update(&hash, data, n);
     finish(&hash, hex);
+}
+
+struct sha256 {
+    mbedtls_sha256_context hash;
+};
+
+struct sha256 *sha256_begin(void)
+{
+    struct sha256 *sum = mem_alloc(sizeof *sum);
+    mbedtls_sha256_init(&sum->hash);
+    mbedtls_sha256_starts(&sum->hash, 0);
+    return sum;
+}
+
+void sha256_add(struct sha256 *sum, const void *data, size_t n)
+{
+    mbedtls_sha256_update(&sum->hash, data, n);
+}
+
+void sha256_end(struct sha256 *sum, char hex[SHA256_HEX_SIZE])
+{
+    finish(&sum->hash, hex);
+    free(sum);
 }

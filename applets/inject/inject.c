@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inject/carry.h"
 #include "inject/inject_many.h"
 #include "inject/inject_one.h"
 #include "inject/inject_report.h"
@@ -20,6 +21,7 @@ static const char usage[] =
     "\n" INJECT_TARGETS_USAGE "NAME, PROJECT/SERVICE and POD may be patterns ('docker:*'); 'k8s:-l app=web'\n"
     "takes a label selector.\n"
     "\n" INJECT_OPTIONS_USAGE "  --links DIR      also make links of all applets there\n"
+    "  --with DIR       bring this folder of the host along, such as a browser's\n"
     "  -j N             so many targets at a time (4)\n"
     "  -v               tell every step, with its time\n"
     "  --json           one JSON object a target, on one line\n"
@@ -39,8 +41,9 @@ static const char usage[] =
     "8 server, 9 health. Also: 1 others, 2 usage, 128+N by signal N. Of several\n"
     "targets the highest one counts.\n";
 
-static const char *const option_names[] = {"--dir",       "--name",    "--links", "--user", "--runtime",
-                                           "--root-exec", "--timeout", "--json",  "--help", NULL};
+static const char *const option_names[] = {"--dir",     "--name",      "--links",   "--user",
+                                           "--runtime", "--root-exec", "--timeout", "--json",
+                                           "--help",    "--with",      NULL};
 
 /* ---- options ---- */
 
@@ -115,10 +118,13 @@ int inject_running_target(struct target *t, const char *text, const struct injec
     return EXIT_OK;
 }
 
-static int parse(struct inject_options *o, int argc, char **argv)
+static int parse(struct inject_options *o, const char **with, int argc, char **argv)
 {
-    static const struct option options[] = {
-        INJECT_OPTIONS, {"links", 1, NULL, OPT_LINKS}, {"json", 0, NULL, OPT_JSON}, {0}};
+    static const struct option options[] = {INJECT_OPTIONS,
+                                            {"links", 1, NULL, OPT_LINKS},
+                                            {"with", 1, NULL, OPT_WITH},
+                                            {"json", 0, NULL, OPT_JSON},
+                                            {0}};
     inject_options_init(o);
     opterr = 0;
     for (;;) {
@@ -128,6 +134,8 @@ static int parse(struct inject_options *o, int argc, char **argv)
             break;
         if (option == 'v')
             o->verbose = true;
+        else if (option == OPT_WITH)
+            *with = optarg;
         else if (option == 'j')
             result = positive(optarg, 256, &o->jobs, argv[0], "-j");
         else
@@ -185,13 +193,18 @@ static int do_one(const struct inject_options *o, const struct target *t, struct
 
 static int run(int argc, char **argv, inject_many_fn one)
 {
+    const char *with = NULL;
+    struct carried carried = {0};
     struct inject_options o;
     struct transport transport;
     struct target_list targets TARGET_LIST_AUTO = {0};
     struct err err;
-    int status = parse(&o, argc, argv);
+    int status = parse(&o, &with, argc, argv);
     if (status != EXIT_OK)
         return status;
+    if (with && carry_read(&carried, with, &err) < 0)
+        return applet_failed(argv[0], "--with %s", err.msg);
+    o.with = with ? &carried : NULL;
     if (transport_init(&transport, o.timeout_s, &err) < 0)
         return applet_failed(argv[0], "%s", err.msg);
     status = collect(&targets, &o, argv + optind, &transport, argv[0]);
@@ -203,6 +216,7 @@ static int run(int argc, char **argv, inject_many_fn one)
         status = targets.n == 1 ? do_one(&o, &targets.list[0], &transport, argv[0], one)
                                 : inject_many(&o, &targets, &transport, argv[0], one);
     transport_release(&transport);
+    carry_release(&carried);
     return status;
 }
 

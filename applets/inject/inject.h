@@ -12,7 +12,17 @@ extern const struct applet inject_applet, eject_applet;
 
 /* ---- options that all of them have ---- */
 
-enum { OPT_DIR = 256, OPT_NAME, OPT_LINKS, OPT_USER, OPT_RUNTIME, OPT_ROOT_EXEC, OPT_TIMEOUT, OPT_JSON };
+enum {
+    OPT_DIR = 256,
+    OPT_NAME,
+    OPT_LINKS,
+    OPT_USER,
+    OPT_RUNTIME,
+    OPT_ROOT_EXEC,
+    OPT_TIMEOUT,
+    OPT_JSON,
+    OPT_WITH
+};
 
 #define INJECT_OPTIONS                                                                                       \
     {"dir", 1, NULL, OPT_DIR}, {"name", 1, NULL, OPT_NAME}, {"user", 1, NULL, OPT_USER},                     \

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "inject/carry.h"
 #include "inject/script.h"
 #include "io.h"
 #include "mem.h"
@@ -454,6 +455,8 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     result = result < 0
                  ? inject_fail(r, STEP_CHOICE, "this program's own file has to be what was released", &err)
                  : run(&i, answered);
+    if (result == 0 && o->with)
+        result = inject_carry(&i);
     if (transport->interrupted)
         r->exit = EXIT_BY_SIGNAL + transport->interrupted;
     r->calls = transport->calls - calls;

@@ -10,6 +10,7 @@
 #include "inject/target.h"
 #include "sha256.h"
 
+struct carried;
 struct release_file;
 
 struct inject_options {
@@ -22,6 +23,7 @@ struct inject_options {
     int timeout_s; /* for a call of the runtime */
     int jobs;
     bool verbose, json;
+    const struct carried *with;     /* a folder that is to come along; NULL: none */
     const struct release_file *own; /* this machine's own file, picked before; NULL: it is picked each time */
     bool batch; /* of several: one call for each where that will do, since they share the processors */
 };

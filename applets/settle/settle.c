@@ -144,6 +144,12 @@ char *settle_record_path(const char *program)
     return mem_printf("%.*s/.%s.inject", (int)(slash - program), program, slash + 1);
 }
 
+char *settle_with_path(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    return mem_printf("%.*s/.%s.with", (int)(slash - program), program, slash + 1);
+}
+
 void settle_made(struct buf *record, const char *dir, const char *topmost)
 {
     size_t n = strlen(dir), least = strlen(topmost);
@@ -345,21 +351,32 @@ static int remove_all(const char *path)
     return stdout_flushed();
 }
 
-enum { OPT_AT = 256, OPT_NAME, OPT_SUMS, OPT_LINKS, OPT_MADE, OPT_REMOVE };
+static int unpack_all(const char *path)
+{
+    struct err err;
+    struct buf out BUF_AUTO = BUF_INIT;
+    const char *state = settle_unpack(STDIN_FILENO, path, &err);
+    buf_addc(&out, '{');
+    json_member_bool(&out, "ok", state != NULL);
+    json_member_string(&out, state ? "state" : "message", state ? state : err.msg);
+    buf_adds(&out, "}\n");
+    if (io_write_all(STDOUT_FILENO, out.data, out.len) < 0)
+        return EXIT_FAILED;
+    return state ? EXIT_OK : SETTLE_REFUSED;
+}
+
+enum { OPT_AT = 256, OPT_NAME, OPT_SUMS, OPT_LINKS, OPT_MADE, OPT_REMOVE, OPT_UNPACK };
 
 static int settle_main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"at", 1, NULL, OPT_AT},
-        {"name", 1, NULL, OPT_NAME},
-        {"sums", 1, NULL, OPT_SUMS},
-        {"links", 1, NULL, OPT_LINKS},
-        {"made", 1, NULL, OPT_MADE},
-        {"remove", 0, NULL, OPT_REMOVE},
-        {0},
+        {"at", 1, NULL, OPT_AT},         {"name", 1, NULL, OPT_NAME},
+        {"sums", 1, NULL, OPT_SUMS},     {"links", 1, NULL, OPT_LINKS},
+        {"made", 1, NULL, OPT_MADE},     {"remove", 0, NULL, OPT_REMOVE},
+        {"unpack", 0, NULL, OPT_UNPACK}, {0},
     };
     struct settling s = {.state = "identical", .server = BUF_INIT};
-    bool removes = false;
+    bool removes = false, unpacks = false;
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
         switch (option) {
@@ -381,15 +398,18 @@ static int settle_main(int argc, char **argv)
         case OPT_REMOVE:
             removes = true;
             break;
+        case OPT_UNPACK:
+            unpacks = true;
+            break;
         default:
             return usage_unknown(NAME, "option", argv[optind - 1], NULL);
         }
     }
-    if (optind < argc || !s.path || s.path[0] != '/' || (!removes && !s.wanted) ||
+    if (optind < argc || !s.path || s.path[0] != '/' || (!removes && !unpacks && !s.wanted) ||
         (s.name && (!*s.name || strchr(s.name, '/'))))
-        return usage_error(NAME, "--at PATH and --sums SHA256[,SHA256]... or --remove are wanted");
+        return usage_error(NAME, "--at PATH and --sums SHA256[,SHA256]..., --unpack or --remove are wanted");
     signal(SIGPIPE, SIG_IGN);
-    int status = removes ? remove_all(s.path) : settle(&s);
+    int status = removes ? remove_all(s.path) : unpacks ? unpack_all(s.path) : settle(&s);
     free(s.final);
     buf_release(&s.server);
     return status;
@@ -400,12 +420,13 @@ const struct applet settle_applet = {
     .summary = "the half of `inject` that runs inside: prove, name, start",
     .usage = "Usage: toolbox settle --at PATH --sums SHA256[,SHA256]... [--name NAME]\n"
              "                      [--links DIR] [--made DIR]\n"
-             "       toolbox settle --at PATH --remove\n"
+             "       toolbox settle --at PATH --unpack | --remove\n"
              "\n"
              "What `toolbox inject` and `toolbox eject` run inside a target; nobody else has\n"
              "to. PATH is this very file. It proves that it has one of the sums, takes NAME in\n"
              "its directory, makes links of all applets in DIR, starts the server and checks\n"
-             "that it answers; or stops it and removes everything. One JSON object is printed.\n"
+             "that it answers; or takes a folder from stdin and puts it beside itself; or stops\n"
+             "the server and removes everything. One JSON object is printed.\n"
              "\n"
              "Exit status: 0 done, 1 something is left, 2 usage, 3 refused (the object says\n"
              "why), 4 not in this directory.\n",

@@ -34,4 +34,22 @@ void settle_made(struct buf *record, const char *dir, const char *topmost);
 /* Path of the record of a program; free() it. */
 char *settle_record_path(const char *program);
 
+/* Path of the folder that was brought along with a program (`inject --with`): a browser, say; free() it. */
+char *settle_with_path(const char *program);
+
+/* unpack.c: takes that folder from `fd`, whole or not at all, in the place of one that is there; the same one
+ * is left alone. What comes is
+ *
+ *     "folder " SHA256 "\n", the sum of all that follows;
+ *     for each entry "d MODE NAME_LEN 0\n", "f MODE NAME_LEN SIZE\n" or "l 0 NAME_LEN SIZE\n", all numbers
+ *     decimal; then the name, relative, and SIZE bytes of content or of the link's target;
+ *     "e 0 0 0\n" at the end.
+ *
+ * Returns the state ("placed", "replaced", "identical"), NULL with ERR_TOOL. */
+const char *settle_unpack(int fd, const char *program, struct err *err);
+
+/* Removes a folder with all that is in it, without following a link or leaving its file system. -1 with errno
+ * when something is left; one that isn't there is no failure. */
+int settle_remove_tree(const char *path);
+
 #endif

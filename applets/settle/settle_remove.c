@@ -120,6 +120,15 @@ static void undo_record(const char *record, const char *program)
     each_line(text.data, "made ", remove_dir, program);
 }
 
+int settle_remove_tree(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -1;
+    dir_empty(fd);
+    return rmdir(path);
+}
+
 int settle_remove(const char *path, struct err *err)
 {
     char command[] = "stop-server", *arguments[] = {command, NULL};
@@ -127,6 +136,9 @@ int settle_remove(const char *path, struct err *err)
     if (stop_server_applet.run(1, arguments) != EXIT_OK)
         return err_set(err, ERR_TOOL, "the server did not stop: nothing was removed");
     remove_places();
+    char *with MEM_AUTO = settle_with_path(path);
+    if (settle_remove_tree(with) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot remove %s", with);
     if (unlink(path) < 0 && errno != ENOENT)
         return err_sys(err, ERR_TOOL, errno, "cannot remove %s", path);
     undo_record(record, path);

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "mem.h"
+#include "self.h"
+#include "settle/settle.h"
 #include "spawn.h"
 #include "user.h"
 
@@ -103,6 +105,37 @@ static char *find_of_playwright(char *const *env)
     return best.path;
 }
 
+/* ---- what came along with this program ---- */
+
+/* One of the names in a folder, or in a folder there. */
+static char *find_within(const char *dir, int levels)
+{
+    static const char headless[] = "headless_shell";
+    for (size_t i = 0; i <= sizeof names / sizeof *names; i++) {
+        char *file = mem_printf("%s/%s", dir, i < sizeof names / sizeof *names ? names[i] : headless);
+        if (is_program(file))
+            return file;
+        free(file);
+    }
+    char *found = NULL;
+    DIR *d = levels > 0 ? opendir(dir) : NULL;
+    for (struct dirent *e; d && !found && (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.') {
+            char *inner MEM_AUTO = mem_printf("%s/%s", dir, e->d_name);
+            found = find_within(inner, levels - 1);
+        }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static char *find_brought_along(void)
+{
+    char *self MEM_AUTO = self_path();
+    char *with MEM_AUTO = self ? settle_with_path(self) : NULL;
+    return with ? find_within(with, 2) : NULL;
+}
+
 /* ---- all of it ---- */
 
 char *browser_find(char *const *env, struct err *err)
@@ -119,7 +152,9 @@ char *browser_find(char *const *env, struct err *err)
         if (file)
             return file;
     }
-    char *file = find_of_playwright(env);
+    char *file = find_brought_along();
+    if (!file)
+        file = find_of_playwright(env);
     if (!file)
         err_set(err, ERR_TOOL,
                 "there is no browser here: install one (Debian and Ubuntu: apt-get install chromium; Alpine: "

@@ -5,8 +5,9 @@
 #include "err.h"
 
 /* The path of the program (free it): what $TOOLBOX_BROWSER says, and nothing else where that is set; the
- * first of the usual names in PATH of `env`; one that Playwright has put in its own place. NULL with ERR_TOOL
- * that says what to do where there is none. */
+ * first of the usual names in PATH of `env`; one that was brought along with this program (inject --with);
+ * one that Playwright has put in its own place. NULL with ERR_TOOL that says what to do where there is none.
+ */
 char *browser_find(char *const *env, struct err *err);
 
 #endif

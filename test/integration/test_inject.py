@@ -647,3 +647,43 @@ def test_dir_planted_program_is_never_run(injector, workdir):
     subprocess.run(["gcc", "-static", "-x", "c", "-o", root / f"opt/{DIR}/toolbox", "-"], input=planted, text=True, check=True)
     injector.eject(f"dir:{root}")
     assert not (root / "planted").exists() and not (root / f"opt/{DIR}").exists()
+
+
+# ---- a folder that comes along ----
+
+
+def test_with_brings_a_folder_along(injector, poor, workdir):
+    """Where there is neither tar nor anything else to unpack with."""
+    folder = workdir / "browser"
+    (folder / "locales/deep").mkdir(parents=True)
+    (folder / "chrome").write_text("#!/bin/sh\necho it is one\n")
+    (folder / "chrome").chmod(0o755)
+    (folder / "locales/deep/data.pak").write_bytes(os.urandom(3_000_000))
+    (folder / "empty").mkdir()
+    (folder / "link").symlink_to("locales/deep/data.pak")
+    container = poor("cat", "chmod", "mkdir", "rm", "mv")
+    at = target(container)
+    found = injector.inject(at, "--with", str(folder))
+    assert found["state"] == "placed" and found["sent"] > 3_000_000
+    there = f"{os.path.dirname(found['path'])}/.{os.path.basename(found['path'])}.with"
+    assert container.check([f"{there}/chrome"]).strip() == "it is one"
+    data = container.run([BUSYBOX, "sha256sum", f"{there}/link"]).stdout.split()[0].decode()
+    assert data == hashlib.sha256((folder / "link").read_bytes()).hexdigest()
+    inode = container.check([BUSYBOX, "stat", "-c", "%i", f"{there}/chrome"])
+    again = injector.inject(at, "--with", str(folder))
+    assert again["state"] == "identical"
+    assert container.check([BUSYBOX, "stat", "-c", "%i", f"{there}/chrome"]) == inode, "the same one is left alone"
+    (folder / "chrome").write_text("#!/bin/sh\necho another\n")
+    injector.inject(at, "--with", str(folder))
+    assert container.check([f"{there}/chrome"]).strip() == "another"
+    check_gone(injector, container, at)
+
+
+def test_with_what_is_no_folder(injector, start, workdir):
+    container = start()
+    (workdir / "pipe").mkdir()
+    os.mkfifo(workdir / "pipe/fifo")
+    for folder, why in (("nowhere", b"No such file"), ("pipe", b"fifo is neither")):
+        done = injector.run("inject", "--with", str(workdir / folder), target(container))
+        assert done.returncode == 1 and why in done.stderr, done.stderr
+    assert traces(container) == []

@@ -147,6 +147,21 @@ def decisions():
     return Decisions()
 
 
+def test_no_page_forges_a_line(client, served):
+    """What a page calls its parts, however it is written, stays on one line; ids are of this page."""
+    ours = Web(client)
+    lines = ours.go(served.url("/hostile.html")).rstrip("\n").split("\n")
+    nodes = [Line(line) for line in lines]
+    assert [node.level for node in nodes[1:]].count(1) > 10 and nodes[0].role == "RootWebArea"
+    assert sum("forged" in line for line in lines) < len(lines)
+    assert len({node.id for node in nodes}) == len(nodes)
+    assert all(character >= " " for line in lines for character in line)
+    [giant] = [line for line in lines if "AAAA" in line]
+    assert len(giant) < 10200 and giant.endswith('more characters)"')
+    assert ours.page["web_at"].splitlines() == lines
+    ours.close()
+
+
 def test_pages_read_the_same(client, served, original, decisions):
     ours = Web(client)
     for name in SERVED:
