@@ -88,9 +88,9 @@ static void be_keeper(struct keeper *k, const struct door *door, int word, keepe
     background(&k->base, title, !k->base.detached);
     k->base.loop = loop_new(&err);
     if (k->base.loop && listens(k, door, &err) && start(k, arg, &err) == 0) {
+        /* Where the server is gone nobody will know of us, and whoever asked asks again. */
         if (tell(word, UP, k->word, strlen(k->word) + 1) < 0)
-            kill(getpid(),
-                 SIGTERM); /* the server is gone: nobody will know of us, and whoever asked asks again */
+            kill(getpid(), SIGTERM);
         close(word);
         _exit(loop_run(k->base.loop)); /* not exit: what stdio holds is the command's, not ours */
     }
