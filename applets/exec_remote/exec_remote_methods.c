@@ -293,8 +293,10 @@ static void job_name(char name[IPC_NAME_MAX], pid_t pid)
 
 static bool is_taken(int dirfd, const char *name)
 {
-    int fd FD_AUTO = ipc_exists(dirfd, name) ? ipc_connect(dirfd, name, 0) : -1;
-    return fd >= 0 || (ipc_exists(dirfd, name) && errno != ECONNREFUSED && errno != ENOENT);
+    if (!ipc_exists(dirfd, name))
+        return false;
+    int fd FD_AUTO = ipc_connect(dirfd, name, 0);
+    return fd >= 0 || (errno != ECONNREFUSED && errno != ENOENT);
 }
 
 static int claim_pid(void *arg, pid_t pid, unsigned refused, struct err *err)
@@ -305,7 +307,6 @@ static int claim_pid(void *arg, pid_t pid, unsigned refused, struct err *err)
     if (refused > PID_TRIES)
         return err_set(err, ERR_TOOL,
                        "all process ids are those of jobs that have not been polled to their end");
-    errno = 0;
     if (is_taken(c->dirfd, name) || !record_gives_way(c->dirfd, pid, refused > PID_GOOD_TRIES))
         return 0;
     return ipc_show(c->dirfd, c->hidden, name, err) < 0 ? -1 : 1;

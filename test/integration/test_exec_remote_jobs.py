@@ -195,7 +195,7 @@ def test_short_jobs_make_no_files(client):
 
 
 def test_jobs_of_a_killed_server_leave_the_next_one_alone(client):
-    """Its sockets are those of another server, and go where they disturb nobody."""
+    """Its sockets are those of another server, and go where they disturb nobody and are swept."""
     old = [Job(client, "read x; exit 7", stdin_open=True) for _ in range(3)]
     assert run(client, "exit 1")[0] == 1
     assert kill_servers()
@@ -208,6 +208,9 @@ def test_jobs_of_a_killed_server_leave_the_next_one_alone(client):
         assert job.finish()[0] == 8
     for i in range(20):
         assert run(client, f"exit {i}")[0] == i
+    no_keepers()
+    ((server, _),) = titled("toolbox server")
+    assert {path.name.split("-")[1] for path in client.dir.glob(".Door-*")} == {str(server)}
 
 
 def test_sockets_that_somebody_has_removed(client):
