@@ -490,7 +490,7 @@ def test_run_leaves_alone_what_the_program_leaves(client):
 
 def test_hold(client):
     job = Job(client, "sleep 99")
-    holders = [client.popen("exec", stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+    holders = [client.popen("exec", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
     for holder in holders:
         holder.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"exec_remote_hold","params":{"pid":%d}}' % job.pid)
         holder.stdin.close()
