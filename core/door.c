@@ -20,7 +20,7 @@ static void close_door(struct door *d)
 static int most_doors(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DOORS * LIMIT_SHARE)
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= (rlim_t)DOORS * LIMIT_SHARE)
         return DOORS;
     return (int)(limit.rlim_cur / LIMIT_SHARE);
 }

@@ -313,7 +313,7 @@ static void short_ones_stand_in_one_file(void **state)
     }
     struct stat st;
     assert_int_equal(stat(table, &st), 0);
-    assert_true(st.st_blocks * 512 < 256 * 1024); /* there is nothing where nothing was written */
+    assert_true(st.st_blocks * 512 < 256L * 1024); /* there is nothing where nothing was written */
     shelf_remove(dirfd, 1000);
     shelf_remove(dirfd, 1693);
     assert_false(record_exists(dirfd, 1000) || record_exists(dirfd, 1693));
