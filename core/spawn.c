@@ -39,25 +39,27 @@ struct birth {
 };
 
 static bool signals_known;
-static bool never_ignored[NSIG]; /* where signals_known */
+static bool always_default[NSIG]; /* where signals_known */
 
 void spawn_know_signals(void)
 {
+    static const int others[] = {SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGXFSZ};
     struct sigaction old;
     for (int s = 1; s < NSIG && !signals_known; s++)
-        never_ignored[s] = s != SIGHUP && s != SIGPIPE && s != SIGXFSZ && sigaction(s, NULL, &old) == 0 &&
-                           old.sa_handler != SIG_IGN;
+        always_default[s] = sigaction(s, NULL, &old) == 0 && old.sa_handler == SIG_DFL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        always_default[others[i]] = false;
     signals_known = true;
 }
 
-/* Those that are ignored: handlers end with the program that they are of. By the kernel's own call: C
- * libraries keep some signals to themselves, and glibc's posix_spawn hands those on ignored. All zero is the
- * default in the kernel's structure, whatever its members. */
+/* Before any is let through: a handler would run in our memory. By the kernel's own call: C libraries keep
+ * some signals to themselves, and glibc's posix_spawn hands those on ignored. All zero is the default in the
+ * kernel's structure, whatever its members. */
 static void reset_signals(void)
 {
     static const unsigned long defaults[8];
     for (int s = 1; s < NSIG; s++)
-        if (!never_ignored[s])
+        if (!always_default[s])
             syscall(SYS_rt_sigaction, s, defaults, NULL, NSIG / 8);
     sigset_t none;
     sigemptyset(&none);

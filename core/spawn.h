@@ -48,8 +48,9 @@ struct spawn {
  * ERR_TOOL that names what can't be used and why. */
 pid_t spawn(const struct spawn *s, int *program, struct err *err);
 
-/* Looks which signals are ignored, once for this process and those that it forks: then not all of them have
- * to be reset in every child. What is ignored later is SIGHUP, SIGPIPE or SIGXFSZ. */
+/* Looks which signals are at their default, once for this process and those that it forks: then not all of
+ * them have to be reset in every child. Those that are handled or ignored later are SIGHUP, SIGINT, SIGTERM,
+ * SIGCHLD, SIGPIPE and SIGXFSZ. */
 void spawn_know_signals(void);
 
 /* The environment for a child: base (NULL-terminated) without our private variables, overlaid with `extra`

@@ -548,6 +548,49 @@ static void a_terminal_becomes_the_controlling_one(void **state)
     in_child(check_terminal, NULL);
 }
 
+/* ---- signals ---- */
+
+static volatile sig_atomic_t handled;
+
+static void note(int number)
+{
+    handled = number;
+}
+
+/* In the child, which may have our memory. */
+static int end_itself(void *arg, pid_t pid, unsigned refused, struct err *err)
+{
+    (void)refused;
+    (void)err;
+    kill(pid, *(int *)arg);
+    return 1;
+}
+
+/* Of those that are handled later than the look at them, and of one that nobody handles. */
+static void check_handlers(void *arg)
+{
+    const char *programs[] = {"/bin/true", NULL};
+    int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+    (void)arg;
+    spawn_know_signals();
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct spawn s = plain(programs, tell_argv);
+        s.accept = end_itself;
+        s.accept_arg = &numbers[i];
+        if (numbers[i] != SIGUSR1)
+            signal(numbers[i], note);
+        FAILS(&s, "the new process was ended at once");
+        CHECK(handled == 0);
+    }
+}
+
+/* It would do here what is to be done there. */
+static void no_handler_runs_in_the_child(void **state)
+{
+    (void)state;
+    in_child(check_handlers, NULL);
+}
+
 /* ---- when the machine has no more to give ---- */
 
 static void check_no_process(void *arg)
@@ -734,6 +777,7 @@ int main(int argc, char **argv)
         spawn_test(the_child_is_the_first_victim_where_wanted),
         spawn_test(a_terminal_becomes_the_controlling_one),
         spawn_test(no_process_or_descriptor_is_an_error),
+        spawn_test(no_handler_runs_in_the_child),
         spawn_test(a_child_that_never_ran_is_an_error),
         spawn_test(no_descriptor_is_left_open),
         cmocka_unit_test(ours_are_not_handed_on),
