@@ -122,8 +122,8 @@ static void hang_up(struct cdp *cdp)
     if (cdp->closed.code != 0)
         return;
     err_set(&why, ERR_TOOL, "the browser has ended");
-    cdp_close(cdp, &why);
     cdp->events->hung_up(cdp->arg);
+    cdp_close(cdp, &why);
 }
 
 /* ---- messages in ---- */

@@ -23,7 +23,7 @@ typedef void (*cdp_answer_fn)(void *arg, struct span result, const struct err *e
 struct cdp_events {
     /* `session`: "" for the browser itself. `params` as above. */
     void (*event)(void *arg, const char *session, const char *method, struct span params);
-    void (*hung_up)(void *arg); /* once: the browser has closed its pipe, and every call has failed */
+    void (*hung_up)(void *arg); /* once: the browser has closed its pipe, and every call is about to fail */
 };
 
 /* Takes both descriptors (non-blocking). `events` stays the caller's. */

@@ -10,6 +10,7 @@
 #include "proc.h"
 
 #define OPEN_MS 60000 /* a browser on a slow, busy machine */
+#define REAP_MS 1000
 #define GRACE_MS 500
 #define LIMIT_MS 3000
 
@@ -18,13 +19,21 @@ static void event(void *arg, const char *session, const char *method, struct spa
     tabs_event(&((struct web *)arg)->tabs, session, method, params);
 }
 
-/* Its process will be reaped, and then says how it ended; one that only closes its pipe is ended. */
+/* Its process will be reaped in a moment, and then says how it ended; one that only closes its pipe is ended.
+ */
+static void end_it(void *arg)
+{
+    struct web *web = arg;
+    loop_drop(&web->patience);
+    if (web->browser.pid > 0)
+        kill(web->browser.pid, SIGKILL);
+}
+
 static void hung_up(void *arg)
 {
     struct web *web = arg;
-    log_line(LOG_WARNING, "the browser has closed its pipe");
-    if (web->browser.pid > 0)
-        kill(web->browser.pid, SIGKILL);
+    if (!web->patience)
+        web->patience = loop_timer(web->loop, REAP_MS, end_it, web);
 }
 
 static const struct cdp_events events = {.event = event, .hung_up = hung_up};
@@ -43,11 +52,18 @@ static void look(void *arg)
         loop_stop(web->loop, 0);
 }
 
+/* Where the browser has hung up, its end comes next. */
+static void failed(struct web *web)
+{
+    if (!web->patience)
+        stop(web);
+}
+
 static void answered(void *arg, struct span result, const struct err *err)
 {
     (void)result;
     if (err)
-        stop(arg);
+        failed(arg);
 }
 
 static void call(struct web *web, const char *method, const char *params, cdp_answer_fn done)
@@ -60,7 +76,7 @@ static void have_context(void *arg, struct span result, const struct err *err)
     struct web *web = arg;
     struct buf id = BUF_INIT;
     if (err || !member_text(result, "browserContextId", &id)) {
-        stop(web);
+        failed(web);
         return;
     }
     web->context = buf_take(&id, NULL);
@@ -96,6 +112,7 @@ static void clean_up(struct web *web, struct err *err)
 {
     struct err closed;
     browser_say_end(&web->browser, err);
+    loop_drop(&web->patience);
     err_set(&closed, ERR_TOOL, "the browser did not start");
     browser_hang_up(&web->browser, &closed);
     tree_end(web->loop, web->browser.pid, GRACE_MS, LIMIT_MS, NULL, tree_has_ended, web);

@@ -32,6 +32,7 @@ struct web {
     bool busy; /* the first one has begun */
     bool over; /* the browser has ended, or is to; `end` says how */
     struct err end;
+    struct loop_source *patience; /* with a browser that has hung up, and lives */
     bool closing;
 };
 

@@ -1,14 +1,21 @@
 """The browser tool with a real browser, against pages served locally that have what real pages have."""
 import base64
+import contextlib
 import json
 import os
+import re
 import signal
+import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from harness import web
 from harness.client import PARAMERR, TOOLERR, RpcError
+from harness.processes import wait_until
+from harness.server import titled
 from harness.web import Site, Web
 
 LINK = '<a href="{0}">{1}</a> '
@@ -399,3 +406,175 @@ def test_crashes(client, site):
     other = Web(client)
     assert '"Home"' in other.go(served.url())
     w.close()
+
+
+# ---- sessions, and their ends ----
+
+PLACES = ("/tmp", "/var/tmp", "/dev/shm")
+
+
+def folders():
+    return {path for place in PLACES for path in Path(place).glob(".toolbox-web-*")}
+
+
+def processes_in(found):
+    using = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            line = Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+            using += [int(pid)] if any(str(path) in line for path in found) else []
+    return using
+
+
+def session_pid(client, name):
+    return next(one["pid"] for one in client.rpc("web_list_sessions") if one["session_name"] == name)
+
+
+@pytest.mark.parametrize("end", ["close", "stop", "kill browser", "kill keeper", "kill server", "kill both"])
+def test_nothing_is_left(client, site, end):
+    served = site({"/": DONE})
+    before = folders()
+    w = Web(client)
+    w.go(served.url())
+    mine = folders() - before
+    assert processes_in(mine)
+    keeper, server = (next(one.pid for one in titled(title)) for title in ("toolbox WebBrowser", "toolbox server"))
+    if end == "close":
+        w.close()
+    elif end == "kill browser":
+        os.kill(session_pid(client, w.name), signal.SIGKILL)
+        assert "ended" in error(w.call, "refresh").message
+    elif end != "stop":
+        for pid in {"kill keeper": [keeper], "kill server": [server], "kill both": [server, keeper]}[end]:
+            os.kill(pid, signal.SIGKILL)
+    if end == "kill server":
+        assert "It is done" in w.act("refresh")  # the session doesn't need it
+    if end not in ("stop", "kill server", "kill both"):
+        wait_until(lambda: not processes_in(mine) and not mine & folders(), "the end of all")
+    if end == "kill both":
+        wait_until(lambda: not processes_in(mine), "the end of the browser")
+        Web(client).close()  # a new server sweeps
+        assert not mine & folders()
+    client.stop()
+    assert not processes_in(mine) and not mine & folders()
+
+
+def test_twenty_sessions(client, site):
+    served = site({"/": DONE})
+    before = folders()
+    for _ in range(5):
+        together = [Web(client) for _ in range(4)]
+        assert all("It is done" in w.go(served.url()) for w in together)
+        for w in together:
+            w.close()
+    assert client.rpc("web_list_sessions") == []
+    assert error(together[0].call, "refresh").message.endswith("open a new one with web_new_session")
+    together[0].close()  # once more does no harm
+    assert Web(client).name == "WebBrowser_20"
+    client.stop()
+    assert folders() <= before
+
+
+def test_calls_of_a_session_wait_for_each_other(client, site):
+    served = site({"/": page("Home", "<button onclick='document.title+=1'>one</button>"), "/done": DONE})
+    w = Web(client)
+    w.go(served.url())
+    button = w.id("one")
+    with ThreadPoolExecutor(8) as pool:
+        pages = list(pool.map(lambda _: w.call("click", element_id=button), range(12)))
+    assert sorted(one["web_at"].count("1") for one in pages) and all(one["error"] is None for one in pages)
+    assert w.value("document.title") == "Home" + "1" * 12
+    # one that gives up leaves the others alone
+    with client.popen("exec", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as given_up:
+        given_up.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "web_go", "params": {
+            "session_name": w.name, "url": served.url("/done?wait=2")}}).encode())
+        given_up.stdin.close()
+        time.sleep(0.5)
+        given_up.kill()
+    assert "It is done" in w.act("refresh") or "It is done" in w.act("refresh")
+
+
+def test_sessions_keep_apart(client, site):
+    served = site({"/": page("Home", "<script>document.write(document.cookie||'no cookie');document.cookie='a=b'</script>")})
+    one, other = Web(client), Web(client)
+    assert "no cookie" in one.go(served.url()) and "a=b" in one.act("refresh")
+    assert "no cookie" in other.go(served.url())
+
+
+def test_other_users(new_client, client, site, user):
+    served = site({"/": DONE})
+    before = folders()
+    w = Web(client, user=user.name)
+    assert "It is done" in w.go(served.url())
+    listed, = client.rpc("web_list_sessions")
+    assert listed["user"] == user.name
+    assert {Path(f"/proc/{pid}").stat().st_uid for pid in processes_in(folders() - before)} == {user.uid}
+    w.close()
+    own = new_client(user=user.uid)
+    assert "It is done" in Web(own).go(served.url())
+    assert error(Web, own, user="root").code == TOOLERR
+
+
+@pytest.mark.parametrize("env, words", [
+    ({"PATH": "/nowhere", "HOME": "/nowhere", "PLAYWRIGHT_BROWSERS_PATH": "/nowhere"}, "apt-get install chromium.*--with"),
+    ({"TOOLBOX_BROWSER": "/nowhere"}, "/nowhere.*no program"),
+    ({"TOOLBOX_BROWSER": "/bin/false"}, "exit status 1"),
+    ({"TOOLBOX_BROWSER": "/bin/cat"}, "exit status 1; its last words: .*unrecognized option"),
+])
+def test_no_browser(new_client, env, words):
+    client, before = new_client(env=env), folders()
+    found = error(client.rpc, "web_new_session", {"headful": False})
+    assert found.code == TOOLERR and re.search(words, found.message.replace("\n", " ")), found
+    assert folders() <= before
+
+
+def test_headful_needs_a_display(client, site, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert "headful needs a display" in error(client.rpc, "web_new_session", {"headful": True}).message
+
+
+def test_parameters(client, site):
+    for params in ({"headful": "no"}, {"more": 1}, []):
+        assert error(client.rpc, "web_new_session", params).code == PARAMERR
+    for name in ("WebBrowser_9", "BashSession", "server", "../x", ""):
+        found = error(client.rpc, "web_go", {"session_name": name, "url": "x"})
+        assert found.code == TOOLERR and "no browser session" in found.message
+    w = Web(client)
+    for method, params in (("go", {}), ("go", {"url": 1}), ("click", {"element_id": "1"}), ("click", {"element_id": 1.0}),
+                           ("type", {"element_id": 1}), ("tabs", {"new": True, "tab": 1}), ("tabs", {"close": True}),
+                           ("scroll", {"direction": "left"}), ("refresh", {"more": 1})):
+        assert error(w.call, method, **params).code == PARAMERR, (method, params)
+
+
+# ---- the command line ----
+
+def test_command_line(client, site, workdir):
+    served = site({"/": page("Home", "<button onclick='alert(1);this.textContent=\"pressed\"'>press</button><p>words"), "/f": FIELDS})
+
+    def run(*args, status=0):
+        done = client.cli("web_browser", *args)
+        assert done.returncode == status, done
+        return done.stdout.decode()
+
+    assert "no session" in client.cli("web_browser", "text").stderr.decode()
+    shown = run("go", served.url())
+    button = re.search(r'\[(\d+)\] button "press"', shown)[1]
+    assert shown.startswith(served.url() + "\n[")
+    done = client.cli("web_browser", "click", button)
+    assert b'button "pressed"' in done.stdout and b"dialog (alert)" in done.stderr
+    assert "words" in run("text") and run("eval", "6*7") == "42\n" and json.loads(run("eval", "[1]", "--json"))["value"] == [1]
+    run("shot", workdir / "a.png")
+    assert (workdir / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert "Home" in run("tabs") and json.loads(run("list", "--json"))[0]["session_name"] == "WebBrowser"
+    name = run("new").strip()
+    assert name == "WebBrowser_1" and "about:blank" in run("tabs", "--session", name)
+    field = re.search(r'\[(\d+)\] textbox "one"', run("go", served.url("/f")))[1]
+    assert "abc" in run("submit", field, "abc") and "abcd" in run("type", field, "d")
+    run("click", "99999", status=1)
+    assert run("--help") and "web_browser" in run("go", "--help", status=2) + client.cli("web_browser", "nothing").stderr.decode()
+    for wrong in (["click"], ["click", "x"], ["tab"], ["scroll", "up", "down"], ["close", "x"], []):
+        run(*wrong, status=2)
+    run("close", "--session", name)
+    run("close")
+    run("close", status=1)

@@ -191,7 +191,7 @@ static void the_end_of_the_browser_fails_all(void **state)
     call("S", NULL, "two");
     io_close(&to_us);
     wait_for(3);
-    expect("one the browser has ended|\ntwo the browser has ended|\nhung up |\n");
+    expect("hung up |\none the browser has ended|\ntwo the browser has ended|\n");
     call("S", NULL, "three");
     assert_string_equal(buf_str(&seen), "");
     wait_for(1);
