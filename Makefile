@@ -415,7 +415,12 @@ bench-peers: $(BENCH) ## the figures side by side with the tools of inspect_ai a
 	@$(MAKE) -s GUEST=1 ARCH=amd64
 	@$(MAKE) -s GUEST=1 ARCH=arm64
 	@/usr/bin/python3 test/bench/peers.py --write docs/benchmarks.md $(CURDIR)/$(BUILD)/guest/$(HOST_ARCH)/toolbox $(CURDIR)/$(B)/bench
+	@$(MAKE) -s bench-browser
 .PHONY: bench-peers
+
+bench-browser: toolbox ## the figures of the browser tool beside the one that came before (scripts/setup peers)
+	@/usr/bin/python3 test/bench/peers_web.py --write docs/benchmarks.md $(CURDIR)/toolbox
+.PHONY: bench-browser
 
 inspect: toolbox ## every test with the real inspect_ai, the current version and older ones (scripts/setup peers)
 	@$(MAKE) -s ARCH=$(filter-out $(HOST_ARCH),amd64 arm64)

@@ -45,10 +45,11 @@ class Original:
         (folder / "usercustomize/sitecustomize.py").write_text(PATCH)
         (folder / "browser").write_text(BROWSER.format(browser))
         (folder / "browser").chmod(0o755)
-        env = {**os.environ, "PYTHONPATH": str(folder / "usercustomize"), "PEER_BROWSER": str(folder / "browser"),
+        self.env = {**os.environ, "PYTHONPATH": str(folder / "usercustomize"), "PEER_BROWSER": str(folder / "browser"),
                "XDG_RUNTIME_DIR": str(folder), "HOME": str(folder), "TMPDIR": str(folder), "PATH": f"{python}:{os.environ['PATH']}"}
-        env.pop("TOOLBOX_DIR", None)
-        self.server = subprocess.Popen([python / "inspect-tool-support", "server"], env=env, stdout=subprocess.DEVNULL,
+        self.env.pop("TOOLBOX_DIR", None)
+        self.program = python / "inspect-tool-support"
+        self.server = subprocess.Popen([self.program, "server"], env=self.env, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
         deadline = time.monotonic() + 60
         while not (folder / "inspect-tool-support.sock").exists():
@@ -66,6 +67,12 @@ class Original:
             answer = json.loads(connection.getresponse().read())
         assert "result" in answer, answer["error"]["message"][:500]
         return answer["result"]
+
+    def exec(self, method, **params):
+        """The same as a host asks for it."""
+        text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        done = subprocess.run([self.program, "exec"], input=text.encode(), stdout=subprocess.PIPE, env=self.env, check=True)
+        return json.loads(done.stdout)["result"]
 
     def close(self):
         started = family(self.server.pid)
