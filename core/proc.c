@@ -77,6 +77,23 @@ void proc_name(pid_t pid, char name[16])
         snprintf(name, 16, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
 }
 
+/* The hexadecimal mask behind a field's name has the bit of the signal. */
+static bool is_in_mask(const char *status, const char *field, int signal)
+{
+    const char *at = strstr(status, field);
+    return at && strtoull(at + strlen(field), NULL, 16) >> (signal - 1) & 1;
+}
+
+bool proc_handles(pid_t pid, int signal)
+{
+    char path[40];
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    return proc_is_ours() && io_read_file(AT_FDCWD, path, &text) == 0 &&
+           (is_in_mask(buf_str(&text), "\nSigIgn:", signal) ||
+            is_in_mask(buf_str(&text), "\nSigCgt:", signal));
+}
+
 bool proc_link(pid_t pid, const char *name, char *path, size_t size)
 {
     char link[48];

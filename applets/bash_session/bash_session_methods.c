@@ -171,6 +171,7 @@ static void run(struct rpc_call *call, struct span params, void *ctx)
         .command_len = p.command.n,
         .timeout_ms = p.timeout_s < 0 ? -1 : (int64_t)(p.timeout_s * 1000),
         .max = output_max(p.max_output_bytes),
+        .interrupt_abandoned = p.interrupt_abandoned,
     };
     session_run(&h->session, &r, run_done, pending, &pending->of_session);
     params_release(&session_run_params, &p);

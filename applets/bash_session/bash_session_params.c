@@ -42,6 +42,7 @@ static const struct param run_list[] = {
     {.key = "command", .type = PARAM_NAME, .offset = AT(run_params, command)},
     {.key = "timeout", .type = PARAM_NUMBER, .offset = AT(run_params, timeout_s), .max = SECONDS_MAX},
     {.key = "max_output_bytes", .type = PARAM_INT, .offset = AT(run_params, max_output_bytes)},
+    {.key = "interrupt_abandoned", .type = PARAM_BOOL, .offset = AT(run_params, interrupt_abandoned)},
 };
 const struct params_table session_run_params = PARAMS_TABLE(run_list);
 

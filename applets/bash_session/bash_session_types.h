@@ -41,6 +41,7 @@ struct run_params {
     struct text command;
     double timeout_s; /* < 0: none */
     long long max_output_bytes;
+    bool interrupt_abandoned;
 };
 #define RUN_DEFAULTS                                                                                         \
     {                                                                                                        \

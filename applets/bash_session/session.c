@@ -21,6 +21,7 @@
 /* More than a terminal holds, so that what was written before is read; bounded, since a program can write for
  * ever. */
 #define DRAIN_MAX (1u << 20)
+#define SIGNAL_TRIES 20
 #define TAIL_MAX 1024 /* longer than prompts are */
 #define END_GRACE_MS 2000
 #define END_LIMIT_MS 5000
@@ -200,6 +201,7 @@ static void shell_ended(void *arg, pid_t pid, int status)
 
 static void close_terminal(struct session *s)
 {
+    session_interrupt_end(s);
     loop_drop(&s->pty_source);
     loop_drop(&s->channel_source);
     loop_drop(&s->child_source);
@@ -378,11 +380,17 @@ int session_signal(struct session *s, const char *name, struct err *err)
         return err_set(err, ERR_TOOL, "'%s' is no signal; name one as INT, SIGTERM or 15", name);
     if (!s->shell)
         return err_set(err, ERR_TOOL, "the shell has ended; restart the session");
-    pid_t group = pty_foreground(&s->pty);
-    if (group == 0)
-        group = s->shell;
-    return kill(-group, signal) == 0 ? 0
-                                     : err_sys(err, ERR_TOOL, errno, "cannot signal the foreground programs");
+    session_interrupt_end(s);
+    if (signal == SIGINT)
+        session_interrupt_follow(s);
+    for (int i = 0; i < SIGNAL_TRIES; i++) { /* it may just be ending */
+        pid_t group = pty_foreground(&s->pty);
+        if (kill(group == 0 ? -s->shell : -group, signal) == 0)
+            return 0;
+        if (errno != ESRCH)
+            break;
+    }
+    return err_sys(err, ERR_TOOL, errno, "cannot signal the foreground programs");
 }
 
 int session_resize(struct session *s, int rows, int cols, struct err *err)

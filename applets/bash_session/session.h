@@ -32,6 +32,7 @@ struct session_options {
 };
 
 struct session_call;
+struct interrupt;
 struct viewer;
 
 struct session {
@@ -73,6 +74,7 @@ struct session {
     int tick_ms, thorough_ms;
     long long thorough_at;
     struct tree_end *ending;
+    struct interrupt *interrupt; /* in progress; NULL: none */
 };
 
 /* Starts the shell. -1: nothing is left of it. */
@@ -106,6 +108,7 @@ struct run_request {
     size_t command_len;
     int64_t timeout_ms; /* < 0: none */
     size_t max;
+    bool interrupt_abandoned; /* its command ends where nobody waits for it any more */
 };
 typedef void (*run_done_fn)(void *arg, const struct run_result *result, const struct err *err);
 void session_run(struct session *s, const struct run_request *r, run_done_fn done, void *arg,

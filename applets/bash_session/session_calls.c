@@ -43,11 +43,31 @@ static void give_up_on(struct session *s, struct session_call *c)
         s->calls_end = &s->calls;
 }
 
+static void release(struct session *s, struct session_call *c)
+{
+    for (struct session_call **at = &s->calls; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            if (!*at)
+                s->calls_end = at;
+            break;
+        }
+    }
+    buf_release(&c->input);
+    buf_release(&c->answer);
+    free(c);
+}
+
 static void start_first(struct session *s)
 {
     struct session_call *c = s->calls;
     if (c && c->next && c->state == CALL_ANSWERED && now_ms() - c->answered >= DELIVERY_MS) {
         give_up_on(s, c);
+        c = s->calls;
+    }
+    if (c && c->orphan && c->state == CALL_ANSWERED) {
+        c->kind->delivered(s, c, false);
+        release(s, c);
         c = s->calls;
     }
     if (!c || c->state != CALL_QUEUED || s->ending)
@@ -63,21 +83,6 @@ static void enqueue(struct session *s, struct session_call *c)
     c->state = CALL_QUEUED;
     *s->calls_end = c;
     s->calls_end = &c->next;
-}
-
-static void release(struct session *s, struct session_call *c)
-{
-    for (struct session_call **at = &s->calls; *at; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            if (!*at)
-                s->calls_end = at;
-            break;
-        }
-    }
-    buf_release(&c->input);
-    buf_release(&c->answer);
-    free(c);
 }
 
 struct session_call *session_call_new(struct session *s, const struct call_kind *kind, const char *input,
@@ -111,9 +116,9 @@ void session_delivered(struct session *s, struct session_call *c, bool delivered
 
 void session_abandon(struct session *s, struct session_call *c)
 {
-    if (c->state == CALL_ACTIVE)
-        c->kind->abandon(s, c);
-    release(s, c);
+    c->orphan = c->state == CALL_ACTIVE && !c->kind->abandon(s, c);
+    if (!c->orphan)
+        release(s, c);
     loop_timer_set(s->tick, 0);
 }
 
@@ -240,12 +245,21 @@ static void read_answer(struct session *s, struct session_call *c)
     buf_release(&c->answer);
 }
 
+/* With more behind the key that would be interrupted as well. */
+static void follow_interrupt(struct session *s, const struct session_call *c)
+{
+    session_interrupt_end(s);
+    if (input_is_interrupt(&s->pty, c->input.data, c->input.len))
+        session_interrupt_follow(s);
+}
+
 static void read_begin(struct session *s, struct session_call *c)
 {
     struct err err;
     if (c->input.len == 0 || !s->shell)
         return; /* nothing to type, or typed ahead */
     s->prompt_after_input = false;
+    follow_interrupt(s, c);
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
         read_fail(c, &err);
     buf_release(&c->input);
@@ -273,10 +287,11 @@ static void read_delivered(struct session *s, struct session_call *c, bool deliv
     output_delivered(&s->output, delivered);
 }
 
-static void read_abandon(struct session *s, struct session_call *c)
+static bool read_abandon(struct session *s, struct session_call *c)
 {
     (void)s;
-    (void)c; /* nothing was taken from the output */
+    (void)c;
+    return true; /* nothing was taken from the output */
 }
 
 static const struct call_kind read_kind = {read_begin, read_check, read_delivered, read_abandon};
@@ -289,6 +304,7 @@ static void type_ahead(struct session *s, struct session_call *c)
         !input_has_signal_key(&s->pty, c->input.data, c->input.len))
         return;
     s->prompt_after_input = false;
+    follow_interrupt(s, c);
     input_add(&s->input, &s->pty, c->input.data, c->input.len, NULL);
     buf_truncate(&c->input, 0);
 }

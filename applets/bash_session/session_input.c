@@ -115,6 +115,13 @@ bool input_has_signal_key(const struct pty *pty, const char *s, size_t n)
     return last_signal_key(pty, s, n) < n;
 }
 
+bool input_is_interrupt(const struct pty *pty, const char *s, size_t n)
+{
+    struct termios t;
+    return n == 1 && input_has_signal_key(pty, s, n) && tcgetattr(pty->slave, &t) == 0 &&
+           (cc_t)*s == t.c_cc[VINTR];
+}
+
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err)
 {
     size_t key = last_signal_key(pty, s, n);

@@ -23,6 +23,8 @@ struct input {
 
 /* Whether there is a key in it that makes a signal now (^C, ^Z, ^\). */
 bool input_has_signal_key(const struct pty *pty, const char *s, size_t n);
+/* The key that interrupts, alone. */
+bool input_is_interrupt(const struct pty *pty, const char *s, size_t n);
 
 /* Queues text. As a terminal does, a key that sends a signal (^C, ^Z, ^\) throws away what was typed before
  * it and takes effect at once. ERR_TOOL when the queue would pass its limit. */

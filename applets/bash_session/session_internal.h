@@ -14,7 +14,8 @@ struct call_kind {
     /* Answers when it is time; otherwise the milliseconds until it is whatever happens. -1: answered. */
     int64_t (*check)(struct session *s, struct session_call *c);
     void (*delivered)(struct session *s, struct session_call *c, bool delivered);
-    void (*abandon)(struct session *s, struct session_call *c);
+    /* False: the shell is about to take what it was given, and the call stays, as an orphan, until it has. */
+    bool (*abandon)(struct session *s, struct session_call *c);
 };
 
 /* Where a run is. */
@@ -29,6 +30,7 @@ struct run {
     bool typed;            /* RUN_ASKED: after the command, not before */
     bool asked;            /* once is enough */
     bool adopted;          /* asked by a typed line, which prints nothing, and not by a key */
+    bool interrupt;        /* when it is abandoned */
     long long phase_began; /* now_ms() */
 };
 
@@ -43,6 +45,7 @@ struct session_call {
     void *arg;
     struct buf input;
     bool has_input;
+    bool orphan;               /* abandoned: its callback is not called any more */
     struct buf answer;         /* while it may have to be given again */
     long long began, answered; /* now_ms() */
     size_t max;
@@ -72,6 +75,14 @@ void session_release_capture(struct session *s);
 bool session_is_run(const struct session_call *c);
 /* A message of the shell that a run waits for (T, Q). */
 void session_run_message(struct session *s, const struct channel_message *m);
+
+/* ---- session_interrupt.c ---- */
+/* Called before an interrupt is sent: sees to it that it is not lost. */
+void session_interrupt_follow(struct session *s);
+/* Interrupts what the shell was given to do, in a moment when it can be. */
+void session_interrupt_run(struct session *s);
+/* Watches no longer, if it did. */
+void session_interrupt_end(struct session *s);
 
 /* ---- session.c ---- */
 /* Reads what the terminal has; true when there was something. */

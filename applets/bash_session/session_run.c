@@ -159,7 +159,7 @@ static int64_t ask(struct session *s, struct session_call *c, bool typed)
     struct buf code BUF_AUTO = BUF_INIT;
     c->run.asked = true;
     c->run.typed = typed;
-    c->run.adopted = is_replaced(s);
+    c->run.adopted = s->prompts == 0 || is_replaced(s);
     enter(c, RUN_ASKED);
     if (c->run.adopted) {
         char *line MEM_AUTO = mem_printf(SHELL_SOURCE "%s\n", s->channel.path);
@@ -246,6 +246,7 @@ static void take_answer(struct session *s, struct session_call *c, const struct 
     s->cwd = mem_strdup(m->cwd);
     s->status = m->status;
     s->prompts++;
+    s->last_prompt = now_ms();
     s->prompt_after_input = true;
     if (s->capture && m->prompt)
         strip_prompt(s, m->prompt);
@@ -270,13 +271,16 @@ void session_run_message(struct session *s, const struct channel_message *m)
 
 /* ---- checks, one a phase ---- */
 
-/* Ready for a command, refused for good, or (0) not yet. */
+/* Ready for a command, refused for good, or (0) not yet. A shell whose start was interrupted has not got its
+ * hook. */
 static int64_t check_settled(struct session *s, struct session_call *c)
 {
     if (session_at_prompt(s, session_look(s, true)))
         return give_command(s, c);
-    if (s->prompts == 0)
-        return now_ms() - c->began >= BUSY_MS ? refuse_for_good(s, c) : 0;
+    if (s->prompts == 0 && now_ms() - c->began < BUSY_MS)
+        return 0;
+    if (s->prompts == 0 && (c->run.asked || !can_ask(s)))
+        return refuse_for_good(s, c);
     if (!c->run.asked && can_ask(s))
         return ask(s, c, false);
     return refuse(s, c);
@@ -285,6 +289,8 @@ static int64_t check_settled(struct session *s, struct session_call *c)
 static int64_t check_ready(struct session *s, struct session_call *c)
 {
     long long now = now_ms();
+    if (s->interrupt)
+        return READY_MS; /* its end is told */
     if (s->channel.pty.master < 0 || (s->prompts == 0 && now - c->began >= READY_MS))
         return refuse_for_good(s, c);
     int64_t left = session_settled(s) ? check_settled(s, c) : 0;
@@ -338,10 +344,30 @@ static int64_t check_typed(struct session *s, struct session_call *c)
     return c->timeout_ms >= 0 ? c->timeout_ms - spent : INT32_MAX;
 }
 
+/* A key has been sent: the shell is about to take code or the command. */
+static bool is_about_to_take(const struct session_call *c)
+{
+    return c->run.phase == RUN_ASKED || c->run.phase == RUN_OFFERED;
+}
+
+/* The command goes on, or is interrupted; what it has printed and will print is there for the next call. */
+static int64_t let_go(struct session *s, struct session_call *c)
+{
+    if (s->capture)
+        session_release_capture(s);
+    if (c->run.phase == RUN_TYPED && c->run.interrupt)
+        session_interrupt_run(s);
+    session_call_answered(c);
+    loop_timer_set(s->tick, 1);
+    return -1;
+}
+
 static int64_t run_check(struct session *s, struct session_call *c)
 {
     struct err err;
     session_drain(s);
+    if (c->orphan && !is_about_to_take(c))
+        return let_go(s, c);
     if (!s->shell && s->capture)
         return run_answer(s, c, RUN_EXITED);
     if (!s->shell) {
@@ -397,12 +423,20 @@ static void run_delivered(struct session *s, struct session_call *c, bool delive
         output_put_back(&s->output, c->answer.data, c->answer.len);
 }
 
-/* The command goes on; what it has printed and will print is there for the next call. */
-static void run_abandon(struct session *s, struct session_call *c)
+static void nobody(void *arg, const struct run_result *result, const struct err *err)
 {
-    (void)c;
-    if (s->capture)
-        session_release_capture(s);
+    (void)arg;
+    (void)result;
+    (void)err;
+}
+
+static bool run_abandon(struct session *s, struct session_call *c)
+{
+    c->done.run = nobody;
+    if (is_about_to_take(c))
+        return false;
+    let_go(s, c);
+    return true;
 }
 
 static const struct call_kind run_kind = {run_begin, run_check, run_delivered, run_abandon};
@@ -419,6 +453,7 @@ void session_run(struct session *s, const struct run_request *r, run_done_fn don
     c->done.run = done;
     c->timeout_ms = r->timeout_ms;
     c->max = r->max;
+    c->run.interrupt = r->interrupt_abandoned;
     *call = c;
     session_evaluate(s);
 }

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "io.h"
 #include "utf8.h"
+
+#define SPOILED_MS 5000 /* for the right answer behind one that was no JSON */
 
 /* ---- bytes ---- */
 
@@ -204,10 +207,34 @@ static bool take_long_line(struct mcp_bridge *b, struct span head)
     return true;
 }
 
+static void on_spoiled(void *arg)
+{
+    struct mcp_bridge *b = arg;
+    struct err err;
+    err_set(&err, ERR_TOOL,
+            "the MCP server's answer is no valid JSON in UTF-8, so that it can't be passed on");
+    if (mcp_requests_fail_spoiled(&b->requests, now_ms() - SPOILED_MS, &err))
+        loop_timer_set(b->spoiled, SPOILED_MS);
+    else
+        loop_drop(&b->spoiled);
+}
+
+/* No message: mostly noise. An answer that got broken is told its caller, who would wait for nothing; but a
+ * right one may follow it, as after two threads that have printed at once. */
+static void take_noise(struct mcp_bridge *b, struct span line)
+{
+    struct span id;
+    b->dropped_lines++;
+    if (mcp_is_broken_response(line, &id) && mcp_requests_spoil(&b->requests, id) && !b->spoiled)
+        b->spoiled = loop_timer(b->loop, SPOILED_MS, on_spoiled, b);
+}
+
 static void on_line(void *arg, enum mcp_lines_state state, struct span line)
 {
     struct mcp_bridge *b = arg;
-    if (!(state == MCP_LINES_LINE ? take_line(b, line) : take_long_line(b, line)))
+    if (state == MCP_LINES_LINE && !take_line(b, line))
+        take_noise(b, line);
+    else if (state == MCP_LINES_TOO_LONG && !take_long_line(b, line))
         b->dropped_lines++;
 }
 
@@ -247,6 +274,7 @@ void mcp_bridge_hang_up(struct mcp_bridge *b)
 int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, size_t line_max,
                      struct err *err)
 {
+    b->loop = loop;
     static const struct mcp_process_events events = {on_line, on_ended, on_deaf, on_reaped};
     return mcp_process_start(&b->process, loop, s, line_max, &events, b, err);
 }

@@ -17,6 +17,8 @@ struct mcp_bridge {
     enum mcp_bad_bytes bad_bytes; /* what becomes of a line that has such */
     bool initialized;             /* it has answered an initialize request with a result */
     bool killed;
+    struct loop *loop;
+    struct loop_source *spoiled;      /* running: answers that were no JSON may still come in a better form */
     unsigned long long dropped_lines; /* noise, answers that nobody waits for, lines that are too long */
     void (*reaped)(void *arg);        /* its main process has ended */
     void *arg;

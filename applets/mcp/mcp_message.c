@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "mcp_lines.h"
+
 /* The members that mean something in a message. */
 enum { JSONRPC, ID, METHOD, RESULT, ERROR, N_MEMBERS };
 
@@ -196,4 +198,16 @@ struct span mcp_id_of_parts(struct span head, struct span tail)
     if (request)
         return (struct span){NULL, 0};
     return id.s ? id : id_in_tail(tail);
+}
+
+bool mcp_is_broken_response(struct span line, struct span *id)
+{
+    size_t n_head = line.n < MCP_LINES_HEAD ? line.n : MCP_LINES_HEAD;
+    size_t n_tail = line.n < MCP_LINES_TAIL ? line.n : MCP_LINES_TAIL;
+    struct span head = {line.s, n_head};
+    if (json_kind(head) != JSON_OBJECT || json_check(line, NULL) == 0 ||
+        !memmem(head.s, head.n, "\"jsonrpc\"", 9) || memmem(head.s, head.n, "\"method\"", 8))
+        return false;
+    *id = mcp_id_of_parts(head, (struct span){line.s + line.n - n_tail, n_tail});
+    return true;
 }

@@ -33,7 +33,11 @@ int mcp_message_check(struct span message, enum mcp_kind kind, const char *field
  * and 1.0e0, but not 1 and "1". False when it can be no id (neither a string nor a number). */
 bool mcp_id_key(struct span id, struct buf *key);
 
-/* The id of a response of which only its first and last bytes are known; s == NULL when it can't be told. */
+/* The id of a response that is not whole: of which only its first and last bytes are known; s == NULL when it
+ * can't be told. */
 struct span mcp_id_of_parts(struct span head, struct span tail);
+
+/* Whether a line that is no message was to be a response; *id as above. */
+bool mcp_is_broken_response(struct span line, struct span *id);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io.h"
 #include "mcp_lines.h"
 #include "mem.h"
 #include "sha256.h"
@@ -20,6 +21,7 @@ struct mcp_request {
     char method[32];     /* as written, with quotes; "" for a longer one */
     unsigned long long end;
     bool answered;
+    long long spoiled; /* now_ms() when a broken answer came; 0: none did */
     struct buf answer; /* kept, or on its way to the client */
 };
 
@@ -270,4 +272,39 @@ void mcp_requests_fail(struct mcp_requests *all, unsigned long long written, con
 {
     for (struct mcp_request *r; (r = first_unwritten(all, written));)
         mcp_request_fail(r, err);
+}
+
+static struct mcp_request *only_open(const struct mcp_requests *all)
+{
+    struct mcp_request *found = NULL;
+    for (struct mcp_request *r = all->first; r; r = r->next) {
+        if (!r->answered && found)
+            return NULL;
+        if (!r->answered)
+            found = r;
+    }
+    return found;
+}
+
+bool mcp_requests_spoil(struct mcp_requests *all, struct span id)
+{
+    struct mcp_request *r = id.s ? mcp_requests_find(all, id) : only_open(all);
+    if (r && !r->spoiled)
+        r->spoiled = now_ms();
+    return r != NULL;
+}
+
+bool mcp_requests_fail_spoiled(struct mcp_requests *all, long long until, const struct err *err)
+{
+    bool more = false;
+    for (struct mcp_request *r = all->first, *next; r; r = next) {
+        bool fails = r->spoiled && !r->answered && r->spoiled <= until;
+        more = more || (r->spoiled > until && !r->answered);
+        next = r->next;
+        if (!fails)
+            continue;
+        mcp_request_fail(r, err);
+        next = all->first; /* an answered call may start another one, of a batch */
+    }
+    return more;
 }

@@ -52,6 +52,12 @@ bool mcp_request_is(const struct mcp_request *r, const char *method);
  * at `id`, `id_len` bytes long. */
 void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, size_t id_len);
 
+/* What seemed to be the answer was no JSON: the right one may still come. `id` with s == NULL: it could not
+ * be told, and is taken for that of the only request that is open. False: it is nobody's. */
+bool mcp_requests_spoil(struct mcp_requests *all, struct span id);
+/* Fails those for which that was at `until` (now_ms()) or before. True when there are younger ones. */
+bool mcp_requests_fail_spoiled(struct mcp_requests *all, long long until, const struct err *err);
+
 /* Fails those that wait and are not written yet, whose end is beyond `written` (0: all), and forgets what
  * waits for an answer without a client. */
 void mcp_requests_fail(struct mcp_requests *all, unsigned long long written, const struct err *err);

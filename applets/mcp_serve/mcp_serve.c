@@ -73,7 +73,7 @@ static void end_calls(struct serve *s)
     for (struct call *c = s->calls, *next; c; c = next) {
         next = c->next;
         if (c->tool)
-            serve_cancel(c, false);
+            serve_cancel(c);
         else if (!c->task)
             serve_subscription_end(c);
     }

@@ -65,64 +65,6 @@ void mcp_put_surroundings(struct buf *params, const struct args *a)
         put_env(params, &a->env);
 }
 
-/* What a shell is seen doing. */
-enum doing { NOTHING, A_PROGRAM, SOMETHING_ITSELF };
-
-/* A copy of the shell in the foreground is mostly one that has yet to become the program: bash's handler,
- * which it still has, would swallow an interrupt. */
-static bool is_copy(struct span status, struct span foreground)
-{
-    struct buf name BUF_AUTO = BUF_INIT;
-    struct buf shell BUF_AUTO = BUF_INIT;
-    struct span path;
-    if (!json_member(status, "shell", &path, NULL) || !json_string_text(path, &shell) ||
-        !json_string_text(foreground, &name))
-        return false;
-    const char *slash = strrchr(buf_str(&shell), '/');
-    return strcmp(slash ? slash + 1 : buf_str(&shell), buf_str(&name)) == 0;
-}
-
-static enum doing look(const char *session)
-{
-    struct buf result BUF_AUTO = BUF_INIT;
-    struct span one, value;
-    if (call_method("bash_session_list", (struct span){"{}", 2}, &result, NULL) < 0)
-        return NOTHING;
-    for (size_t at = 0; json_element(span_of(&result), &at, &one);) {
-        if (!json_member(one, "session_name", &value, NULL) || !json_string_is(value, session))
-            continue;
-        if (!json_member(one, "state", &value, NULL) || json_string_is(value, "prompt") ||
-            json_string_is(value, "ended"))
-            return NOTHING;
-        return json_member(one, "foreground", &value, NULL) && json_kind(value) == JSON_STRING &&
-                       !is_copy(one, value)
-                   ? A_PROGRAM
-                   : SOMETHING_ITSELF;
-    }
-    return NOTHING;
-}
-
-#define LOOK_MS 20
-#define LOOKS_LEAST 5   /* nothing in all of them: nothing was begun */
-#define LOOKS_ITSELF 15 /* a shell that is busy itself for so long is in a loop, not between two commands */
-#define LOOKS_MOST 250
-
-/* Looks until a shell has been doing nothing for so many looks in a row, or something that can be interrupted
- * (then it says what). */
-static enum doing watch(const char *session, int quiet, bool interruptible)
-{
-    int idle = 0, itself = 0;
-    for (int i = 0; i < LOOKS_MOST && idle < quiet; i++) {
-        enum doing now = look(session);
-        idle = now == NOTHING ? idle + 1 : 0;
-        itself = now == SOMETHING_ITSELF ? itself + 1 : 0;
-        if (interruptible && (now == A_PROGRAM || itself == LOOKS_ITSELF))
-            return now;
-        usleep(LOOK_MS * 1000);
-    }
-    return NOTHING;
-}
-
 /* A new session; its name and shell into these. */
 static int start(struct work *w, bool is_default, struct buf *name, struct buf *shell, struct err *err)
 {
@@ -183,8 +125,9 @@ static int run(struct work *w, const char *session, bool command, struct err *er
         json_member_text(&params, "command", w->args.command.s, w->args.command.n);
     put_number(&params, "timeout", w->args.timeout);
     json_member_int(&params, "max_output_bytes", w->args.max_bytes);
+    if (command)
+        buf_adds(&params, ",\"interrupt_abandoned\":true"); /* as a cancelled call is */
     buf_addc(&params, '}');
-    work_uses_session(w, session);
     if (call_method("bash_session_run", span_of(&params), &result, err) < 0)
         return in_our_words(err);
     begin_result(w, session);
@@ -302,18 +245,6 @@ int mcp_shell_list(struct work *w, struct err *err)
 }
 
 /* ---- of our own accord ---- */
-
-/* Only what a shell has begun is interrupted: between commands that would take away what it tells their end
- * with. The next call finds it back at its prompt. */
-int mcp_shell_cancelled(struct work *w, struct err *err)
-{
-    if (watch(w->session, LOOKS_LEAST, true) == NOTHING)
-        return 0;
-    if (call_session(w->session, "bash_session_signal", ",\"signal\":\"INT\"", err) < 0)
-        return -1;
-    watch(w->session, 1, false);
-    return 0;
-}
 
 int mcp_end_session(struct work *w, struct err *err)
 {

@@ -61,9 +61,6 @@ struct mcp_tool {
      * absent. */
     const char *result;
     int (*run)(struct work *w, struct err *err);
-    /* May be NULL. What is to be done when a call is cancelled, after its process has been killed; only where
-     * work_uses_session was called. */
-    int (*cancelled)(struct work *w, struct err *err);
 };
 
 /* Ends with an entry without a name. */
@@ -102,7 +99,6 @@ void work_status(struct work *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* for progress */
 void work_log(struct work *w, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void work_made_session(struct work *w, const char *name, bool is_default);
-void work_uses_session(struct work *w, const char *name);
 void work_closed_session(struct work *w, const char *name);
 /* The browser session of this connection from now on; "": none any more. */
 void work_browser(struct work *w, const char *name);

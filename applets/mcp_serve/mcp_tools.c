@@ -230,64 +230,63 @@ const struct mcp_tool mcp_tools[] = {
      "is not finished; "
      "exited when the shell has ended (shell_restart). The first call without session starts the default "
      "shell.",
-     FIELDS(run_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_run,
-     mcp_shell_cancelled},
+     FIELDS(run_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_run},
     {"shell_wait", "Wait for a command in a shell",
      "Waits on for the command that shell_run left running, or that got its input: the rest of its output "
      "and its exit code.",
-     FIELDS(wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_wait, NULL},
+     FIELDS(wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_wait},
     {"shell_input", "Type into a shell",
      "Types text into the terminal of a shell, for programs that ask questions or are interactive, and "
      "returns what comes. For "
      "commands shell_run is better: it knows when they end.",
-     FIELDS(input_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, READ_RESULT, mcp_shell_input, NULL},
+     FIELDS(input_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, READ_RESULT, mcp_shell_input},
     {"shell_read", "Read from a shell",
      "Returns what has been printed in a shell since the last call, and waits for it a while.",
-     FIELDS(read_fields), TOOL_READS, TURN_NONE, READ_RESULT, mcp_shell_read, NULL},
+     FIELDS(read_fields), TOOL_READS, TURN_NONE, READ_RESULT, mcp_shell_read},
     {"shell_interrupt", "Interrupt a program in a shell",
      "Types Ctrl-C, which ends most programs, and returns what comes. For one that doesn't listen there is "
      "shell_restart.",
-     FIELDS(read_fields), TOOL_DESTROYS, TURN_NONE, READ_RESULT, mcp_shell_interrupt, NULL},
+     FIELDS(read_fields), TOOL_DESTROYS, TURN_NONE, READ_RESULT, mcp_shell_interrupt},
     {"shell_restart", "Restart a shell",
      "Ends everything in a shell, background programs included, and starts it anew in the directory it first "
      "began in.",
-     FIELDS(session_fields), TOOL_DESTROYS, TURN_NONE, SESSION_RESULT, mcp_shell_restart, NULL},
+     FIELDS(session_fields), TOOL_DESTROYS, TURN_NONE, SESSION_RESULT, mcp_shell_restart},
     {"shell_new", "Start another shell",
      "Starts a shell beside the default one and returns its name as session. It lives until shell_close or "
      "the end of this "
      "server.",
-     FIELDS(new_fields), TOOL_OPEN_WORLD, TURN_NONE, "session:s shell:s", mcp_shell_new, NULL},
+     FIELDS(new_fields), TOOL_OPEN_WORLD, TURN_NONE, "session:s shell:s", mcp_shell_new},
     {"shell_list", "List shells", "Lists the shells of this container, also those that others have started.",
      NULL, 0, TOOL_READS, TURN_NONE,
      "default_session:s? sessions:[session_name:s pid:i user:s shell:s cwd:s? "
      "state:w(prompt|running|awaiting_input|ended) "
      "foreground:s? idle_s:n unread_bytes:i]",
-     mcp_shell_list, NULL},
+     mcp_shell_list},
     {"shell_close", "End a shell", "Ends a shell and everything in it.", FIELDS(close_fields),
-     TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, SESSION_RESULT, mcp_shell_close, NULL},
+     TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, SESSION_RESULT, mcp_shell_close},
 
     {"job_start", "Start a background job",
      "Starts a program in the background, with separate stdout and stderr, and returns its number as job at "
      "once. Then use "
      "job_wait. It runs on until its end, job_kill or the end of this server.",
-     FIELDS(start_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_start, NULL},
+     FIELDS(start_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_start},
     {"job_wait", "Wait for a job",
      "Waits for the end of a job (or its next output) and returns what it has printed since the last call, "
      "its state and exit "
      "code (-N: ended by signal N). At the timeout it returns what there is, and the job runs on.",
-     FIELDS(job_wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_NONE, JOB_RESULT, mcp_job_wait, NULL},
+     FIELDS(job_wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_NONE, JOB_RESULT, mcp_job_wait},
     {"job_write", "Write to a job",
      "Writes to the stdin of a job that was started with stdin_open, or closes it.", FIELDS(job_write_fields),
-     TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_write, NULL},
+     TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_write},
     {"job_kill", "Kill a job",
      "Ends a job and all its descendants (TERM, after 5 seconds KILL) and returns the last of its output.",
-     FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, JOB_RESULT, mcp_job_kill, NULL},
+     FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, JOB_RESULT, mcp_job_kill},
     {"job_list", "List jobs", "Lists the jobs that run and those that ended less than an hour ago.", NULL, 0,
      TOOL_READS, TURN_NONE,
      "jobs:[pid:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n "
      "unread_stdout?:i unread_stderr?:i "
      "timed_out?:b oom_killed?:b]",
-     mcp_job_list, NULL},
+     mcp_job_list},
 
     {"text_editor", "View and edit files",
      "Views and edits text files exactly. view numbers the lines (and shows images and directories); create "
@@ -295,32 +294,32 @@ const struct mcp_tool mcp_tools[] = {
      "str_replace replaces one text that occurs exactly once; insert puts lines behind a line; undo_edit "
      "takes the last edit "
      "back, up to ten of them. No other byte of the file changes, and an edit that fails changes nothing.",
-     FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, "text:s", mcp_text_editor, NULL},
+     FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, "text:s", mcp_text_editor},
     {"read_file", "Read a file",
      "Returns the content of a file as it is: text, an image (PNG, JPEG, GIF, WebP) for you to see, or any "
      "bytes as base64. Long "
      "files come in pieces.",
      FIELDS(read_file_fields), TOOL_READS, TURN_NONE,
      "path:s size:i encoding:w(utf-8|base64|image) mime_type?:s next_offset?:i end?:b content?:s",
-     mcp_read_file, NULL},
+     mcp_read_file},
     {"write_file", "Write a file",
      "Writes a whole file, or more to the end of one; links and modes stay. It happens as a whole or not at "
      "all, and "
      "text_editor's undo_edit takes it back.",
      FIELDS(write_file_fields), TOOL_DESTROYS, TURN_NONE, "path:s created:b size:i can_be_undone:b",
-     mcp_write_file, NULL},
+     mcp_write_file},
     {"list_files", "List a directory",
      "Lists what is in a directory, sorted, with types and sizes. Symbolic links are not followed.",
      FIELDS(list_files_fields), TOOL_READS, TURN_NONE,
      "entries:[path:s type:w(file|directory|symlink|other) size?:i target?:s] truncated:b timed_out:b "
      "unreadable_directories:i",
-     mcp_list_files, NULL},
+     mcp_list_files},
     {"find_files", "Find files by name",
      "Finds files by a pattern for names or paths, sorted. Symbolic links are not followed, and /proc, /sys "
      "and their like are "
      "not entered unless the search starts there.",
      FIELDS(find_fields), TOOL_READS, TURN_NONE, "paths:[s] truncated:b timed_out:b unreadable_directories:i",
-     mcp_find_files, NULL},
+     mcp_find_files},
     {"search_files", "Search in files",
      "Finds lines in files by a regular expression or plain text. Binary files and files above 32 MiB are "
      "skipped and counted; "
@@ -329,7 +328,7 @@ const struct mcp_tool mcp_tools[] = {
      "matches:[path:s line:i text:s line_cut?:b before?:s after?:s] files_searched:i files_binary:i "
      "files_too_large:i "
      "unreadable:i truncated:b timed_out:b",
-     mcp_search_files, NULL},
+     mcp_search_files},
 
     {"web_go", "Open a web page",
      "Opens a page in a browser of the container's (the first call starts it) and returns what is visible: "
@@ -337,45 +336,42 @@ const struct mcp_tool mcp_tools[] = {
      "accessibility tree, one element a line. The number in brackets at the front is the element's id; [*] "
      "can't be used.",
      FIELDS(web_go_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT,
-     mcp_web_go, NULL},
+     mcp_web_go},
     {"web_click", "Click an element",
      "Clicks an element of the page and returns the page that this leads to.", FIELDS(web_click_fields),
-     WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_click, NULL},
+     WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_click},
     {"web_type", "Type into a field",
      "Types into a text field of the page as a keyboard would, and returns the page. With submit it sends "
      "the "
      "form, and returns what that leads to.",
-     FIELDS(web_type_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_type, NULL},
+     FIELDS(web_type_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_type},
     {"web_select", "Choose an option", "Chooses an option of a select element, and returns the page.",
-     FIELDS(web_select_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_select, NULL},
+     FIELDS(web_select_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_select},
     {"web_press", "Press a key", "Presses a key where the focus is, and returns the page.",
-     FIELDS(web_press_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_press, NULL},
+     FIELDS(web_press_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_press},
     {"web_scroll", "Scroll the page", "Scrolls by one screen, and returns what is visible then.",
-     FIELDS(web_scroll_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT, mcp_web_scroll,
-     NULL},
+     FIELDS(web_scroll_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT, mcp_web_scroll},
     {"web_history", "Go back, forward, or reload", "Moves in the history of the tab, and returns the page.",
-     FIELDS(web_history_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_history, NULL},
+     FIELDS(web_history_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_history},
     {"web_tabs", "Tabs of the browser",
      "Lists the tabs; with tab shows or closes one, with new opens one, and returns the page then.",
      FIELDS(web_tabs_fields), TOOL_DESTROYS, TURN_BROWSER,
      "tabs?:[tab:i url:s title:s current:b] web_url?:s main_content?:s? web_at?:s error?:s? notes?:[s]",
-     mcp_web_tabs, NULL},
+     mcp_web_tabs},
     {"web_text", "Read a whole page", "Returns all text of the page, also what is out of view.", NULL, 0,
-     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "web_url:s title:s text:s", mcp_web_text, NULL},
+     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "web_url:s title:s text:s", mcp_web_text},
     {"web_screenshot", "See the page", "Returns a picture of the page.", FIELDS(web_screenshot_fields),
-     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "mime_type:s", mcp_web_screenshot, NULL},
+     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "mime_type:s", mcp_web_screenshot},
     {"web_evaluate", "Run JavaScript in the page", "Returns the value of a JavaScript expression.",
-     FIELDS(web_evaluate_fields), WEB_HINTS, TURN_BROWSER, "type:s value?:a description?:s", mcp_web_evaluate,
-     NULL},
+     FIELDS(web_evaluate_fields), WEB_HINTS, TURN_BROWSER, "type:s value?:a description?:s", mcp_web_evaluate},
     {"web_close", "Close the browser", "Closes the browser with all its tabs; the next web_go starts anew.",
-     NULL, 0, TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_BROWSER, "closed:b", mcp_web_close, NULL},
+     NULL, 0, TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_BROWSER, "closed:b", mcp_web_close},
 
     {"probe", "Describe the container",
      "Reports what this container is: distribution, kernel, user, capabilities, shells, limits, directories "
      "that can be written "
      "to.",
      NULL, 0, TOOL_READS, TURN_NONE,
-     "version:s arch:s kernel:s distribution:o libc:o uid:i user:s? home:s shells:[s] limits:o", mcp_probe,
-     NULL},
+     "version:s arch:s kernel:s distribution:o libc:o uid:i user:s? home:s shells:[s] limits:o", mcp_probe},
     {0},
 };

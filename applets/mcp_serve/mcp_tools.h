@@ -14,7 +14,6 @@ int mcp_shell_restart(struct work *w, struct err *err);
 int mcp_shell_new(struct work *w, struct err *err);
 int mcp_shell_close(struct work *w, struct err *err);
 int mcp_shell_list(struct work *w, struct err *err);
-int mcp_shell_cancelled(struct work *w, struct err *err);
 int mcp_end_session(struct work *w, struct err *err); /* of our own accord: w->session */
 /* Members of params for what starts in a directory, as a user, with variables: cwd, user, env. */
 void mcp_put_surroundings(struct buf *params, const struct args *a);

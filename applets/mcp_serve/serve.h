@@ -70,7 +70,6 @@ struct call {
     int (*task)(struct work *w, struct err *err); /* what its process does */
     bool silent;                                  /* cancelled, or ours: nobody gets an answer */
     bool cancelled;                               /* and its process has been told to end */
-    bool follow;                                  /* the tool does what it does about that */
     struct lane *lane;
     /* at work */
     pid_t pid; /* 0: it has not begun */
@@ -169,8 +168,8 @@ void put_tools(struct buf *out, enum revision r);
 struct call *serve_call_new(struct serve *s, const struct origin *o, struct span value);
 void serve_call_submit(struct call *c); /* members are set */
 struct call *serve_call_find(struct serve *s, struct span id);
-/* Its process ends, and nobody gets an answer. `follow`: the tool does what it does about that. */
-void serve_cancel(struct call *c, bool follow);
+/* Its process ends, and nobody gets an answer. */
+void serve_cancel(struct call *c);
 void serve_call_end(struct call *c); /* forgets it */
 /* A task of our own in the name of a session (NULL: none), with no one to answer. */
 void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), const char *session,
@@ -189,7 +188,6 @@ enum {
     FRAME_LOG = 'L', /* level, NUL, text */
     FRAME_MADE = 'S',
     FRAME_MADE_DEFAULT = 'D',
-    FRAME_USES = 'U',
     FRAME_CLOSED = 'C',
     FRAME_BROWSER = 'B',
     FRAME_JOB = 'J', /* long long, as of the next two */

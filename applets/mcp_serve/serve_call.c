@@ -246,9 +246,6 @@ static void take_frame(struct call *c, char kind, struct span data)
     case FRAME_MADE_DEFAULT:
         take_made(c, data.s, kind == FRAME_MADE_DEFAULT);
         break;
-    case FRAME_USES:
-        replace(&c->session, data.s);
-        break;
     case FRAME_CLOSED:
         take_closed(c, data.s);
         break;
@@ -511,30 +508,22 @@ void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), c
     serve_schedule(s);
 }
 
-/* What a cancelled call has made is known by now; the tool may have something to do about it. */
+/* What a cancelled call has made is known by now. */
 static void after_cancel(struct call *c)
 {
     struct serve *s = c->serve;
     stop_listening(c);
-    buf_truncate(&c->in, 0);
-    c->cancelled = false;
-    if (c->follow && c->tool && c->tool->cancelled && c->session) {
-        c->task = c->tool->cancelled; /* it keeps its place in the session meanwhile */
-        serve_schedule(s);
-        return;
-    }
     serve_nothing(s, &c->origin);
     serve_call_end(c);
     serve_schedule(s);
     serve_call_ended(s);
 }
 
-void serve_cancel(struct call *c, bool follow)
+void serve_cancel(struct call *c)
 {
     if (c->silent)
         return;
     c->silent = true;
-    c->follow = follow;
     c->cancelled = c->pid > 0;
     if (c->pid == 0)
         after_cancel(c);

@@ -311,7 +311,7 @@ static void take_notification(struct serve *s, const struct rpc_request *n)
         return;
     struct call *c = serve_call_find(s, id);
     if (c)
-        serve_cancel(c, true);
+        serve_cancel(c);
 }
 
 /* ---- messages ---- */

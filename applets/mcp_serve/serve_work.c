@@ -72,11 +72,6 @@ void work_made_session(struct work *w, const char *name, bool is_default)
     say_text(w->out, is_default ? FRAME_MADE_DEFAULT : FRAME_MADE, name);
 }
 
-void work_uses_session(struct work *w, const char *name)
-{
-    say_text(w->out, FRAME_USES, name);
-}
-
 void work_closed_session(struct work *w, const char *name)
 {
     say_text(w->out, FRAME_CLOSED, name);

@@ -44,7 +44,8 @@ void edit_user_release(struct edit_user *u)
 }
 
 /* What the child says: the error's code (0: none), then the answer or the error's message. */
-static _Noreturn void run_child(const struct edit_user *u, const struct edit_request *request, int out)
+static _Noreturn void run_child(const struct edit_user *u, const struct edit_request *request, pid_t parent,
+                                int out)
 {
     struct buf answer = BUF_INIT;
     struct err err = {0};
@@ -55,6 +56,8 @@ static _Noreturn void run_child(const struct edit_user *u, const struct edit_req
     if (rc == 0) {
         /* Killed with us: what it does is whole or not there at any moment. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1); /* it was killed before */
         rc = text_editor_run(request, &answer, &err);
     }
     int code = rc < 0 ? err.code : 0;
@@ -81,9 +84,9 @@ int edit_as_user(const struct edit_user *u, const struct edit_request *request, 
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_sys(err, ERR_TOOL, errno, "The work can't be done as another user");
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        run_child(u, request, ends[1]);
+        run_child(u, request, parent, ends[1]);
     close(ends[1]);
     int in FD_AUTO = ends[0];
     if (pid < 0)

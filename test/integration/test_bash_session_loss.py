@@ -14,7 +14,7 @@ from harness.client import LIMIT
 from harness.machine import HANG
 from harness.processes import wait_until
 from harness.server import Door, dial, http_request, kill_servers, only_server, request, socket_of
-from harness.sessions import AT_ONCE, SANITIZED, Shell, exists, memory, read_until, split_omitted
+from harness.sessions import AT_ONCE, SANITIZED, Shell, exists, kill, memory, read_until, split_omitted, started
 
 
 @pytest.fixture
@@ -28,25 +28,8 @@ def wide(new_client):
     return Shell(new_client(env={LIMIT: str(64 << 20)}))
 
 
-def started(shell, method, **params):
-    """A call that is on its way, as a process that can be killed."""
-    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"session_name": shell.name, **params}}
-    call = shell.client.popen("exec")
-    call.stdin.write(json.dumps(request).encode())
-    call.stdin.close()
-    call.stdin = None
-    return call
-
-
 def typed(shell, text, wait=60, idle=60):
     return started(shell, "bash_session", input=text, wait_for_output=wait, idle_timeout=idle)
-
-
-def kill(call):
-    call.kill()
-    call.wait()
-    call.stdout.close()
-    call.stderr.close()
 
 
 # ---- clients that are killed ----

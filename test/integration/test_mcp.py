@@ -48,6 +48,30 @@ def test_c056_noise_on_stdout(client):
         assert server.ask(id=id) == {"jsonrpc": "2.0", "id": id, "result": "right"}
 
 
+BROKEN = r"""
+while message := take():
+    for line in message["params"]:
+        say(line.replace("ID", json.dumps(message["id"])))
+"""
+
+
+@pytest.mark.parametrize("line", ['{"jsonrpc":"2.0","id":ID,"result":{"x":"cut', '{"jsonrpc":"2.0","id":ID,"result":NaN}',
+                                  '{"jsonrpc":"2.0","result":{},,"id":ID}', '{"jsonrpc":"2.0","resu'])
+def test_an_answer_that_is_no_json(client, line):
+    """Its caller is told, and nobody else; where a right one follows it, that is the answer."""
+    server = Server(client, fake=BROKEN)
+    right = '{"jsonrpc":"2.0","id":ID,"result":1}'
+    assert server.ask(params=["noise", line, "[debug] {", line, right])["result"] == 1
+    if "ID" in line:
+        other = server.begin(id="other", params=[])
+    refused(server.ask, "JSON", params=[line, "noise"])
+    assert server.ask(id=2, params=[right])["result"] == 1
+    if "ID" in line:
+        assert server.status()["open_requests"] == 1
+        server.kill()
+        end(other)
+
+
 # ---- C-057: long lines ----
 
 LONG = """

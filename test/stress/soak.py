@@ -52,6 +52,7 @@ class Soak:
             except Exception as error:
                 with self.lock:
                     self.wrong.append(f"{name}: {error!r}")
+                print(self.wrong[-1], flush=True)
             with self.lock:
                 self.counts[name] = self.counts.get(name, 0) + 1
             time.sleep(pause)

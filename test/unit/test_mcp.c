@@ -243,6 +243,32 @@ static void the_id_of_a_cut_answer_is_found(void **state)
     }
 }
 
+static void a_broken_answer_is_told_from_noise(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        bool broken;
+        const char *id;
+    } cases[] = {
+        {"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":NaN}", true, "7"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{\"x\":\"cut", true, "\"a\""},
+        {"{\"jsonrpc\":\"2.0\",\"result\":\"\xff\",\"id\":7}", true, "7"},
+        {"{\"jsonrpc\":\"2.0\",\"res", true, NULL},
+        {"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}", false, NULL}, /* whole */
+        {"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":NaN}", false, NULL},
+        {"{\"id\":7,\"result\":NaN}", false, NULL},
+        {"[debug] {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":NaN}", false, NULL},
+        {"{'jsonrpc': '2.0', 'id': 7}", false, NULL},
+        {"", false, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct span id = {NULL, 0};
+        assert_int_equal(mcp_is_broken_response(span(cases[i].line), &id), cases[i].broken);
+        assert_true(cases[i].id ? span_is(id, cases[i].id) : !id.s);
+    }
+}
+
 /* ---- notifications ---- */
 
 static void notifications_are_kept_until_they_have_arrived(void **state)
@@ -278,6 +304,7 @@ int main(void)
         cmocka_unit_test(ids_are_compared_by_type_and_value),
         cmocka_unit_test(what_a_client_sends_is_checked),
         cmocka_unit_test(the_id_of_a_cut_answer_is_found),
+        cmocka_unit_test(a_broken_answer_is_told_from_noise),
         cmocka_unit_test(notifications_are_kept_until_they_have_arrived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 """Shells in sessions: what the tests of bash_session have in common."""
 import contextlib
+import json
 import os
 import re
 import tempfile
@@ -115,6 +116,23 @@ class Shell:
 
         processes.wait_until(came, f"{marker!r} of {command!r}")
         processes.wait_until(lambda: self.listed()["foreground"], f"a program of {command!r} in the foreground")
+
+
+def started(shell, method, **params):
+    """A call that is on its way, as a process that can be killed."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"session_name": shell.name, **params}}
+    call = shell.client.popen("exec")
+    call.stdin.write(json.dumps(request).encode())
+    call.stdin.close()
+    call.stdin = None
+    return call
+
+
+def kill(call):
+    call.kill()
+    call.wait()
+    call.stdout.close()
+    call.stderr.close()
 
 
 def memory(pid):

@@ -1,0 +1,162 @@
+/* An interrupt that isn't lost.
+ *
+ * A shell leaves its loop or list when it sees that a program died of the interrupt, or gets it itself while
+ * it waits for none. It goes on where the signal met a program that was ending of its own accord, or the copy
+ * of the shell that was about to become one: there the shell's handler takes it. So what is interrupted is
+ * looked at before. Where that can have happened, what the shell begins next is interrupted too. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mem.h"
+#include "proc.h"
+#include "session_internal.h"
+
+#define LOOK_MS 10
+#define WATCH_MS 1000   /* after the first signal */
+#define CANCEL_MS 5000  /* for what was abandoned to be over */
+#define ITSELF_LOOKS 30 /* a shell that is busy itself for so long is in a loop, not between two programs */
+#define YOUNG_MS 200    /* an older program hardly ends in the very moment of the signal */
+
+struct target {
+    pid_t group;
+    unsigned long long start; /* with the name, what tells a program from the copy that it was */
+    char name[16];
+    bool is_shell; /* or a copy of it */
+    bool alone;    /* in its group */
+    bool losable;  /* the signal may have no effect there */
+};
+
+struct interrupt {
+    struct session *session;
+    struct loop_source *timer;
+    struct target target; /* the last one that was signalled */
+    bool sent, cancel;
+    int itself; /* looks in a row at a busy shell */
+    unsigned long prompts;
+    long long until;
+};
+
+static long long age_ms(unsigned long long start)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000 - (long long)start * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+/* A program that dies of the signal now, or takes it. */
+static bool is_sure(const struct proc *p)
+{
+    return p->state != 'Z' && (age_ms(p->start) >= YOUNG_MS || proc_handles(p->pid, SIGINT));
+}
+
+static void aim(const struct session *s, struct target *t)
+{
+    struct proc *list;
+    char shell[16], name[16];
+    *t = (struct target){.group = pty_foreground(&s->pty), .losable = true};
+    if (t->group == 0)
+        t->group = s->shell;
+    proc_name(s->shell, shell);
+    proc_name(t->group, t->name);
+    t->is_shell = t->group == s->shell || strcmp(shell, t->name) == 0;
+    t->alone = true;
+    size_t n = proc_descendants(getpid(), &list);
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].group != t->group)
+            continue;
+        if (list[i].pid == t->group)
+            t->start = list[i].start;
+        else
+            t->alone = false;
+        proc_name(list[i].pid, name);
+        if (strcmp(shell, name) != 0 && is_sure(&list[i]))
+            t->losable = false;
+    }
+    free(list);
+}
+
+/* Another one, or a shell with programs in its own group (a subshell, `$(…)`, a start-up file), which goes on
+ * with them. */
+static bool is_next(const struct target *t, const struct target *last, const struct session *s)
+{
+    return t->group != last->group || t->start != last->start || strcmp(t->name, last->name) != 0 ||
+           (t->is_shell && (t->group != s->shell || !t->alone));
+}
+
+void session_interrupt_end(struct session *s)
+{
+    if (!s->interrupt)
+        return;
+    loop_remove(s->interrupt->timer);
+    free(s->interrupt);
+    s->interrupt = NULL;
+    loop_timer_set(s->tick, 1); /* a run may wait for this */
+}
+
+static bool is_over(const struct interrupt *in, enum waiting w)
+{
+    const struct session *s = in->session;
+    if (s->ending || !s->shell || s->prompts != in->prompts || now_ms() >= in->until)
+        return true;
+    return in->sent && (w == WAITING_SHELL || (!in->cancel && !in->target.losable));
+}
+
+/* Not the shell between two programs, nor a copy that may yet become one. */
+static bool can_be_hit(struct interrupt *in, const struct target *t, enum waiting w)
+{
+    const struct session *s = in->session;
+    bool busy = t->group == s->shell && t->alone && (w == WAITING_NOT || w == WAITING_UNKNOWN);
+    in->itself = busy ? in->itself + 1 : 0;
+    if (t->is_shell && t->group != s->shell && age_ms(t->start) < YOUNG_MS)
+        return false;
+    return input_is_taken(&s->input, &s->pty) && (!busy || in->itself >= ITSELF_LOOKS);
+}
+
+static void look(void *arg)
+{
+    struct interrupt *in = arg;
+    struct session *s = in->session;
+    struct target t;
+    enum waiting w = session_look(s, false);
+    session_drain(s);
+    if (is_over(in, w)) {
+        session_interrupt_end(s);
+        return;
+    }
+    aim(s, &t);
+    if (can_be_hit(in, &t, w) &&
+        (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, s)))) {
+        kill(-t.group, SIGINT);
+        in->until = in->sent || in->cancel ? in->until : now_ms() + WATCH_MS;
+        in->sent = true;
+        in->target = t;
+        in->itself = 0;
+    }
+    loop_timer_set(in->timer, LOOK_MS);
+}
+
+static struct interrupt *begin(struct session *s, long long ms)
+{
+    session_interrupt_end(s);
+    struct interrupt *in = mem_zalloc(sizeof *in);
+    *in = (struct interrupt){.session = s, .prompts = s->prompts, .until = now_ms() + ms};
+    in->timer = loop_timer(s->loop, LOOK_MS, look, in);
+    s->interrupt = in;
+    return in;
+}
+
+void session_interrupt_follow(struct session *s)
+{
+    struct interrupt *in = begin(s, WATCH_MS);
+    in->sent = true;
+    aim(s, &in->target);
+}
+
+void session_interrupt_run(struct session *s)
+{
+    begin(s, CANCEL_MS)->cancel = true;
+}
