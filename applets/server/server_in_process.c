@@ -10,6 +10,9 @@
 #include "server_internal.h"
 
 struct work {
+    struct work *next;
+    struct server *server;
+    pid_t pid;
     struct rpc_call *call; /* NULL: the client has gone */
     int pipe;
     struct buf answer;
@@ -32,8 +35,21 @@ static _Noreturn void do_work(struct server *s, struct span request, int out)
     _exit(0);
 }
 
+bool server_is_own_process(void *arg, pid_t pid)
+{
+    const struct server *s = arg;
+    const struct work *w = s->works;
+    while (w && w->pid != pid)
+        w = w->next;
+    return w || server_is_own_keeper(arg, pid);
+}
+
 static void finish(struct work *w)
 {
+    struct work **at = &w->server->works;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
     loop_remove(w->source);
     close(w->pipe);
     struct err err;
@@ -87,7 +103,9 @@ void server_in_process(struct rpc_call *call, struct span params, void *ctx)
         return;
     }
     struct work *w = mem_zalloc(sizeof *w);
-    *w = (struct work){.call = call, .pipe = ends[0], .answer = BUF_INIT};
+    *w = (struct work){
+        .next = s->works, .server = s, .pid = pid, .call = call, .pipe = ends[0], .answer = BUF_INIT};
+    s->works = w;
     io_set_nonblock(w->pipe, true);
     w->source = loop_fd(s->base.loop, w->pipe, LOOP_READ, on_output, w);
     rpc_on_abandon(call, on_abandon, w);

@@ -15,12 +15,14 @@ struct kept {
 };
 
 struct ending;
+struct work;
 
 struct server {
     struct base base;
     struct http_server *http;
     struct kept *kept;
     struct door doors[DOORS];
+    struct work *works;    /* in-process methods that are being done */
     struct ending *ending; /* NULL: not yet */
     char *path;            /* of its place */
     long long started_ms;
@@ -73,6 +75,8 @@ void server_kill_tree(pid_t keeper);
 
 /* `arg` is the server; whether the process is a keeper that it has forked itself. */
 bool server_is_own_keeper(void *arg, pid_t pid);
+/* Or a process that does an in-process method (server_in_process.c). */
+bool server_is_own_process(void *arg, pid_t pid);
 
 /* Whether a socket of that owner is a keeper's. */
 bool server_is_keeper(const char *owner);

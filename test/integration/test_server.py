@@ -736,6 +736,35 @@ def test_c098_keepers_that_outlived_their_server(client):
     assert not titled(SERVER) and not titled(SESSION)
 
 
+def test_a_killed_keeper_takes_no_edit_along(client, workdir):
+    """What it leaves is ended by the server, which does the edits of others meanwhile."""
+    over, failed = threading.Event(), []
+
+    def edit(path):
+        path.write_text("x\n")
+        with Door(socket_of(client.dir)) as door:
+            while not over.is_set():
+                answer = door.ask("text_editor", {"command": "insert", "path": str(path), "insert_line": 0, "new_str": "y"})
+                failed.extend([answer] if "error" in answer else [])
+
+    client.rpc("remote_version")
+    editors = [threading.Thread(target=edit, args=(workdir / f"file{i}",)) for i in range(3)]
+    for editor in editors:
+        editor.start()
+    try:
+        for _ in range(8):
+            client.new()
+            client.bs("sleep 5098 & disown\n")
+            (keeper,) = [process.pid for process in titled(SESSION) if _cmdline(process.pid).split(b"\0")[0] == f"toolbox {client.session}".encode()]
+            os.kill(keeper, signal.SIGKILL)
+            wait_until(lambda: not [p for p in processes.descendants() if b"5098" in _cmdline(p.pid)], "its rest to end")
+    finally:
+        over.set()
+        for editor in editors:
+            editor.join()
+    assert not failed, failed[:3]
+
+
 def test_c098_killed_keeper(client):
     """What hangs below a keeper that is killed is ended by the server."""
     for wait in (False, True):

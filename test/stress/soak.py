@@ -238,7 +238,10 @@ def soak(toolbox, seconds, folder):
         s.client.stop()
     except Exception as error:
         found.append(f"the end, after {time.monotonic() - began:.1f} s: {error}; log: {(s.client.dir / 'log').read_text()[-2000:]}")
-    time.sleep(0.2)
+    # the files of tens of thousands of jobs take a moment
+    while processes.descendants() and time.monotonic() - began < 120:
+        time.sleep(0.2)
+    print(f"the end took {time.monotonic() - began:.1f} s")
     found += [f"left: {process}" for process in processes.descendants()]
     found += [f"left: {path.name}" for path in s.client.dir.iterdir() if path.name not in STAYS]
     found += [f"left: {path}" for path in s.client.dir.glob("answers/*")]
