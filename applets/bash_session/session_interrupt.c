@@ -53,30 +53,39 @@ static bool is_sure(const struct proc *p)
     return p->state != 'Z' && (age_ms(p->start) >= YOUNG_MS || proc_handles(p->pid, SIGINT));
 }
 
-static void aim(const struct session *s, struct target *t)
+/* What else is in the group. */
+static void look_at_members(struct target *t, const char *shell)
 {
     struct proc *list;
-    char shell[16], name[16];
-    *t = (struct target){.group = pty_foreground(&s->pty), .losable = true};
-    if (t->group == 0)
-        t->group = s->shell;
-    proc_name(s->shell, shell);
-    proc_name(t->group, t->name);
-    t->is_shell = t->group == s->shell || strcmp(shell, t->name) == 0;
-    t->alone = true;
+    char name[16];
     size_t n = proc_descendants(getpid(), &list);
     for (size_t i = 0; i < n; i++) {
-        if (list[i].group != t->group)
+        if (list[i].group != t->group || list[i].pid == t->group)
             continue;
-        if (list[i].pid == t->group)
-            t->start = list[i].start;
-        else
-            t->alone = false;
+        t->alone = false;
         proc_name(list[i].pid, name);
         if (strcmp(shell, name) != 0 && is_sure(&list[i]))
             t->losable = false;
     }
     free(list);
+}
+
+/* `quickly`: the less time passes until the key is written, the surer it is meant for what was seen. */
+static void aim(const struct session *s, struct target *t, bool quickly)
+{
+    struct proc leader = {.state = 'Z'};
+    char shell[16];
+    *t = (struct target){.group = pty_foreground(&s->pty), .alone = true};
+    if (t->group == 0)
+        t->group = s->shell;
+    proc_name(s->shell, shell);
+    proc_name(t->group, t->name);
+    proc_read(t->group, &leader);
+    t->start = leader.start;
+    t->is_shell = t->group == s->shell || strcmp(shell, t->name) == 0;
+    t->losable = t->is_shell || !is_sure(&leader);
+    if (!quickly || (t->is_shell && t->group != s->shell))
+        look_at_members(t, shell);
 }
 
 /* Another one, or a shell with programs in its own group (a subshell, `$(…)`, a start-up file), which goes on
@@ -127,7 +136,7 @@ static void look(void *arg)
         session_interrupt_end(s);
         return;
     }
-    aim(s, &t);
+    aim(s, &t, false);
     if (can_be_hit(in, &t, w) &&
         (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, s)))) {
         kill(-t.group, SIGINT);
@@ -153,7 +162,7 @@ void session_interrupt_follow(struct session *s)
 {
     struct interrupt *in = begin(s, WATCH_MS);
     in->sent = true;
-    aim(s, &in->target);
+    aim(s, &in->target, true);
 }
 
 void session_interrupt_run(struct session *s)
