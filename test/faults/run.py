@@ -27,6 +27,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
+import outside  # noqa: E402
 import scenarios  # noqa: E402
 from board import SHORT, Board, sites  # noqa: E402
 from harness import processes  # noqa: E402
@@ -83,16 +84,16 @@ class Story:
 
     # ---- calls ----
 
-    def _env(self, limit=None):
+    def env(self, limit=None):
         log = self.folder / "report"
         return {"PATH": PATH, "HOME": str(self.folder), "LANG": "C.UTF-8", "TOOLBOX_DIR": str(self.dir),
                 "TOOLBOX_FAULTS": self.board.path, "INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES": str(limit or 16 << 20),
                 "ASAN_OPTIONS": f"detect_leaks=0:allocator_may_return_null=1:log_path={log}",
                 "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={log}"}
 
-    def _run(self, words, stdin=b"", build="this", limit=None):
+    def run(self, words, stdin=b"", build="this", limit=None):
         process = subprocess.Popen([self.binaries[build], *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=self._env(limit), cwd=self.folder)
+                                   stderr=subprocess.PIPE, env=self.env(limit), cwd=self.folder)
         try:
             out, err = process.communicate(stdin, timeout=HANG)
         except subprocess.TimeoutExpired:
@@ -124,9 +125,25 @@ class Story:
             self.check(right(value), f"wrong answer: {str(value)[:500]}")
             return value
 
+    refused = Refused
+
+    def popen(self, *words):
+        return subprocess.Popen([self.binaries["this"], *words], env=self.env(), cwd=self.folder, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def output(self, process):
+        """All of it, once it has ended."""
+        try:
+            out, err = process.communicate(timeout=HANG)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Wrong(f"{process.args[1:]}: hangs") from None
+        self.check(process.returncode in (0, 1) and b"Sanitizer" not in err, f"status {process.returncode}: {err!r}")
+        return out
+
     def start(self, *words):
         """A server in the foreground, once it can be asked (or has failed)."""
-        process = subprocess.Popen([self.binaries["this"], *words], env=self._env(), cwd=self.folder, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([self.binaries["this"], *words], env=self.env(), cwd=self.folder, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 5
         while process.poll() is None and time.monotonic() < until and not list(self.dir.glob("server.*")):
@@ -145,7 +162,7 @@ class Story:
     def attach(self, name, keys, expected):
         def do():
             ours, theirs = os.openpty()
-            process = subprocess.Popen([self.binaries["this"], "bash_session", "attach", name], env=self._env(), stdin=theirs,
+            process = subprocess.Popen([self.binaries["this"], "bash_session", "attach", name], env=self.env(), stdin=theirs,
                                        stdout=theirs, stderr=theirs, cwd=self.folder)
             os.close(theirs)
             seen, until = b"", time.monotonic() + HANG
@@ -168,7 +185,7 @@ class Story:
             raise Wrong(what)
 
     def command(self, *words, stdin=b"", right=lambda out: True):
-        return self.call(lambda: self._run(words, stdin), right)
+        return self.call(lambda: self.run(words, stdin), right)
 
     def _answer(self, line):
         answer = json.loads(line)
@@ -178,7 +195,7 @@ class Story:
 
     def _rpc(self, method, params, **how):
         request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        line = self._run(["exec"], request, **how)
+        line = self.run(["exec"], request, **how)
         if line.count(b"\n") != 1:
             raise Wrong(f"{method}: no line: {line[:500]!r}")
         return self._answer(line)
@@ -247,7 +264,7 @@ class Story:
     def _connect(self):
         path, = [path for path in self.dir.glob("server.*") if path.is_socket()][:1] or [None]
         if not path:
-            self._run(["start-server"])
+            self.run(["start-server"])
             raise Refused("no server")
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(HANG)
@@ -255,7 +272,7 @@ class Story:
             sock.connect(str(path))
         except OSError as error:
             sock.close()
-            self._run(["start-server"])
+            self.run(["start-server"])
             raise Refused(str(error)) from None
         return sock
 
@@ -309,8 +326,8 @@ class Story:
     def end(self):
         for attempt in (1, 2):
             try:
-                self._run(["stop-server"], build="other")
-                self._run(["stop-server"])
+                self.run(["stop-server"], build="other")
+                self.run(["stop-server"])
                 break
             except Refused as error:
                 self.failed.append(str(error))
@@ -356,6 +373,7 @@ def tell(binaries, board, story, fault=(0, 0, 0), call=None):
 # ---- all of them ----
 
 _lab = None
+STORIES = {story.__name__: story for story in scenarios.ALL + outside.ALL}
 
 
 class Lab:
@@ -379,7 +397,7 @@ def _begin(binary):
 
 
 def _count(name):
-    story = getattr(scenarios, name)
+    story = STORIES[name]
     wrong = tell(_lab.binaries, _lab.board, story)
     return name, wrong, _lab.board.counts()
 
@@ -387,7 +405,7 @@ def _count(name):
 def _try(task):
     name, site, at, error, call = task
     number = SHORT if error == "SHORT" else getattr(errno, error)
-    wrong = tell(_lab.binaries, _lab.board, getattr(scenarios, name), (site, at, number), call)
+    wrong = tell(_lab.binaries, _lab.board, STORIES[name], (site, at, number), call)
     return task, wrong, _lab.board.fired, set(_lab.board.counts())
 
 
@@ -416,7 +434,7 @@ def main():
     parser.add_argument("toolbox")
     options = parser.parse_args()
     known = sites(options.toolbox)
-    names = [story.__name__ for story in scenarios.ALL if re.search(options.stories, story.__name__)]
+    names = [name for name in STORIES if re.search(options.stories, name)]
     bad = 0
     with multiprocessing.Pool(options.jobs, _begin, [options.toolbox]) as pool:
         reached = {}

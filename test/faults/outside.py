@@ -1,0 +1,209 @@
+"""Stories of what works for others: MCP clients, model providers' clients, targets of an injection, releases."""
+import base64
+import json
+import os
+import socket
+import stat
+import time
+from pathlib import Path
+
+from harness.bridge import Bridge
+
+HELLO = {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                                                     "clientInfo": {"name": "x", "version": "1"}}}
+
+
+def serve(s, *calls, right=lambda results: True):
+    """Tools by `mcp serve`: each call is (name, arguments)."""
+    lines = [HELLO, {"method": "notifications/initialized"}]
+    lines += [{"id": i + 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+              for i, (name, arguments) in enumerate(calls)]
+    text = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines).encode()
+
+    def do():
+        found = {}
+        for line in s.run(["mcp", "serve"], text).splitlines():
+            answer = json.loads(line)
+            result = answer.get("result") or {"isError": True, "content": answer.get("error")}
+            if result.get("isError"):
+                raise s.refused(str(result["content"]))
+            found[answer["id"]] = result
+        if len(found) != len(calls) + 1:
+            raise s.refused(f"{len(found)} answers")
+        return [found[i + 1] for i in range(len(calls))]
+    return s.call(do, right)
+
+
+def tree(s):
+    top = s.folder / "tree"
+    (top / "sub" / "deep").mkdir(parents=True)
+    (top / "one.txt").write_text("first\nneedle here\n")
+    (top / "sub" / "two.py").write_text("needle = 2\n" * 20)
+    (top / "sub" / "deep" / "three").write_bytes(b"\0binary needle")
+    (top / "link").symlink_to("one.txt")
+    (top / "large").write_text("x" * 300_000)
+    os.mkfifo(top / "fifo")
+    return top
+
+
+def mcp_files(s):
+    top = tree(s)
+    names = ("one.txt", "two.py", "link")
+    serve(s, ("list_files", {"path": str(top), "depth": 5, "hidden": True}), right=lambda r: all(n in str(r) for n in names))
+    serve(s, ("find_files", {"pattern": "*", "path": str(top)}), right=lambda r: all(n in str(r) for n in names))
+    serve(s, ("search_files", {"pattern": "need.e", "path": str(top), "context": 1}), right=lambda r: "two.py" in str(r))
+    serve(s, ("search_files", {"pattern": "needle", "literal": True, "path": str(top / "one.txt")}),
+          right=lambda r: "here" in str(r))
+    serve(s, ("read_file", {"path": str(top / "one.txt")}), right=lambda r: "needle here" in str(r))
+    serve(s, ("read_file", {"path": str(top / "large"), "offset": 299_990, "max_bytes": 100}), right=lambda r: "xxxxxxxxxx" in str(r))
+    serve(s, ("read_file", {"path": str(top / "sub" / "deep" / "three"), "encoding": "base64"}),
+          right=lambda r: base64.b64encode(b"\0binary needle").decode() in str(r))
+
+
+def mcp_writes(s):
+    path = s.folder / "new" / "dir" / "file"
+    text = {"path": str(path), "content": "one\n", "parents": True}
+    serve(s, ("write_file", text))
+    s.one_of(path, "one\n")
+    serve(s, ("write_file", {"path": str(path), "content": "two\n", "mode": "replace"}))
+    s.one_of(path, "two\n")
+    serve(s, ("text_editor", {"command": "view", "path": str(path)}), right=lambda r: "two" in str(r))
+
+
+def mcp_works(s):
+    serve(s, ("shell_run", {"command": "echo hi"}), ("shell_list", {}), right=lambda r: "hi" in str(r[0]))
+    serve(s, ("job_start", {"command": "echo out"}), ("job_list", {}))
+    serve(s, ("probe", {}))
+
+
+def mcp_cancelled(s):
+    """A run that is cancelled in the middle; the next one finds the shell at its prompt."""
+    mark = s.folder / "on"
+
+    def do():
+        with s.popen("mcp", "serve") as process:
+            def tell(**message):
+                process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+                process.stdin.flush()
+            try:
+                tell(**HELLO)
+                tell(id=1, method="tools/call", params={"name": "shell_run", "arguments": {"command": f"touch {mark}; sleep 60"}})
+                until = time.monotonic() + 5
+                while not mark.exists() and time.monotonic() < until and process.poll() is None:
+                    time.sleep(0.01)
+                tell(method="notifications/cancelled", params={"requestId": 1})
+                tell(id=2, method="tools/call", params={"name": "shell_run", "arguments": {"command": "echo here"}})
+            except BrokenPipeError:
+                pass  # it has ended
+            return s.output(process)
+    s.call(do, right=lambda out: b'"id":2' in out, again="")
+
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+ANSWER = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+    {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello " * 50}}]}
+
+
+def proxy(s):
+    """Completions whole and as a stream, for clients that stay and that go."""
+    directory = s.folder / "service"
+
+    def do():
+        try:
+            bridge = Bridge(s.binaries["this"], directory, env=s.env(), make_dirs=not directory.exists())
+        except ValueError:
+            raise s.refused("the proxy has not begun") from None
+        bridge.answers["generate_completions"] = lambda params: ANSWER
+        bridge.answers["list_tools"] = lambda params: [{"name": "t", "description": "d", "inputSchema": {"type": "object"}}]
+        try:
+            whole = json.loads(bridge.ask("POST", "/v1/chat/completions", CHAT)[2])
+            s.check(whole["choices"] == ANSWER["choices"], f"wrong answer: {whole}")
+            events = bridge.stream("/v1/chat/completions", {**CHAT, "stream": True})
+            text = "".join(data["choices"][0]["delta"].get("content") or "" for _, data in events[:-1] if data["choices"])
+            s.check(text == "hello " * 50, f"wrong stream: {text}")
+            bridge.ask("POST", "/mcp/x", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+            bridge.ask("GET", "/v1/models")
+            body = json.dumps(CHAT).encode()
+            with bridge.connect() as sock:
+                sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+                s.check(sock.recv(100), "no answer to Expect")
+                sock.sendall(body)
+                s.check(sock.recv(100), "no answer")
+            bridge.paused.set()
+            with bridge.connect() as sock:
+                sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                time.sleep(0.1)
+            time.sleep(0.1)
+        except (OSError, ValueError, KeyError, AssertionError) as error:
+            raise s.refused(f"the proxy: {error!r}") from None
+        finally:
+            status, said = bridge.end()
+            s.check(status in (0, 1) and "Sanitizer" not in said and (status == 0 or said), f"the proxy: {status}: {said}")
+        files = bridge.files()
+        s.check(not files or s.call_failed == "unlinkat", f"files are left: {files}")
+    s.call(do)
+
+
+def port_taken(s):
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        try:
+            s.run(["model_proxy", "--port", str(sock.getsockname()[1]), "--directory", str(s.folder)])
+        except s.refused as error:
+            s.check("port" in str(error) or "listen" in str(error) or "cannot" in str(error) or "can't" in str(error), str(error))
+
+
+def made_ready(s, target, place):
+    s.command("inject", "--dir", place, target)
+    s.command("inject", "--dir", place, target)
+    s.command("eject", "--dir", place, target)
+
+
+def injected(s):
+    """Through the commands of a target, with all that is done there."""
+    place = s.folder / "in" / "it"
+    made_ready(s, "exec:env", str(place))
+    s.check(not (place / "toolbox").exists() or s.call_failed == "unlinkat", "the binary is left")
+
+
+def injected_here(s):
+    made_ready(s, "local:", str(s.folder / "in"))
+
+
+def injected_root(s):
+    root = s.folder / "root"
+    root.mkdir()
+    made_ready(s, f"dir:{root}", "/opt/x")
+    s.check(not (root / "opt/x/toolbox").exists() or s.call_failed == "unlinkat", "the binary is left")
+
+
+def injected_many(s):
+    roots = [s.folder / f"root{i}" for i in range(3)]
+    for root in roots:
+        root.mkdir()
+    s.command("inject", "-j", "2", "--dir", "/opt/x", *(f"dir:{root}" for root in roots))
+    for root in roots:
+        path = root / "opt/x/toolbox"
+        s.check(path.stat().st_size == Path(s.binaries["this"]).stat().st_size and stat.S_IMODE(path.stat().st_mode) & 0o500,
+                "the binary is not whole")
+
+
+def called(s):
+    place = str(s.folder / "in")
+    s.command("inject", "--dir", place, "exec:env")
+    s.command("call", "--dir", place, "exec:env", "version", right=lambda out: b"." in out)
+    s.command("eject", "--dir", place, "exec:env")
+
+
+def released(s):
+    s.command("release", "list", "--json")
+    out = s.folder / "out"
+    out.mkdir()
+    s.command("release", "path", "--to", str(out))
+    path, = [path for path in out.iterdir() if not path.name.startswith(".")]
+    s.check(path.stat().st_size == Path(s.binaries["this"]).stat().st_size, "the binary is not whole")
+
+
+ALL = [mcp_files, mcp_writes, mcp_works, mcp_cancelled, proxy, port_taken, injected, injected_here, injected_root, injected_many,
+       called, released]
