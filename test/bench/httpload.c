@@ -2,9 +2,11 @@
  *
  * usage: httpload SOCKET CONNECTIONS REQUESTS IDLE
  *
- * Each connection sends its next request when the answer to the last is there; IDLE more do nothing. Every
- * answer must be as long as the first, which has to be a 200. Prints the nanoseconds for all requests, and
- * the median for one. */
+ * Each connection sends its next request when the answer to the last is there. Every answer must be as long
+ * as the first, which has to be a 200. With IDLE, every other REQUESTS of ROUNDS times as many are sent
+ * beside so many connections that do nothing: what else goes on in the machine is then the same for both.
+ * Prints the nanoseconds for all requests, the median for one, and the median for one beside idle
+ * connections. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,8 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { ROUNDS = 40 };
 
 static const char request[] =
     "POST / HTTP/1.1\r\nHost: toolbox\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
@@ -87,54 +91,102 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int main(int argc, char **argv)
+/* The connections that ask, and the length of an answer. */
+struct load {
+    int epoll, n;
+    long length;
+    struct connection *connections;
+};
+
+static void load_open(struct load *l, const char *path, int n)
 {
-    struct rlimit files;
-    static char data[65536];
-    if (argc != 5)
-        return 2;
-    int n = atoi(argv[2]), requests = atoi(argv[3]), idle = atoi(argv[4]);
-    getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-    for (int i = 0; i < idle; i++)
-        dial(argv[1]);
-    struct connection *c = calloc((size_t)n, sizeof *c);
-    long long *times = calloc((size_t)requests, sizeof *times);
-    int epoll = epoll_create1(0);
-    long length = 0;
+    *l = (struct load){
+        .epoll = epoll_create1(0), .n = n, .connections = calloc((size_t)n, sizeof *l->connections)};
     for (int i = 0; i < n; i++) {
-        c[i].fd = dial(argv[1]);
-        ask(&c[i]);
-        length = first_answer(c[i].fd);
-        epoll_ctl(epoll, EPOLL_CTL_ADD, c[i].fd, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &c[i]});
+        struct connection *c = &l->connections[i];
+        c->fd = dial(path);
+        ask(c);
+        l->length = first_answer(c->fd);
+        epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->fd, &(struct epoll_event){.events = EPOLLIN, .data.ptr = c});
     }
-    long long began = now();
+}
+
+/* `times`: of each request. */
+static void load_run(struct load *l, int requests, long long *times)
+{
+    static char data[65536];
     int asked = 0, done = 0;
-    for (int i = 0; i < n && asked < requests; i++, asked++)
-        ask(&c[i]);
+    for (; asked < l->n && asked < requests; asked++)
+        ask(&l->connections[asked]);
     while (done < requests) {
         struct epoll_event events[64];
-        int ready = epoll_wait(epoll, events, 64, 60000);
+        int ready = epoll_wait(l->epoll, events, 64, 60000);
         if (ready <= 0)
             die("no answer");
         for (int i = 0; i < ready; i++) {
             struct connection *at = events[i].data.ptr;
             ssize_t got = read(at->fd, data, sizeof data);
             at->got += got;
-            if (got <= 0 || at->got > length)
+            if (got <= 0 || at->got > l->length)
                 die("wrong answer");
-            if (at->got < length)
+            if (at->got < l->length)
                 continue;
             times[done++] = now() - at->sent_at;
             if (asked++ < requests)
                 ask(at);
         }
     }
-    long long all = now() - began;
-    qsort(times, (size_t)requests, sizeof *times, by_value);
-    printf("%lld %lld\n", all, times[requests / 2]);
-    free(times);
-    free(c);
+}
+
+static long long median(long long *times, int n)
+{
+    qsort(times, (size_t)n, sizeof *times, by_value);
+    return times[n / 2];
+}
+
+/* Beside idle connections and without them by turns; each turn begins with some that do not count, while the
+ * server takes the connections or lets them go. */
+static void by_turns(struct load *l, const char *path, int requests, int idle)
+{
+    long long *without = calloc((size_t)requests * ROUNDS, sizeof *without);
+    long long *beside = calloc((size_t)requests * ROUNDS, sizeof *beside);
+    int *fds = calloc((size_t)idle, sizeof *fds);
+    for (int round = 0; round < ROUNDS; round++) {
+        load_run(l, requests, without + round * requests);
+        load_run(l, requests, without + round * requests);
+        for (int i = 0; i < idle; i++)
+            fds[i] = dial(path);
+        load_run(l, requests, beside + round * requests);
+        load_run(l, requests, beside + round * requests);
+        for (int i = 0; i < idle; i++)
+            close(fds[i]);
+    }
+    printf("0 %lld %lld\n", median(without, requests * ROUNDS), median(beside, requests * ROUNDS));
+    free(without);
+    free(beside);
+    free(fds);
+}
+
+int main(int argc, char **argv)
+{
+    struct rlimit files;
+    struct load l;
+    if (argc != 5)
+        return 2;
+    int n = atoi(argv[2]), requests = atoi(argv[3]), idle = atoi(argv[4]);
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    load_open(&l, argv[1], n);
+    if (idle > 0) {
+        by_turns(&l, argv[1], requests, idle);
+    } else {
+        long long *times = calloc((size_t)requests, sizeof *times), began = now();
+        load_run(&l, requests, times);
+        long long all = now() - began;
+        printf("%lld %lld 0\n", all, median(times, requests));
+        free(times);
+    }
+    free(l.connections);
     return 0;
 }
