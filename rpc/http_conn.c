@@ -46,6 +46,7 @@ struct http_conn {
     struct buf body;
     size_t sent; /* of head and body together */
     bool last;   /* no request is read after this answer */
+    bool ended;  /* the client has said all (it has closed that half), and reads on */
 };
 
 struct http_conn *http_conn_next(const struct http_conn *c)
@@ -145,15 +146,22 @@ static const char *reason(int status)
     }
 }
 
+static bool has_read_all(const struct http_conn *c)
+{
+    int unread = 0;
+    return ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread == 0;
+}
+
 /* A client may keep the connection and say nothing more: when it has read its answer to the last byte, it has
  * it. A client that never reads isn't looked at for ever. */
 static void look_at_delivery(void *arg)
 {
     struct http_conn *c = arg;
-    int unread = 0;
-    if (ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread == 0) {
+    if (has_read_all(c)) {
         c->entered = true;
         settle(c, true);
+        if (c->ended && c->state == LEAVING)
+            finish(c, true);
         c->entered = false;
         if (c->closed)
             free(c);
@@ -167,16 +175,18 @@ static void written(struct http_conn *c)
 {
     buf_release(&c->body);
     if (c->last) {
-        shutdown(c->fd, SHUT_WR);
+        /* Where both halves are closed the kernel tells of a hang-up: one who reads on is left his. */
+        if (!c->ended)
+            shutdown(c->fd, SHUT_WR);
         c->state = LEAVING;
-        wait_for(c, LOOP_READ);
+        wait_for(c, c->ended ? 0 : LOOP_READ);
     } else {
         c->state = READING;
         /* What was sent ahead is taken up from the loop, never from inside of a handler that has answered: a
          * socket that can be written to wakes us. */
         wait_for(c, c->input.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
     }
-    if (c->message) {
+    if (c->message || (c->ended && c->last)) {
         c->look_ms = LOOK_MS;
         c->timer = loop_timer(c->host->loop, LOOK_MS, look_at_delivery, c);
     }
@@ -208,7 +218,7 @@ static void begin_answer(struct http_conn *c)
 {
     c->state = WRITING;
     c->sent = 0;
-    c->last = !c->parser.keep_alive;
+    c->last = !c->parser.keep_alive || (c->ended && c->input.len == 0);
     http_parser_release(&c->parser);
     http_parser_init(&c->parser);
 }
@@ -323,14 +333,31 @@ static void take_up(struct http_conn *c)
     buf_release(&input);
 }
 
+/* The client has closed its half. When it is gone for good that is told as a hang-up; until then it gets the
+ * answer to what it has asked, and has time to read it. */
+static void take_end(struct http_conn *c)
+{
+    bool waits = c->state == CALLING, reads = c->message && !waits && !has_read_all(c);
+    if (c->ended || (!waits && !reads)) {
+        finish(c, true);
+        return;
+    }
+    c->ended = true;
+    if (reads)
+        c->state = LEAVING;
+    wait_for(c, 0);
+}
+
 static void read_more(struct http_conn *c)
 {
     static char data[READ_STEP]; /* on the stack -fstack-clash-protection would touch every page of it */
     ssize_t n = recv(c->fd, data, sizeof data, MSG_DONTWAIT);
     if (n > 0 && c->state != LEAVING)
         take_in(c, data, (size_t)n);
-    else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        finish(c, n == 0);
+    else if (n == 0)
+        take_end(c);
+    else if (n < 0 && errno != EAGAIN && errno != EINTR)
+        finish(c, false);
 }
 
 static void on_event(void *arg, int events)

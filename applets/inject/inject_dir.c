@@ -237,7 +237,9 @@ int inject_dir_eject(const struct inject_options *o, const struct target *t, str
     struct release_file own RELEASE_FILE_AUTO = RELEASE_FILE_INIT;
     int dir FD_AUTO = open_in(root, path, O_RDONLY | O_DIRECTORY, 0);
     if (dir < 0 || faccessat(dir, o->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-        return 0;
+        return errno == ENOENT || errno == ENOTDIR
+                   ? 0
+                   : err_sys(err, ERR_TOOL, errno, "cannot look for %s", program);
     int same FD_AUTO = release_pick("linux", os_arch(), &own, NULL) == 0 ? open_same(dir, o->name, &own) : -1;
     if (run_in(root, same, argv, &nothing) == 0)
         return 0;

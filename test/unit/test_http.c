@@ -485,14 +485,39 @@ static void notices_who_leaves(void **state)
     expect_state(served.path, "open 3 pending 3 abandoned 0 delivered 0 lost 0");
     close(closing);
     shutdown(halving, SHUT_WR);
-    expect_state(served.path, "open 1 pending 1 abandoned 2 delivered 0 lost 0");
+    expect_state(served.path, "open 2 pending 2 abandoned 1 delivered 0 lost 0");
     close(halving);
+    expect_state(served.path, "open 1 pending 1 abandoned 2 delivered 0 lost 0");
     int other = dial();
     say_request(other, "1", "go", NULL);
     expect_answer(staying, ECHO1);
     close(staying);
     close(other);
     expect_state(served.path, "open 0 pending 0 abandoned 2 delivered 1 lost 0");
+}
+
+/* As `nc -N` and socat do. */
+static void answers_who_has_said_all(void **state)
+{
+    (void)state;
+    int halving = dial(), lost = dial();
+    say_request(halving, "1", "wait", NULL);
+    say_request(halving, "3", "echo", NULL); /* and what it sent ahead */
+    say_request(lost, "1", "wait", NULL);
+    shutdown(halving, SHUT_WR);
+    shutdown(lost, SHUT_WR);
+    expect_state(served.path, "open 2 pending 2 abandoned 0 delivered 0 lost 0");
+    int other = dial();
+    say_request(other, "1", "go", NULL);
+    close(other);
+    expect_answer(halving, ECHO1);
+    expect_answer(halving, ECHO3);
+    char byte;
+    assert_int_equal(read(halving, &byte, 1), 0);
+    expect_state(served.path, "open 0 pending 0 abandoned 0 delivered 1 lost 0");
+    close(lost); /* without having read */
+    close(halving);
+    expect_state(served.path, "open 0 pending 0 abandoned 0 delivered 1 lost 1");
 }
 
 /* What was asked for is done even if nobody waits for the answer. */
@@ -667,6 +692,7 @@ int main(void)
         SERVED(takes_large_requests),
         SERVED(gives_large_answers),
         SERVED(notices_who_leaves),
+        SERVED(answers_who_has_said_all),
         SERVED(does_what_was_asked),
         SERVED(knows_what_was_delivered),
         SERVED(ends_from_inside),
