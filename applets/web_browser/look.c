@@ -126,32 +126,28 @@ const step_fn evaluate_steps[] = {evaluate, evaluated, step_settle, end_evaluati
 
 static void ask_text(struct action *a)
 {
-    static const char params[] = "{\"expression\":\"JSON.stringify([document.title,(document.body||document."
-                                 "documentElement||{}).innerText||''])\",\"returnByValue\":true}";
-    struct buf text BUF_AUTO = BUF_INIT;
-    buf_adds(&text, params);
-    step_ask(a, page_session(a), "Runtime.evaluate", &text, LOOK_MS);
+    struct buf params BUF_AUTO = BUF_INIT;
+    buf_adds(&params,
+             "{\"expression\":\"[document.title,(document.body||document.documentElement||{}).innerText||"
+             "'']\",\"returnByValue\":true}");
+    step_ask(a, page_session(a), "Runtime.evaluate", &params, LOOK_MS);
 }
 
 static void have_text(struct action *a)
 {
-    struct span result, title = {"\"\"", 2}, body = {"\"\"", 2}, list;
-    struct buf text BUF_AUTO = BUF_INIT;
+    struct span result, list, title = {"\"\"", 2}, text = {"\"\"", 2};
     size_t at = 0;
     const struct tab *t = a->web->tabs.first;
     const char *url = t ? t->url : "";
-    if (json_member(a->result, "result", &result, NULL) && member_text(result, "value", &text) &&
-        json_check(span_of(&text), NULL) == 0 && json_kind(span_of(&text)) == JSON_ARRAY) {
-        list = span_of(&text);
-        if (json_element(list, &at, &title))
-            json_element(list, &at, &body);
-    }
+    if (json_member(a->result, "result", &result, NULL) && json_member(result, "value", &list, NULL) &&
+        json_kind(list) == JSON_ARRAY && json_element(list, &at, &title))
+        json_element(list, &at, &text);
     buf_addc(&a->answer, '{');
     json_member_text(&a->answer, "web_url", url, strcspn(url, "?"));
     json_key(&a->answer, "title");
     buf_add(&a->answer, title.s, title.n);
     json_key(&a->answer, "text");
-    buf_add(&a->answer, body.s, body.n);
+    buf_add(&a->answer, text.s, text.n);
     buf_addc(&a->answer, '}');
     step_next(a);
 }

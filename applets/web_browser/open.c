@@ -1,6 +1,7 @@
 #include "open.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "log.h"
 #include "mem.h"
 #include "proc.h"
+#include "random.h"
 
 #define OPEN_MS 60000 /* a browser on a slow, busy machine */
 #define REAP_MS 1000
@@ -122,6 +124,14 @@ static void clean_up(struct web *web, struct err *err)
     web->context = NULL;
 }
 
+static void make_token(char token[33])
+{
+    unsigned char bytes[16] = {0};
+    random_bytes(bytes, sizeof bytes); /* without any, pages could make an action wait a second longer */
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static int open_once(struct web *web, const struct keeper *k, const struct browser_wish *wish,
                      struct err *err)
 {
@@ -129,6 +139,7 @@ static int open_once(struct web *web, const struct keeper *k, const struct brows
         return -1;
     web->tabs = (struct tabs){.cdp = web->browser.cdp, .changed = look, .arg = web};
     buf_init(&web->tabs.notes, BUF_NO_MAX);
+    make_token(web->tabs.token);
     wait_for_page(web);
     if (web->tabs.first && web->tabs.first->ready)
         return 0;

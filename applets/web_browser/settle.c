@@ -6,42 +6,58 @@
  * long for a document, which must come; short for what a page only loads besides; and then the page is asked
  * again, because what has come may set other things in motion. Nothing is waited for that the action has not
  * caused. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "io.h"
+#include "mem.h"
 #include "web.h"
 
 #define DOCUMENT_MS 30000 /* for a document to come */
 #define PARSE_MS 10000    /* for what has come to be read to its end */
 #define REST_MS 2000      /* for what is loaded besides */
+#define TIMER_MS 1000     /* for a timer */
 #define REQUEST_MS 3000   /* for a document that a page wants to be asked for by the browser */
 #define FLUSH_MS 10000    /* for the page to answer */
 #define ROUNDS_MAX 40     /* requests that lead to others for ever, */
 #define MOVES_MAX 60      /* and documents: three moves each */
 
-/* Promises and messages run first, then timers that are due, then what the next frame brings. */
+/* Promises and messages run first, then timers that are due. The answer says how long those take that are not
+ * (tab.c). */
 static const char flush_params[] =
-    "{\"expression\":\"new Promise(r=>setTimeout(r))\",\"awaitPromise\":true,\"returnByValue\":true}";
+    "{\"expression\":\"new Promise(r=>setTimeout(()=>r(setTimeout(()=>0,0,'%s'))))\","
+    "\"awaitPromise\":true,\"returnByValue\":true}";
+
+static int timers_left(struct span result)
+{
+    struct span value;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (!json_member(result, "result", &value, NULL) || !member_text(value, "value", &text) ||
+        strncmp(buf_str(&text), "ms:", 3) != 0)
+        return 0;
+    long ms = strtol(text.data + 3, NULL, 10);
+    return ms <= 0 ? 0 : ms < TIMER_MS ? (int)ms + 1 : TIMER_MS;
+}
 
 static void flushed(void *arg, struct span result, const struct err *err)
 {
     struct action *a = arg;
-    (void)result;
-    (void)err; /* another document has come meanwhile, or the tab is closed */
     a->flushing = false;
+    if (!err) /* otherwise another document has come meanwhile, or the tab is closed */
+        a->timers_ms = now_ms() + timers_left(result);
     settle_look(a);
 }
 
 static void flush(struct action *a)
 {
-    const char *session = page_session(a);
+    char *params MEM_AUTO = mem_printf(flush_params, a->web->tabs.token);
     a->flushing = true;
     a->stirred = false;
     a->rounds++;
     cdp_forget(a->web->browser.cdp, a);
     a->flushed_ms = now_ms();
-    cdp_call(a->web->browser.cdp, session, "Runtime.evaluate",
-             (struct span){flush_params, strlen(flush_params)}, flushed, a);
+    cdp_call(a->web->browser.cdp, page_session(a), "Runtime.evaluate", (struct span){params, strlen(params)},
+             flushed, a);
 }
 
 static void at_rest(struct action *a)
@@ -70,6 +86,8 @@ static long long time_left(struct action *a, struct tab *t)
         left = a->moved_ms + PARSE_MS - now;
     else if (!t->loaded || t->loading.n > 0 || t->requests.n > 0)
         left = a->moved_ms + REST_MS - now;
+    else if (a->timers_ms > now && now < a->moved_ms + REST_MS)
+        left = a->timers_ms - now;
     return left > 0 ? left : 0;
 }
 
@@ -136,6 +154,7 @@ void step_settle(struct action *a)
     a->flushing = false;
     a->stirred = true;
     a->rounds = a->moves = 0;
+    a->timers_ms = 0;
     a->began_ms = a->moved_ms = now_ms();
     a->seen_tab = a->web->tabs.first;
     if (a->seen_tab) {

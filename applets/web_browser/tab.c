@@ -187,6 +187,35 @@ static void page_is_ready(void *arg, struct span result, const struct err *err)
     tabs->changed(tabs->arg);
 }
 
+/* What a click or a key makes a page do a little later, by a timer, is a thing to wait for like a request;
+ * but no event tells of timers. So they are watched in the page: those of at most a second that are set while
+ * such an input is handled. Asked with the token, setTimeout says how long the last of them still takes.
+ * Nothing that the page may have replaced is relied on. */
+static const char timer_script[] =
+    "(()=>{const "
+    "S=window.setTimeout,C=window.clearTimeout,A=Reflect.apply,N=performance.now.bind(performance),"
+    "due={__proto__:null},T={__proto__:null,click:1,auxclick:1,dblclick:1,mousedown:1,mouseup:1,pointerdown:"
+    "1,"
+    "pointerup:1,keydown:1,keypress:1,keyup:1,beforeinput:1,input:1,change:1,submit:1};"
+    "window.setTimeout=new Proxy(S,{apply(f,t,a){"
+    "if(a[2]==='%s'){let m=0;for(const i in due){const d=due[i]-N();if(d>m)m=d;else if(d<0)delete due[i]}"
+    "return 'ms:'+m}"
+    "const e=window.event,w=+a[1]||0,g=a[0];"
+    "if(!e||!e.isTrusted||!T[e.type]||w>1000||typeof g!=='function')return A(f,t,a);"
+    "let i;a[0]=function(){delete due[i];return A(g,this,arguments)};i=A(f,t,a);due[i]=N()+w;return i}});"
+    "window.clearTimeout=new Proxy(C,{apply(f,t,a){delete due[a[0]];return A(f,t,a)}})})()";
+
+static void watch_timers(struct tabs *tabs, const char *session)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    char *script MEM_AUTO = mem_printf(timer_script, tabs->token);
+    buf_addc(&params, '{');
+    json_member_string(&params, "source", script);
+    json_member_bool(&params, "runImmediately", true);
+    buf_addc(&params, '}');
+    cdp_call(tabs->cdp, session, "Page.addScriptToEvaluateOnNewDocument", span_of(&params), NULL, NULL);
+}
+
 /* What every session of a page or frame begins with; then the target, which waits, runs. */
 static void set_up(struct tabs *tabs, const char *session, bool page)
 {
@@ -197,6 +226,7 @@ static void set_up(struct tabs *tabs, const char *session, bool page)
     call(tabs, session, "Target.setAutoAttach",
          "{\"autoAttach\":true,\"waitForDebuggerOnStart\":true,\"flatten\":true,"
          "\"filter\":[{\"type\":\"iframe\"}]}");
+    watch_timers(tabs, session);
     if (page) {
         call(tabs, session, "Emulation.setDeviceMetricsOverride",
              "{\"width\":1280,\"height\":1080,\"deviceScaleFactor\":1,\"mobile\":false}");

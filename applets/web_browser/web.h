@@ -73,6 +73,7 @@ struct action {
     bool stirred;  /* something has happened since it was asked */
     int rounds, moves;
     long long began_ms, moved_ms, flushed_ms;
+    long long timers_ms;        /* when the last of the timers that it has set is due */
     const struct tab *seen_tab; /* as it was when it was last looked at; only compared */
     unsigned loads;
     enum navigation seen_navigation;

@@ -62,6 +62,8 @@ HOME = page("Home", """
 <button onclick="document.querySelector('h1').textContent='Clicked'">nothing more</button>
 <button onclick="history.pushState({},'','/pushed?a=b');document.querySelector('h1').textContent='Pushed'">push</button>
 <a href=#there>fragment</a>
+<button onclick="setTimeout(()=>location='/done',300)">a little later</button>
+<button onclick="clearTimeout(setTimeout(()=>0,900));setTimeout(()=>0,9000)">no timer</button>
 <a href=/empty>empty answer</a>
 <h1>Here</h1>""")
 DONE = page("Done", "<h1>It is done</h1>")
@@ -90,7 +92,8 @@ def test_c126_submit_waits_for_the_navigation(client, site):
 def test_c126_clicks_wait_for_what_they_cause(client, site):
     served = site(PAGES)
     w = Web(client)
-    for name in ("by location", "by slow location", "by javascript", "by redirect", "new tab", "new window", "after a request"):
+    for name in ("by location", "by slow location", "by javascript", "by redirect", "new tab", "new window", "after a request",
+                 "a little later"):
         w.go(served.url())
         assert 'RootWebArea "Done"' in w.click(name), name
         assert w.page["web_url"] == served.url("/done")
@@ -106,6 +109,8 @@ def test_c126_what_causes_no_navigation_is_answered_at_once(client, site):
         assert f'heading "{found}"' in w.click(name), name
         assert w.took < 3
     assert w.page["web_url"] == served.url("/pushed")
+    w.click("no timer")
+    assert w.took < 3
 
 
 # ---- C-127: what is chosen is shown ----
