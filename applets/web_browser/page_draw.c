@@ -8,7 +8,7 @@
 #include "page_text.h"
 
 #define INDENT_MAX 64 /* levels; what is deeper isn't indented any further, or the text would be square */
-#define VALUE_SEARCH_MAX 64  /* nodes below a combo box that are looked at for its value */
+#define VALUE_SEARCH_MAX 64 /* nodes below a combo box that are looked at for its value */
 #define NOT_THERE ((size_t)-1)
 
 enum gap { GAP_NONE, GAP_SPACE, GAP_LINE, GAP_PARAGRAPH };
@@ -246,12 +246,11 @@ static void enter(struct drawing *d, struct page_ax *node, const struct level *f
     d->levels[d->depth++] = level;
 }
 
-/* The root of the document that a frame shows; NULL: it is none, or nothing of it is there. */
+/* The root of the document that a frame (an <object>, an <embed>) shows; NULL: it is none, or nothing of it
+ * is there. */
 static struct page_ax *frame_of(const struct drawing *d, const struct page_ax *node)
 {
-    if (!has_role(d, node, "Iframe") && !has_role(d, node, "IframePresentational"))
-        return NULL;
-    for (size_t i = 1; i < d->g->n_documents; i++)
+    for (size_t i = 1; i < d->g->n_documents && node->n_children == 0; i++)
         if (d->g->documents[i].holder == node->document && d->g->documents[i].owner == node->backend)
             return d->roots[i];
     return NULL;

@@ -98,7 +98,7 @@ class Decisions:
             if within is not None and node.level > within:
                 self.used.add("frames")
                 continue
-            within = node.level if node.role == "Iframe" else None
+            within = node.level if node.role in ("Iframe", "PluginObject") else None
             kept.append(node)
         return kept
 
