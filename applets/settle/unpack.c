@@ -102,24 +102,40 @@ static int fail_at(struct unpacking *u, const char *path)
     return err_sys(u->err, ERR_TOOL, errno, "cannot write %s", path);
 }
 
-static int put_file(struct unpacking *u, const struct entry *e, const char *path)
+/* The directory that an entry goes into, through no link, and its name there. -1 with errno. */
+static int open_parent(const struct unpacking *u, char *name, const char **last)
+{
+    int at = open(u->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (char *slash; at >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
+        *slash = '\0';
+        int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        *slash = '/';
+        io_close(&at);
+        at = next;
+    }
+    *last = name;
+    return at;
+}
+
+static int put_file(struct unpacking *u, const struct entry *e, int dir, const char *name)
 {
     char piece[1 << 16];
-    int fd FD_AUTO = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)e->mode | 0600);
+    int fd FD_AUTO =
+        openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)e->mode | 0600);
     if (fd < 0)
-        return fail_at(u, path);
+        return fail_at(u, e->name);
     for (unsigned long long left = e->size; left > 0;) {
         size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
         if (take(u, piece, n) < 0)
             return -1;
         if (io_write_all(fd, piece, n) < 0)
-            return fail_at(u, path);
+            return fail_at(u, e->name);
         left -= n;
     }
-    return fchmod(fd, (mode_t)e->mode | 0600) == 0 ? 0 : fail_at(u, path);
+    return fchmod(fd, (mode_t)e->mode | 0600) == 0 ? 0 : fail_at(u, e->name);
 }
 
-static int put_link(struct unpacking *u, const struct entry *e, const char *path)
+static int put_link(struct unpacking *u, const struct entry *e, int dir, const char *name)
 {
     char target[PATH_MAX];
     if (e->size >= sizeof target)
@@ -127,17 +143,20 @@ static int put_link(struct unpacking *u, const struct entry *e, const char *path
     target[e->size] = '\0';
     if (take(u, target, (size_t)e->size) < 0)
         return -1;
-    return symlink(target, path) == 0 ? 0 : fail_at(u, path);
+    return symlinkat(target, dir, name) == 0 ? 0 : fail_at(u, e->name);
 }
 
-static int put_entry(struct unpacking *u, const struct entry *e)
+static int put_entry(struct unpacking *u, struct entry *e)
 {
-    char *path MEM_AUTO = mem_printf("%s/%s", u->dir, e->name);
+    const char *name;
+    int dir FD_AUTO = open_parent(u, e->name, &name);
+    if (dir < 0)
+        return fail_at(u, e->name);
     if (e->kind == 'f')
-        return put_file(u, e, path);
+        return put_file(u, e, dir, name);
     if (e->kind == 'l')
-        return put_link(u, e, path);
-    return mkdir(path, (mode_t)e->mode | 0700) == 0 ? 0 : fail_at(u, path);
+        return put_link(u, e, dir, name);
+    return mkdirat(dir, name, (mode_t)e->mode | 0700) == 0 ? 0 : fail_at(u, e->name);
 }
 
 static int put_sum(struct unpacking *u, const char *wanted)
