@@ -145,6 +145,12 @@ def links(s):
     for _ in range(2):
         s.command("--install", "-s", str(s.folder / "bin"))
     s.check((s.folder / "bin" / "exec").is_symlink(), "no link")
+    (s.folder / "hard").mkdir()
+    s.command("--install", str(s.folder / "hard"))
+    s.check((s.folder / "hard" / "exec").stat().st_size > 0, "no link")
+    (s.folder / "root").mkdir()
+    for _ in range(2):
+        s.command("--install-legacy", str(s.folder / "root"))
 
 
 def stuck(s):

@@ -1,0 +1,35 @@
+"""The call sites that no story reaches, with the reason: (what matches "call in function (file:line)", why).
+
+A site that is neither reached nor matched here fails the run, and so does a line that matches none."""
+
+UNREACHED = [
+    # ---- other people's code ----
+    (r"mbedtls", "the TLS of `release fetch` and its signatures: memory for numbers and certificates; libraries' own tests"),
+
+    # ---- what another test does with real faults ----
+    (r"applets/release/|core/(tls|net)\.c", "`release fetch` and `verify`: test_release_fetch.py cuts, fills and kills each step"),
+    (r"in (make|clear|copy_xattrs|rename_with|beside_link|beside_release|entry_copy|is_same_file|journal_recover|take_back|write_in_place"
+     r"|is_directory|refuse_missing|edit_path_resolve|edit_file_read|skip_hole|begin_writeback|write_pseudo) \(applets/text_editor/",
+     "edits on other file systems, full ones, and after a kill: test_text_editor_faults.py"),
+    (r"applets/web_browser/", "takes a browser"),
+
+    # ---- hours, floods and odd machines, which a story of seconds can't wait for ----
+    (r"in (clear_slot|put_in_file|next_page|sweep_\w+|shelf_sweep) \(applets/exec_remote/job_",
+     "the sweep of the hour, and records beyond the table"),
+    (r"in (remove_old|write_file|open_private|search_user|search_others) \(rpc/chunk_store\.c", "answers an hour old, or of other users: test_chunk.c"),
+    (r"in (loader_in_directory|make_file|refusal_to_execute|collect_\w+) \(applets/probe/", "systems without a usual libc or place"),
+    (r"in (close_range_slowly|add_all|proc_signal|is_running_child|signal_numbers|random_bytes|open_master|open_slave"
+     r"|walk|self_open|started_as|session_at_prompt|type_of) \(", "what stands in for a call that this kernel has"),
+    (r"in (io_fill_std|in_directory|enter_directory|set_descriptors|do_work) \(", "odd surroundings: closed descriptors, a directory that went away"),
+    (r"in (wait_for|io_read_all|send_continue|write_key|drain|has_reader|begin_next) \(", "a peer that stalls, or leaves in one moment"),
+    (r"in written \(rpc/http_conn\.c", "a client that says Connection: close"),
+    (r"in (attach|forward_signals|input_is_interrupt) \((applets|test)/", "people at a terminal; the board of the faults itself"),
+
+    # ---- the ends of what is stuck or killed by hand ----
+    (r"in (wait_gone|server_shut_down|server_kill_tree|end_keeper|look|something_changed|fork_server|be_keeper|read_report|end"
+     r"|look_at_signals|run_quietly) \(", "a process that is stuck, or told to end in the middle: test_server.py does both"),
+    (r"in (ipc_unlink_hidden|ipc_listen_hidden|remove_file) \(core/", "what a killed starter left under a temporary name"),
+    (r"in (arch_of|write_file|write_record|place|inject_dir_eject|write_at) \(applets/(inject|model_proxy)/", "removing what failed before"),
+    (r"in (prove|same_bytes|tidy|make_dirs|remove_links) \(applets/settle/", "targets that were ready in part, or with --links: test_inject.py"),
+    (r"in out_of_memory \(core/mem\.c", "the last word of a process that ends for want of memory"),
+]
