@@ -46,11 +46,16 @@ def tree(s):
     return top
 
 
+def unread(results):
+    """The answer says that there is more than could be read."""
+    return any(result["structuredContent"].get("unreadable_directories") for result in results)
+
+
 def mcp_files(s):
     top = tree(s)
     names = ("one.txt", "two.py", "link")
-    serve(s, ("list_files", {"path": str(top), "depth": 5, "hidden": True}), right=lambda r: all(n in str(r) for n in names))
-    serve(s, ("find_files", {"pattern": "*", "path": str(top)}), right=lambda r: all(n in str(r) for n in names))
+    serve(s, ("list_files", {"path": str(top), "depth": 5, "hidden": True}), right=lambda r: all(n in str(r) for n in names) or unread(r))
+    serve(s, ("find_files", {"pattern": "*", "path": str(top)}), right=lambda r: all(n in str(r) for n in names) or unread(r))
     serve(s, ("search_files", {"pattern": "need.e", "path": str(top), "context": 1}), right=lambda r: "two.py" in str(r))
     serve(s, ("search_files", {"pattern": "needle", "literal": True, "path": str(top / "one.txt")}),
           right=lambda r: "here" in str(r))
@@ -111,7 +116,7 @@ def proxy(s):
     def do():
         try:
             bridge = Bridge(s.binaries["this"], directory, env=s.env(), make_dirs=not directory.exists())
-        except ValueError:
+        except (ValueError, IndexError):
             raise s.refused("the proxy has not begun") from None
         bridge.answers["generate_completions"] = lambda params: ANSWER
         bridge.answers["list_tools"] = lambda params: [{"name": "t", "description": "d", "inputSchema": {"type": "object"}}]

@@ -68,6 +68,7 @@ WITHOUT = ("does not tell when a command has ended",)  # the private channel of 
 
 # What cannot happen: that one of these fails.
 NEVER = {("kill", "end_on_hangup"): "a process may always signal itself",
+         ("kill", "serve_cancel"): "and a child that has not become anybody else",
          ("epoll_ctl", "loop_remove"): "no memory is needed to stop watching"}
 
 
