@@ -8,14 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buf.h"
 #include "err.h"
+#include "term_filter.h"
 
+/* On one line and without control characters: what is complained of may be a name that somebody else gave. */
 static int complain(const char *applet, const char *fmt, va_list ap, int status)
 {
+    struct term_filter filter = {0};
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct buf shown BUF_AUTO = BUF_INIT;
+    buf_addv(&text, fmt, ap);
+    term_filter_feed(&filter, buf_str(&text), text.len, &shown);
+    term_filter_reset(&filter, &shown);
+    for (size_t i = 0; i < shown.len; i++)
+        if ((unsigned char)shown.data[i] < ' ')
+            shown.data[i] = ' ';
     fflush(stdout);
-    fprintf(stderr, "toolbox%s%s: ", applet ? " " : "", applet ? applet : "");
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    fprintf(stderr, "toolbox%s%s: %s\n", applet ? " " : "", applet ? applet : "", buf_str(&shown));
     return status;
 }
 

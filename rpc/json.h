@@ -78,6 +78,10 @@ char *json_take_key(struct cJSON *node, size_t *len);
 /* Writers: append to out. Strings are written as UTF-8, escaped as RFC 8259 wants (control characters, quote,
  * backslash); bytes that are no UTF-8 as U+FFFD. The line separators U+2028 and U+2029 stay as they are. */
 void json_put_string(struct buf *out, const char *s, size_t n);
+/* Appends valid JSON as it may go to a terminal, whoever has written it: on one line (white space between
+ * tokens becomes blanks), and with what is left of control characters in strings (DEL and U+0080 to U+009F)
+ * escaped. It says the same. */
+void json_put_shown(struct buf *out, struct span json);
 /* How many bytes it writes for valid UTF-8, without the quotes. */
 size_t json_string_len(const char *s, size_t n);
 void json_puts(struct buf *out, const char *s);

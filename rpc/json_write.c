@@ -50,6 +50,21 @@ void json_put_string(struct buf *out, const char *s, size_t n)
     buf_addc(out, '"');
 }
 
+void json_put_shown(struct buf *out, struct span json)
+{
+    for (size_t i = 0; i < json.n; i++) {
+        size_t run = utf8_printable(json.s + i, json.n - i);
+        buf_add(out, json.s + i, run);
+        i += run;
+        unsigned char c = i < json.n ? (unsigned char)json.s[i] : '\0';
+        bool c1 = c == 0xC2 && i + 1 < json.n && (unsigned char)json.s[i + 1] < 0xA0;
+        if (c1 || c == 0x7F)
+            put_escape(out, (unsigned char)json.s[i += c1]);
+        else if (i < json.n)
+            buf_addc(out, c < ' ' ? ' ' : (char)c);
+    }
+}
+
 void json_puts(struct buf *out, const char *s)
 {
     json_put_string(out, s, strlen(s));

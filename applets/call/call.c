@@ -86,7 +86,10 @@ static int print_answer(struct buf *answer, const char *method, bool whole)
     }
     if (!whole)
         text = result;
-    if (io_write_all(STDOUT_FILENO, text.s, text.n) < 0 || io_write_all(STDOUT_FILENO, "\n", 1) < 0)
+    struct buf line BUF_AUTO = BUF_INIT;
+    json_put_shown(&line, text);
+    buf_addc(&line, '\n');
+    if (io_write_all(STDOUT_FILENO, line.data, line.len) < 0)
         return applet_failed(NAME, "cannot write: %s", err_text(errno));
     return EXIT_OK;
 }

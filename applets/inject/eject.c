@@ -113,7 +113,9 @@ void eject_one(const struct inject_options *o, const struct target *t, struct tr
     struct err err;
     int calls = transport->calls;
     size_t sent = transport->sent;
-    if (!t->kind->folder) {
+    if (t->unlisted) {
+        inject_unlisted(&e.i);
+    } else if (!t->kind->folder) {
         eject_running(&e, &said);
         conclude(&e, &said);
     } else if (inject_dir_eject(o, t, &err) < 0) {

@@ -11,6 +11,7 @@
 #include "inject/inject_report.h"
 #include "io.h"
 #include "osinfo.h"
+#include "settle/settle.h"
 
 static const char usage[] =
     "Usage: toolbox inject [OPTION]... TARGET...\n"
@@ -65,9 +66,11 @@ static int positive(const char *value, long max, int *into, const char *applet, 
 static int take_path(const char **into, const char *value, const char *applet, const char *word)
 {
     size_t n = strlen(value);
-    if (value[0] != '/' || n < 2 || n > 1000 || value[n - 1] == '/' || strchr(value, '\n'))
-        return usage_error(applet, "%s takes an absolute path without a slash at the end, not '%s'", word,
-                           value);
+    if (value[0] != '/' || n < 2 || n > 1000 || value[n - 1] == '/' || !transport_is_plain(value))
+        return usage_error(applet,
+                           "%s takes an absolute path without a slash at the end or control characters, "
+                           "not '%s'",
+                           word, value);
     *into = value;
     return EXIT_OK;
 }
@@ -79,8 +82,9 @@ int inject_option(struct inject_options *o, int option, const char *value, const
     case OPT_DIR:
         return take_path(&o->dir, value, applet, word);
     case OPT_NAME:
-        if (!*value || strchr(value, '/') || strchr(value, '\n') || strlen(value) > 80 ||
-            strcmp(value, ".") == 0 || strcmp(value, "..") == 0)
+        if (!*value || strchr(value, '/') || !transport_is_plain(value) || strlen(value) > 80 ||
+            strcmp(value, ".") == 0 || strcmp(value, "..") == 0 ||
+            strncmp(value, SETTLE_TEMPORARY, strlen(SETTLE_TEMPORARY)) == 0)
             return usage_error(applet, "--name takes the name of a file, not '%s'", value);
         o->name = value;
         return EXIT_OK;
@@ -154,14 +158,9 @@ static int collect(struct target_list *targets, const struct inject_options *o, 
                    struct transport *transport, const char *applet)
 {
     struct err err;
-    for (; *texts; texts++) {
-        if (target_list_add(targets, *texts, &o->runtimes, transport, &err) == 0)
-            continue;
-        if (err.code == ERR_PARAMS)
+    for (; *texts; texts++)
+        if (target_list_add(targets, *texts, &o->runtimes, transport, &err) < 0)
             return usage_error(applet, "%s", err.msg);
-        applet_failed(applet, "%s", err.msg);
-        return EXIT_OF_STEP + STEP_TARGET;
-    }
     return EXIT_OK;
 }
 

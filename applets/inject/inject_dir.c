@@ -165,12 +165,47 @@ static void write_record(struct injection *i, int root, int dir, const char *pat
         write_file(dir, name, span_of(&text), 0600); /* where it is there already, it says the same */
 }
 
-static int place(struct injection *i, int root, const char *path, int *program, struct err *err)
+/* What leads to a file of root's can be changed by root alone: as the shells' script has it. Where the root
+ * file system is not ours altogether, a directory that lets nobody touch others' files will do. */
+static bool is_ours(int root, const char *path)
 {
-    size_t made = 0;
-    int dir FD_AUTO = open_in_made(root, path, &made);
-    if (dir < 0)
-        return err_sys(err, ERR_TOOL, errno, "cannot use the directory %s below %s", path, i->t->name);
+    struct stat st, top;
+    if (fstat(root, &top) < 0)
+        return false;
+    for (size_t n = strlen(path); n > 0; n--) {
+        if (path[n] && path[n] != '/')
+            continue;
+        char *above MEM_AUTO = mem_dup(path, n);
+        int fd FD_AUTO = open_in(root, above, O_RDONLY | O_DIRECTORY | (path[n] ? 0 : O_NOFOLLOW), 0);
+        if (fd < 0 || fstat(fd, &st) < 0)
+            return false;
+        bool sticky = top.st_uid != geteuid() && path[n] && (st.st_mode & S_ISVTX);
+        if (st.st_uid != geteuid() && !sticky && (geteuid() == 0 || !path[n]))
+            return false;
+    }
+    return true;
+}
+
+/* Removes the directories that were made, the topmost of which ends at `made`. */
+static void unmake(int root, const char *path, size_t made)
+{
+    for (size_t n = strlen(path); made > 0 && n >= made;) {
+        char *one MEM_AUTO = mem_dup(path, n), *name = strrchr(one, '/') + 1;
+        n -= strlen(name) + 1;
+        char *above MEM_AUTO = mem_dup(path, n);
+        int fd FD_AUTO = open_in(root, *above ? above : "/", O_RDONLY | O_DIRECTORY, 0);
+        if ((fd < 0 || unlinkat(fd, name, AT_REMOVEDIR) < 0) && errno != ENOENT)
+            return;
+    }
+}
+
+static int place_in(struct injection *i, int root, int dir, const char *path, size_t made, int *program,
+                    struct err *err)
+{
+    if ((geteuid() == 0 || strstr(path, "/" SETTLE_DIR)) && !is_ours(root, path))
+        return err_set(err, ERR_TOOL,
+                       "%s below %s or a directory above it belongs to somebody else, or it is a link", path,
+                       i->t->name);
     snprintf(i->r->state, sizeof i->r->state, "identical");
     if (!is_same(dir, i->o->name, i->file)) {
         bool there = faccessat(dir, i->o->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -188,6 +223,18 @@ static int place(struct injection *i, int root, const char *path, int *program, 
     write_record(i, root, dir, path, topmost);
     *program = open_same(dir, i->o->name, i->file);
     return *program >= 0 ? 0 : err_set(err, ERR_TOOL, "what was read back differs");
+}
+
+static int place(struct injection *i, int root, const char *path, int *program, struct err *err)
+{
+    size_t made = 0;
+    int dir FD_AUTO = open_in_made(root, path, &made);
+    int result = dir < 0
+                     ? err_sys(err, ERR_TOOL, errno, "cannot use the directory %s below %s", path, i->t->name)
+                     : place_in(i, root, dir, path, made, program, err);
+    if (result < 0)
+        unmake(root, path, made);
+    return result;
 }
 
 /* Only the kernel's word that it can't be run is taken for none; an answer has to be right. */

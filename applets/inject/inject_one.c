@@ -12,9 +12,9 @@
 #include "mem.h"
 #include "osinfo.h"
 #include "settle/settle.h"
-#include "term_filter.h"
 
 #define DEFAULT_USER "default"
+#define US_MAX (86400LL * 1000000)
 
 const char *const inject_steps[N_STEPS] = {"target", "recon",  "choice", "placing",
                                            "proof",  "server", "health"};
@@ -199,6 +199,13 @@ static const char *root_of(const struct injection *i)
 static const char target_advice[] =
     "check that it exists and runs, and that the runtime can reach it from here";
 
+int inject_unlisted(struct injection *i)
+{
+    struct err err;
+    err_set(&err, ERR_TOOL, "%s", i->t->unlisted);
+    return inject_fail(i->r, STEP_TARGET, target_advice, &err);
+}
+
 /* As root where that can be had, as the default user otherwise. A call that takes too long says nothing about
  * root: it is made once more. */
 static int reconnoitre(struct injection *i, bool *no_shell)
@@ -223,6 +230,13 @@ static int reconnoitre(struct injection *i, bool *no_shell)
                        &err);
 }
 
+/* Digits alone. */
+static void take_uid(struct inject_result *r, const char *digits)
+{
+    size_t n = strspn(digits, "0123456789");
+    snprintf(r->uid, sizeof r->uid, "%.*s", n < sizeof r->uid ? (int)n : 0, digits);
+}
+
 /* A few words for people. */
 static void describe(struct injection *i)
 {
@@ -243,8 +257,7 @@ static void describe(struct injection *i)
     if (n->bits > 0)
         buf_addf(&r->about, ", %d-bit programs", n->bits);
     snprintf(r->os, sizeof r->os, "%s", n->os);
-    for (const char *c = n->uid; *c >= '0' && *c <= '9' && (size_t)(c - n->uid) < sizeof r->uid - 1; c++)
-        r->uid[c - n->uid] = *c;
+    take_uid(r, n->uid);
 }
 
 /* ---- choice ---- */
@@ -289,11 +302,13 @@ static enum inject_step step_named(const char *name)
     return STEP_PROOF;
 }
 
-static long long number_in(struct span object, const char *key)
+/* Microseconds, as somebody else says. */
+static long long us_in(struct span object, const char *key)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     recon_member(object, key, &text);
-    return strtoll(buf_str(&text), NULL, 10);
+    long long number = strtoll(buf_str(&text), NULL, 10);
+    return number < 0 || number > US_MAX ? 0 : number;
 }
 
 static void show_member(struct span object, const char *key, struct buf *out)
@@ -329,9 +344,12 @@ int inject_take_verdict(struct injection *i, struct span verdict)
     show_member(verdict, "state", &state);
     snprintf(r->state, sizeof r->state, "%s", buf_str(&state));
     show_member(verdict, "server", &r->server);
-    r->us[STEP_PROOF] = number_in(verdict, "proof_us");
-    r->us[STEP_SERVER] = number_in(verdict, "server_us");
-    r->us[STEP_HEALTH] = number_in(verdict, "health_us");
+    buf_truncate(&text, 0);
+    recon_member(verdict, "uid", &text);
+    take_uid(r, buf_str(&text)); /* by the kernel's word, whatever an `id` there says */
+    r->us[STEP_PROOF] = us_in(verdict, "proof_us");
+    r->us[STEP_SERVER] = us_in(verdict, "server_us");
+    r->us[STEP_HEALTH] = us_in(verdict, "health_us");
     free(r->user);
     r->user = i->user ? mem_strdup(i->user) : NULL;
     r->ok = true;
@@ -351,13 +369,9 @@ static void time_step(struct inject_result *r, enum inject_step step, long long 
 
 bool inject_take_path(struct injection *i, const char *path)
 {
-    struct buf shown BUF_AUTO = BUF_INIT;
-    struct term_filter filter = {0};
     struct err err;
-    size_t n = strlen(path);
-    term_filter_feed(&filter, path, n, &shown);
     buf_truncate(&i->r->path, 0);
-    if (path[0] == '/' && n < 4096 && !strpbrk(path, "\n\r\t") && strcmp(buf_str(&shown), path) == 0)
+    if (path[0] == '/' && strlen(path) < 4096 && transport_is_plain(path))
         return buf_adds(&i->r->path, path) == 0;
     err_set(&err, ERR_TOOL, "the path that the target names is none");
     inject_fail(i->r, STEP_PROOF, "look at what runs there", &err);
@@ -413,6 +427,8 @@ static int make_ready(struct injection *i, struct buf *answered)
 
 static int run(struct injection *i, struct buf *answered)
 {
+    if (i->t->unlisted)
+        return inject_unlisted(i);
     if (i->t->kind->folder)
         return inject_dir(i);
     int result = make_ready(i, answered);

@@ -46,6 +46,9 @@ int inject_command(const struct target *t, const struct inject_result *r, const 
 enum transport_end inject_call(struct injection *i, const struct buf *script, const struct argv *command,
                                struct span data, struct transport_call *c, struct err *err);
 
+/* A pattern that stands for nothing: takes that down; -1. */
+int inject_unlisted(struct injection *i);
+
 /* True when the runtime came in and found no shell to run. */
 bool inject_no_shell(const struct transport_call *c);
 

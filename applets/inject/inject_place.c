@@ -1,5 +1,6 @@
 /* Placing through a shell: whole in one call where the transport is sound, in pieces that are each
  * acknowledged where it loses or cuts something. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 #define PIECE (64u << 10)
 #define PIECE_TRIES 4
+#define STALLS_MAX 2 /* calls that may take too long, of all that send pieces */
 
 /* What the script said about one attempt. */
 struct attempt {
@@ -16,8 +18,8 @@ struct attempt {
     struct span verdict; /* s NULL: none */
     bool cut;            /* fewer bytes came than were sent */
     bool full;           /* a directory was full: it is taken from the list */
-    bool no_mode;
-    bool run; /* somewhere the file was started, and did not come to its own words */
+    char missing[8];     /* a program that there is none of; "": nothing */
+    bool run;            /* somewhere the file was started, and did not come to its own words */
 };
 
 struct placing {
@@ -25,6 +27,7 @@ struct placing {
     struct argv dirs;
     struct transport_call call;
     struct attempt a;
+    int stalls;
 };
 
 static struct script_options script_of(const struct injection *i)
@@ -39,18 +42,25 @@ static struct script_options script_of(const struct injection *i)
 
 /* ---- what was tried ---- */
 
-/* What the shell said when it failed in a directory: the last part of the first line that names it. */
+/* What the shell said when it failed in a directory: the last part of the first line that names it, or where
+ * it is the only one that is tried one above it. */
 static void reason_for(const struct placing *p, const char *dir, struct buf *reason)
 {
     struct span text = span_of(&p->call.err), line;
-    for (size_t at = 0; recon_line(text, &at, &line);) {
-        char *one MEM_AUTO = mem_dup(line.s, line.n);
-        const char *colon = strstr(one, dir) ? strrchr(one, ':') : NULL;
-        if (colon) {
-            transport_show(reason, colon + 1, strlen(colon + 1), 100);
-            return;
+    char *named MEM_AUTO = mem_strdup(dir), *slash;
+    do {
+        for (size_t at = 0; recon_line(text, &at, &line);) {
+            char *one MEM_AUTO = mem_dup(line.s, line.n);
+            const char *colon = strstr(one, named) ? strrchr(one, ':') : NULL;
+            if (colon) {
+                transport_show(reason, colon + 1, strlen(colon + 1), 100);
+                return;
+            }
         }
-    }
+        slash = strrchr(named, '/');
+        if (slash)
+            *slash = '\0';
+    } while (p->i->o->dir && *named);
     buf_adds(reason, "it can't be written to");
 }
 
@@ -91,7 +101,7 @@ static void read_not_run(struct placing *p, char *words)
     if (noexec)
         add_tried(p, words, "mounted noexec");
     else if (strcmp(status, "4") == 0)
-        add_tried(p, words, "what is written there belongs to somebody else");
+        add_tried(p, words, "what is written there belongs to somebody else"), p->a.verdict.s = NULL;
     else if (buf_addf(&reason, "it was not run (exit status %.10s)", status) == 0)
         add_tried(p, words, buf_str(&reason));
     p->a.run = p->a.run || (!noexec && strcmp(status, "4") != 0);
@@ -107,7 +117,7 @@ static void read_line(struct placing *p, struct span line)
     char *words MEM_AUTO = mem_dup(line.s + 2, line.n - 2);
     switch (line.s[0]) {
     case 'o':
-        add_tried(p, words, "it belongs to somebody else, or is a link");
+        add_tried(p, words, "it or a directory above belongs to somebody else, or it is a link");
         break;
     case 'x':
         reason_for(p, words, &reason);
@@ -122,7 +132,7 @@ static void read_line(struct placing *p, struct span line)
         p->a.cut = true;
         break;
     case 'h':
-        p->a.no_mode = true;
+        snprintf(p->a.missing, sizeof p->a.missing, "%s", words);
         break;
     case 'r':
         read_not_run(p, words);
@@ -192,7 +202,8 @@ static int send_piece(struct placing *p, int n, struct span piece, struct buf *m
         struct span line;
         script_piece(&script, &o, p->dirs.words[0], n);
         enum transport_end how = inject_call(p->i, &script, NULL, piece, &p->call, err);
-        if (how == TRANSPORT_FAILED || how == TRANSPORT_INTERRUPT)
+        p->stalls += how == TRANSPORT_TIMEOUT;
+        if (how == TRANSPORT_FAILED || how == TRANSPORT_INTERRUPT || p->stalls >= STALLS_MAX)
             return -1;
         for (size_t at = 0; recon_line(span_of(&p->call.out), &at, &line);) {
             char *words MEM_AUTO = mem_dup(line.s, line.n);
@@ -269,15 +280,27 @@ static bool is_foreign(const struct placing *p)
     return false;
 }
 
+static const struct {
+    const char *program, *message;
+} needs[] = {
+    {"cat", "nothing can be written there: there is no cat, no dd, no tee and no busybox"},
+    {"mkdir", "there is no mkdir there, and none of the directories: name one that is there with --dir"},
+    {"chmod", "no mode can be set there: there is no chmod, no cp and no busybox"},
+};
+
 static int not_placed(struct placing *p, struct err *err)
 {
     struct inject_result *r = p->i->r;
     struct buf said BUF_AUTO = BUF_INIT;
     transport_said(&p->call, &said);
-    if (p->a.no_mode) {
-        err_set(err, ERR_TOOL, "no mode can be set there: there is no chmod, and no cp");
-        return inject_fail(r, STEP_PLACING, "add one of them, or put the binary into the image", err);
-    }
+    if (strstr(buf_str(&p->call.err), "mkdir: not found") ||
+        strstr(buf_str(&p->call.err), "mkdir: command not found"))
+        snprintf(p->a.missing, sizeof p->a.missing, "mkdir");
+    for (size_t n = 0; n < sizeof needs / sizeof *needs; n++)
+        if (strcmp(needs[n].program, p->a.missing) == 0) {
+            err_set(err, ERR_TOOL, "%s", needs[n].message);
+            return inject_fail(r, STEP_PLACING, "add one of them, or put the binary into the image", err);
+        }
     if (p->a.run && is_foreign(p)) {
         err_set(err, ERR_TOOL,
                 "the binary for %s was written whole and is not run there: it is the wrong architecture (%s)",
@@ -324,7 +347,7 @@ static bool is_lossy(const struct placing *p)
         return false;
     recon_member(p->a.verdict, "step", &step);
     bool said_nothing =
-        !p->a.verdict.s && !p->a.run && !p->a.full && !p->a.no_mode && p->i->r->tried.len == 0;
+        !p->a.verdict.s && !p->a.run && !p->a.full && !*p->a.missing && p->i->r->tried.len == 0;
     return said_nothing || strcmp(buf_str(&step), "proof") == 0;
 }
 

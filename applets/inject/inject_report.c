@@ -1,5 +1,8 @@
 #include "inject/inject_report.h"
 
+#include <string.h>
+
+#include "inject/transport.h"
 #include "json.h"
 
 static void put_ms(struct buf *out, long long us)
@@ -109,8 +112,10 @@ void report_steps(const struct inject_result *r, struct buf *out)
 
 void report_text(const struct inject_result *r, const char *applet, struct buf *out)
 {
+    struct buf target BUF_AUTO = BUF_INIT;
+    transport_show(&target, r->target, strlen(r->target), 1000);
     if (r->ok) {
-        buf_addf(out, "%s is %s: ", r->target, *r->sha256 ? "ready" : "clean");
+        buf_addf(out, "%s is %s: ", buf_str(&target), *r->sha256 ? "ready" : "clean");
         if (r->path.len > 0)
             buf_addf(out, "%s (%s", r->path.data, r->state);
         else
@@ -123,7 +128,8 @@ void report_text(const struct inject_result *r, const char *applet, struct buf *
         buf_adds(out, r->path.len > 0 ? ")\n" : "\n");
         return;
     }
-    buf_addf(out, "toolbox %s: %s: %s: %s\n", applet, r->target, inject_steps[r->step], buf_str(&r->message));
+    buf_addf(out, "toolbox %s: %s: %s: %s\n", applet, buf_str(&target), inject_steps[r->step],
+             buf_str(&r->message));
     if (r->tried.len > 0)
         buf_addf(out, "  tried: %s\n", r->tried.data);
     if (r->advice.len > 0)

@@ -103,7 +103,7 @@ static void add_dir(struct argv *dirs, struct span value)
     for (size_t i = 0; i < dirs->n; i++)
         if (strcmp(dirs->words[i], dir) == 0)
             return;
-    if (dir[0] == '/' && dirs->n < RECON_DIRS_MAX)
+    if (dir[0] == '/' && transport_is_plain(dir) && dirs->n < RECON_DIRS_MAX)
         argv_add(dirs, dir);
 }
 

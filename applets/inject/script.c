@@ -2,14 +2,24 @@
  *
  * P  the PATH that was found: programs are looked for in more places, ours is started with what was there
  * u  the uid        S  the end of the directory's name for it      N  its mounts without execution
- * r  runs the program as anybody would        D  removes a file */
+ * r  runs the program as anybody would        B  runs a program, or BusyBox's of that name        D  removes
+ * a file */
 #include "inject/script.h"
 
 #include "settle/settle.h"
 
 static const char prelude[] = "P=$PATH;PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\n"
-                              "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n"
-                              "D(){ rm -f \"$1\"||busybox rm -f \"$1\"||:>|\"$1\";}\n";
+                              "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n";
+
+static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
+                              "D(){ B rm -f \"$1\"||:>|\"$1\";}\n";
+
+/* A: root alone (in what is root's) can change what leads to a path: somebody else could put something else
+ * into the place of a file of ours. Where the root directory isn't ours, as in a user namespace, a directory
+ * that lets nobody touch others' files will do. */
+static const char ancestors[] =
+    "A(){ e=$1;while [ \"$u\" = 0 -a \"$e\" ];do e=${e%/*};[ -O \"$e/\" ]||[ ! -O / -a -k \"$e/\" ]||return;"
+    "done;}\n";
 
 static const char whoami[] =
     "u=$(id -u)||u=${EUID:-$UID}\n"
@@ -42,37 +52,40 @@ static const char places[] =
     "T(){ t /opt /usr/local;[ \"$F$M\" ]||L;t /var/tmp /run /tmp /dev/shm \"/run/user/$u\" "
     "\"$HOME\" \"$TMPDIR\" $M \"$PWD\" / /dev;}\n";
 
-/* C: what copies stdin to stdout. q: makes the directory d; Q: the topmost one that had to be made, which U
- * removes again. v: makes the file f, which has not been there. k: its size. */
+/* C: what copies stdin to stdout. q: makes the directory d, by m; Q: the topmost one that had to be made,
+ * which U removes again, with those below it. v: makes the file f, which has not been there. k: its size. */
 static const char writer[] =
-    "for a in cat dd tee;do command -v $a>&2&&{ C=$a;break;};done;[ \"$C\" ]||C='busybox cat'\n"
+    "for a in cat dd tee 'busybox cat';do command -v ${a% cat}>&2&&{ C=$a;break;};done;"
+    "[ \"$C\" ]||{ echo h cat;exit;}\n"
     "umask 077\n"
-    "k(){ s=$(stat -c %s \"$f\")||s=$(wc -c<\"$f\")||s=$(ls -ln \"$f\"|while read -r a b c d e q;do echo "
-    "$e;done);}\n"
-    "U(){ while [ \"$Q\" ]&&rmdir \"$d\"&&[ \"$d\" != \"$Q\" ];do d=${d%/*};done;}\n"
-    "q(){ Q=;[ \"$d\" != \"$W\" ]||Q=$B;e=$d;while [ \"$e\" ]&&[ ! -d \"$e\" ];do Q=$e;e=${e%/*};done;"
-    "[ -d \"$d\" ]||mkdir \"$d\"||mkdir -p \"$d\"||busybox mkdir -p \"$d\"||{ echo \"x $d\";return 1;};"
-    "case $u$d in 0/*|*" SETTLE_DIR "*)[ -O \"$d\" ]&&[ ! -h \"$d\" ]||{ echo \"o $d\";return 1;};;esac;}\n"
+    "k(){ s=$(stat -c %s \"$f\"||wc -c<\"$f\");}\n"
+    "U(){ while [ \"$Q\" ]&&{ rmdir \"$d\"||[ ! -e \"$d\" ];}&&[ \"$d\" != \"$Q\" ];do d=${d%/*};done;}\n"
+    "m(){ [ -d \"$1/\" ]||{ m \"${1%/*}\"&&{ B mkdir \"$1\"||[ -d \"$1\" ];};};}\n"
+    "q(){ Q=;[ \"$d\" != \"$W\" ]||Q=$w;e=$d;while [ \"$e\" ]&&[ ! -d \"$e\" ];do Q=$e;e=${e%/*};done;"
+    "a=x;m \"$d\"&&case $u$d in 0/*|*" SETTLE_DIR "*)a=o;[ -O \"$d\" -a ! -h \"$d\" ]&&A \"$d\";;esac"
+    "&&return;echo \"$a $d\";U;return 1;}\n"
     "v(){ (set -C;:>\"$f\")&&return;U;return 1;}\n";
 
 /* p DIR: writes the file there and has it settle. o: the file that has the bytes already; i: hands them out.
  * h: sets the mode, or takes it from the shell's own file. z: says whether the file system is mounted without
  * execution. It prints a letter and the directory for each that didn't do: o somebody else's, x not to be
- * written to, f full, c cut short, h no mode to be set, r not run, with the exit status. */
+ * written to, f full, c cut short, r not run, with the exit status; and h with a program that is missing.
+ * Y: gives this directory up; X: all of them. */
 static const char placer[] =
-    "h(){ chmod 700 \"$f\"||busybox chmod 700 \"$f\"||{ cp /bin/sh \"$f.x\"&&$C<\"$f\">|\"$f.x\"&&{ D "
+    "h(){ B chmod 700 \"$f\"||{ cp /bin/sh \"$f.x\"&&$C<\"$f\">|\"$f.x\"&&{ D "
     "\"$f\";f=$f.x;};};}\n"
     "z(){ l=;m=;while read -r a b c e q;do case $d/ in \"${b%/}\"/*)[ ${#b} -lt ${#m} ]||{ "
     "m=$b;l=$e;};;esac;done"
     "</proc/mounts;case ,$l, in *,noexec,*)echo noexec;;esac;}\n"
+    "Y(){ D \"$f\";U;}\n"
+    "X(){ Y;exit;}\n"
     "p(){ d=$1;f=$d/$t;shift;q||return;v||{ echo \"x $d\";return;};"
-    "if [ \"$o\" ];then $C<\"$o\">|\"$f\";else i>|\"$f\";fi||{ echo \"f $d\";D \"$f\";U;[ \"$o\" "
-    "]||exit;return;};"
-    "k;[ \"$o\" ]||[ -z \"$s\" ]||[ $s -eq $Z ]||{ echo \"c $d\" $s;D \"$f\";U;exit;};"
-    "h||{ echo \"h $d\";D \"$f\";U;exit;};"
+    "if [ \"$o\" ];then $C<\"$o\">|\"$f\";else i>|\"$f\";fi||{ echo \"f $d\";Y;[ \"$o\" ]||exit;return;};"
+    "k;[ \"$o\" ]||[ -z \"$s\" ]||[ $s -eq $Z ]||{ echo \"c $d\" $s;X;};"
+    "h||{ echo h chmod;X;};"
     "r \"$f\" settle --at \"$f\" --sums $H --name \"$n\" ${Q:+--made \"$Q\"} \"$@\"<&-;s=$?;"
-    "case $s in 0)D \"$o\";exit;;3)D \"$f\";D \"$o\";U;exit;;esac;echo \"r $d\" $s $(z);"
-    "if [ \"$o\" ];then D \"$f\";U;else o=$f;O=$d;R=$Q;fi;}\n"
+    "case $s in 0)D \"$o\";exit;;3)D \"$o\";X;;esac;echo \"r $d\" $s $(z);"
+    "if [ \"$o\" ];then Y;else o=$f;O=$d;R=$Q;fi;}\n"
     "trap 'D \"$f\";D \"$o\";exit 1' 1 2 13 15\n";
 
 void script_shell(struct argv *out)
@@ -120,13 +133,14 @@ void script_recon(struct buf *out, const struct script_options *o, enum script_a
 {
     begin(out, o);
     buf_adds(out, whoami);
+    buf_adds(out, ancestors);
     buf_adds(out, mounts);
     buf_adds(out, facts);
-    buf_adds(out,
-             "x(){ d=$1;f=$d/$n;[ -f \"$f\" ]&&[ -x \"$f\" ]&&[ ! -h \"$f\" ]&&[ ! -h \"$d\" ]&&if [ -O "
-             "\"$f\" ];then "
-             "[ -O \"$d\" ];else [ \"$u\" != 0 ]&&[ ! -w \"$f\" ]&&[ ! -w \"$d\" ];fi||return;echo \"b $f\";"
-             "r \"$f\" settle --at \"$f\" --sums $H");
+    buf_adds(out, "x(){ d=$1;f=$d/$n;[ -f \"$f\" ]&&[ -x \"$f\" ]&&[ ! -h \"$f\" ]&&[ ! -h \"$d\" ]&&if [ -O "
+                  "\"$f\" ];then "
+                  "[ -O \"$d\" ]&&A \"$d\";else [ \"$u\" != 0 ]&&[ ! -w \"$f\" ]&&[ ! -w \"$d\" "
+                  "];fi||return;echo \"b $f\";"
+                  "r \"$f\" settle --at \"$f\" --sums $H");
     add_links(out, o);
     buf_adds(out, "<&-&&G=$f;}\n");
     buf_adds(out, places);
@@ -148,6 +162,8 @@ void script_piece(struct buf *out, const struct script_options *o, const char *d
 {
     begin(out, o);
     assign(out, "u", o->uid);
+    buf_adds(out, ancestors);
+    buf_adds(out, remover);
     buf_adds(out, writer);
     assign(out, "d", dir);
     assign(out, "t", o->temporary);
@@ -157,6 +173,7 @@ void script_piece(struct buf *out, const struct script_options *o, const char *d
 void script_clean(struct buf *out, const struct script_options *o, const struct argv *dirs)
 {
     begin(out, o);
+    buf_adds(out, remover);
     assign(out, "t", o->temporary);
     buf_adds(out, "y(){ for f in \"$1/$t\"*;do [ ! -e \"$f\" ]||D \"$f\";done;"
                   "case $1 in *" SETTLE_DIR "*)rmdir \"$1\";;esac;}\nmain(){ :");
@@ -174,6 +191,7 @@ void script_eject(struct buf *out, const struct script_options *o)
     buf_adds(out, whoami);
     buf_adds(out, mounts);
     buf_adds(out, places);
+    buf_adds(out, remover);
     buf_adds(out, "y(){ d=$1;f=$d/$n;for a in \"$d\"/" SETTLE_TEMPORARY "*;do [ ! -O \"$a\" ]||D \"$a\";done;"
                   "[ -f \"$f\" ]&&[ ! -h \"$f\" ]&&[ -O \"$f\" ]||return;echo \"b $f\";"
                   "r \"$f\" settle --at \"$f\" --remove<&-;case $? in 0);;1)echo \"e $f\";;"
@@ -190,10 +208,12 @@ void script_place(struct buf *out, const struct script_options *o, const struct 
     assign(out, "u", o->uid);
     assign(out, "t", o->temporary);
     buf_addf(out, "Z=%zu\n", size);
+    buf_adds(out, ancestors);
+    buf_adds(out, remover);
     buf_adds(out, writer);
     if (pieces > 0) {
         assign(out, "W", dirs->words[0]);
-        assign(out, "B", made);
+        assign(out, "w", made);
         buf_addf(out, "i(){ a=0;while [ $a -lt %d ];do $C<\"$W/$t.$a\"||return;a=$((a+1));done;}\n", pieces);
         buf_addf(out, "E(){ a=0;while [ $a -lt %d ];do D \"$W/$t.$a\";a=$((a+1));done;}\ntrap E 0\n", pieces);
     } else {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/transport.h"
 #include "mem.h"
 
 enum { CONTEXT, NAMESPACE, POD, CONTAINER }; /* of k8s: */
@@ -221,6 +222,8 @@ static int check_name(const struct target *t, struct err *err)
         return err_set(err, ERR_PARAMS, "'%s': nothing goes behind '%s:'", t->text, t->kind->scheme);
     if (t->name[0] == '-' && t->kind->parts == 0 && t->kind->program)
         return err_set(err, ERR_PARAMS, "'%s': a name can't begin with '-'", t->text);
+    if (t->kind->program && !transport_is_plain(t->name))
+        return err_set(err, ERR_PARAMS, "'%s': a name has no control characters", t->text);
     for (int i = 0; i < TARGET_PARTS; i++)
         if (t->parts[i] && t->parts[i][0] == '-' && !(i == POD && strncmp(t->parts[i], "-l", 2) == 0))
             return err_set(err, ERR_PARAMS, "'%s': a name can't begin with '-'", t->text);
@@ -253,6 +256,7 @@ void target_release(struct target *t)
     for (int i = 0; i < TARGET_PARTS; i++)
         free(t->parts[i]);
     free(t->text);
+    free(t->unlisted);
     *t = (struct target){0};
 }
 

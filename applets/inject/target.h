@@ -45,6 +45,7 @@ struct target {
     char *
         parts[TARGET_PARTS]; /* context, namespace, pod and container; project and service; NULL: not given */
     struct runtime_options options;
+    char *unlisted; /* of a pattern: why there is nothing that it stands for; NULL: this is a target */
 };
 
 /* All kinds; the last has no scheme. */

@@ -16,7 +16,7 @@ void target_list_release(struct target_list *l)
 }
 
 static int add_one(struct target_list *l, const char *text, const struct runtime_options *options,
-                   struct err *err)
+                   const char *unlisted, struct err *err)
 {
     struct target t;
     if (target_parse(&t, text, options, err) < 0) {
@@ -28,6 +28,7 @@ static int add_one(struct target_list *l, const char *text, const struct runtime
             target_release(&t);
             return 0;
         }
+    t.unlisted = unlisted ? mem_strdup(unlisted) : NULL;
     l->list = mem_realloc(l->list, (l->n + 1) * sizeof *l->list);
     l->list[l->n++] = t;
     return 0;
@@ -59,10 +60,10 @@ static int list_pattern(const struct target *pattern, struct transport *transpor
     if (pattern->kind->list(pattern, &command, err) < 0)
         return -1;
     if (transport_run(transport, command.words, c, err) != TRANSPORT_ENDED)
-        return err_wrap(err, "%s", pattern->text);
+        return -1;
     transport_said(c, &said);
     return c->status == 0 ? 0
-                          : err_set(err, ERR_TOOL, "%s can't be listed (exit status %d)%s%s", pattern->text,
+                          : err_set(err, ERR_TOOL, "what runs can't be listed (exit status %d)%s%s",
                                     c->status, said.len > 0 ? ": " : "", buf_str(&said));
 }
 
@@ -73,17 +74,17 @@ static int add_pattern(struct target_list *l, const struct target *pattern, stru
     struct span line;
     size_t found = 0;
     if (list_pattern(pattern, transport, &c, err) < 0)
-        return -1;
+        return add_one(l, pattern->text, &pattern->options, err->msg, err);
     for (size_t at = 0; recon_line(span_of(&c.out), &at, &line);) {
         char *name MEM_AUTO = mem_dup(line.s, line.n);
         if (!fits(pattern, name))
             continue;
         char *text MEM_AUTO = text_for(pattern, name);
-        if (add_one(l, text, &pattern->options, err) < 0)
-            return -1;
+        if (add_one(l, text, &pattern->options, NULL, err) < 0)
+            return add_one(l, pattern->text, &pattern->options, err->msg, err);
         found++;
     }
-    return found > 0 ? 0 : err_set(err, ERR_TOOL, "nothing that runs fits %s", pattern->text);
+    return found > 0 ? 0 : add_one(l, pattern->text, &pattern->options, "nothing that runs fits it", err);
 }
 
 int target_list_add(struct target_list *l, const char *text, const struct runtime_options *options,
@@ -92,5 +93,5 @@ int target_list_add(struct target_list *l, const char *text, const struct runtim
     struct target t TARGET_AUTO;
     if (target_parse(&t, text, options, err) < 0)
         return -1;
-    return target_is_pattern(&t) ? add_pattern(l, &t, transport, err) : add_one(l, text, options, err);
+    return target_is_pattern(&t) ? add_pattern(l, &t, transport, err) : add_one(l, text, options, NULL, err);
 }

@@ -14,8 +14,8 @@ void target_list_release(struct target_list *l);
 #define TARGET_LIST_AUTO __attribute__((cleanup(target_list_release)))
 
 /* Adds the target of that text, or all that a pattern stands for (the runtime is asked). One that is there
- * already is not added again. -1 with ERR_PARAMS (no target) or ERR_TOOL (it can't be listed, or nothing
- * fits). */
+ * already is not added again; a pattern that can't be listed, or that nothing fits, is added itself and says
+ * why. -1 with ERR_PARAMS: it is no target. */
 int target_list_add(struct target_list *l, const char *text, const struct runtime_options *options,
                     struct transport *transport, struct err *err);
 

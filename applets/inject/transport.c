@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -274,6 +275,15 @@ void transport_show(struct buf *out, const char *s, size_t n, size_t max)
     if (from > 0)
         buf_adds(out, "…");
     buf_add(out, buf_str(&line) + from, line.len - from);
+}
+
+bool transport_is_plain(const char *text)
+{
+    struct term_filter filter = {0};
+    struct buf shown BUF_AUTO = BUF_INIT;
+    term_filter_feed(&filter, text, strlen(text), &shown);
+    term_filter_reset(&filter, &shown);
+    return !strpbrk(text, "\t\n\r") && strcmp(buf_str(&shown), text) == 0;
 }
 
 void transport_said(const struct transport_call *c, struct buf *text)

@@ -70,4 +70,7 @@ void transport_said(const struct transport_call *c, struct buf *text);
  * at most `max` bytes of its end. */
 void transport_show(struct buf *out, const char *s, size_t n, size_t max);
 
+/* True for text that a terminal shows as it is: valid UTF-8 without control characters. */
+bool transport_is_plain(const char *text);
+
 #endif

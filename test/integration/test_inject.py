@@ -14,7 +14,7 @@ import pytest
 
 from harness import releases, roots
 from harness.containers import BUSYBOX, Options
-from harness.injection import (CHOICE, PLACING, PROOF, RECON, TARGET, TEMPORARY, Injector, make_root, owner_and_mode, prefix,
+from harness.injection import (CHOICE, PLACING, PROOF, RECON, SERVER, TARGET, TEMPORARY, Injector, make_root, owner_and_mode, prefix,
                                script, traces)
 from harness.machine import HANG
 from harness.processes import wait_until
@@ -205,6 +205,25 @@ def test_c116_root_writes_as_another(injector, start, workdir):
     assert found["uid"] == "4321" and owner_and_mode(container, found["path"]) == (4321, 0o700)
 
 
+def test_c116_root_whose_files_are_anothers(injector, poor, workdir):
+    """As on a file system that squashes root: what would run there as root could be changed by that other one."""
+    container = poor("cat", "id", "uname", "mkdir", "rm", "rmdir", "wc")
+    container.check([BUSYBOX, "sh", "-c", "cat >/bin/chmod; chmod 755 /bin/chmod"],
+                    stdin=f'#!/bin/sh\n{BUSYBOX} chmod "$@"; {BUSYBOX} chown 4321 "$2"\n'.encode())
+    failed = injector.inject(target(container), status=PLACING)
+    assert "what is written there belongs to somebody else" in failed["tried"]
+    assert traces(container) == []
+
+
+def test_c116_an_id_that_lies(injector, start):
+    """Who runs it is what the kernel says."""
+    container = start()
+    container.run([BUSYBOX, "mkdir", "-p", "/usr/local/bin"])
+    container.check([BUSYBOX, "sh", "-c", "printf '#!/bin/sh\necho 0\n' >/usr/local/bin/id; chmod 755 /usr/local/bin/id"])
+    found = injector.inject(target(container, 4321))
+    assert found["uid"] == "4321" and owner_and_mode(container, found["path"]) == (4321, 0o700)
+
+
 def test_c116_failures_name_the_step(injector, workdir):
     nothing = script(workdir / "nothing", "echo 'no such sandbox' >&2; exit 3")
     failed = injector.inject(f"exec:{nothing}", "--root-exec", nothing, status=TARGET)
@@ -217,6 +236,7 @@ PLACES = {
     "user, /opt is root's": ({"user": NOBODY_KNOWS}, "/var/tmp"),
     "/var/tmp noexec": ({"user": NOBODY_KNOWS, "tmpfs": ("/var/tmp:noexec,mode=1777",)}, "/tmp"),
     "/tmp noexec": ({"user": NOBODY_KNOWS, "tmpfs": ("/tmp:noexec,mode=1777",)}, "/var/tmp"),
+    "both noexec": ({"user": NOBODY_KNOWS, "tmpfs": ("/tmp:noexec,mode=1777", "/var/tmp:noexec,mode=1777", "/scratch:mode=1777")}, "/scratch"),
     "one exec tmpfs": ({"user": NOBODY_KNOWS, "read_only": True, "tmpfs": ("/scratch:mode=1777",)}, "/scratch"),
     "root, read-only": ({"read_only": True, "tmpfs": ("/scratch:mode=700",)}, "/scratch"),
 }
@@ -300,6 +320,32 @@ def test_c117_root_trusts_no_others_directory(injector, start):
     assert traces(container) == []
 
 
+def test_c117_what_leads_to_it_is_roots_too(injector, start):
+    """Who owns a directory above could put another one into its place: nothing is written there, and nothing run."""
+    container = start()
+    at = target(container)
+    container.check([BUSYBOX, "sh", "-c", "mkdir -p /opt /usr/local; chown 4321 /opt"])
+    for place in ("/opt/x", "/opt/deep/er"):
+        failed = injector.inject(at, "--dir", place, status=PLACING)
+        assert "somebody else" in failed["tried"]
+    assert container.check([BUSYBOX, "find", "/opt"]).split() == ["/opt"], "what was made on the way is gone again"
+    assert injector.inject(at)["path"].startswith("/usr/local/")
+    injector.eject(at)
+    container.check([BUSYBOX, "chown", "0", "/opt"])
+    assert injector.inject(at)["path"].startswith("/opt/")
+    container.check([BUSYBOX, "chown", "4321", "/opt"])
+    assert injector.inject(at)["path"].startswith("/usr/local/")
+    container.check([BUSYBOX, "chown", "0", "/opt"])
+    check_gone(injector, container, at)
+
+
+def test_c117_a_failed_injection_is_no_result(injector, workdir):
+    """What a tool has printed is on stdout, as one line; what hindered it never is."""
+    for more in ((), ("--json",)):
+        done = injector.run("call", *more, "exec:false", "version")
+        assert done.returncode == TARGET and done.stdout == b"" and b"target: nothing can be run in it" in done.stderr, done
+
+
 POOR = {
     "what is usual": ("cat", "chmod", "id", "uname", "mkdir", "rm", "rmdir", "wc"),
     "no tar, id, uname, wc": ("cat", "chmod", "mkdir", "rm", "rmdir"),
@@ -337,6 +383,29 @@ def test_c118_no_mode_to_be_set(injector, poor):
     failed = injector.inject(target(container), status=PLACING)
     assert "chmod" in failed["message"]
     assert traces(container) == []
+
+
+MISSING = {"cat": ("chmod", "mkdir", "rm", "rmdir"), "mkdir": ("cat", "chmod", "rm", "rmdir")}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_c118_what_is_missing_is_named(injector, poor, name):
+    container = poor(*MISSING[name])
+    failed = injector.inject(target(container), status=PLACING)
+    assert f"there is no {name}" in failed["message"] and failed["calls"] < 6, failed
+    assert traces(container) == []
+    if name == "mkdir":
+        assert injector.inject(target(container), "--dir", "/opt")["path"] == "/opt/toolbox"
+
+
+def test_c118_mkdir_of_one_at_a_time(injector, poor):
+    container = poor("cat", "chmod", "rm", "rmdir")
+    container.check([BUSYBOX, "sh", "-c", "cat >/bin/mkdir; chmod 755 /bin/mkdir"],
+                    stdin=f'#!/bin/sh\n[ "$1" != -p ] && exec {BUSYBOX} mkdir "$@"; echo "mkdir: bad option" >&2; exit 1\n'.encode())
+    place = ("--dir", "/opt/a/b c/d")
+    assert injector.inject(target(container), *place)["path"] == "/opt/a/b c/d/toolbox"
+    check_gone(injector, container, target(container), *place)
+    assert container.check([BUSYBOX, "find", "/opt"]).split() == ["/opt"]
 
 
 def test_c118_quote_and_space(injector, start):
@@ -484,10 +553,10 @@ def test_c123_many_first_calls(injector, start):
     container = start()
     at = target(container)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        asked = [("version", {}), ("text_editor", {"command": "view", "path": "/etc"}), ("bash_session_new_session", {}),
-                 ("remote_version", {})] * 2
+        asked = [("mcp_launch_server", {"server_params": {"command": "/bin/cat", "args": []}}),
+                 ("text_editor", {"command": "view", "path": "/etc"}), ("bash_session_new_session", {}), ("remote_version", {})] * 2
         answers = list(pool.map(lambda one: injector.call(at, *one), asked))
-    assert all(answers)
+    assert all(answer is not None for answer in answers)
     servers = {answer for (method, _), answer in zip(asked, answers) if method == "remote_version"}
     assert len(servers) == 1 and len([line for line in container.processes() if "toolbox server" in line]) == 1
     assert len([trace for trace in traces(container) if trace.endswith(f"{DIR}/toolbox")]) == 1
@@ -499,16 +568,29 @@ def test_c125_hidden_from_others(injector, start, toolbox):
     at = target(container)
     path = injector.inject(at)["path"]
     secret = "s3cret-of-a-request"
-    injector.call(at, "exec_remote_start", {"command": "sleep 100", "input": secret})
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        call = pool.submit(injector.call, at, "exec_remote_start", {"command": "sleep 100", "input": secret})
+        while not call.done():
+            lines = subprocess.run(["sh", "-c", "cat /proc/[0-9]*/cmdline 2>&-"], capture_output=True).stdout  # of both sides
+            assert secret.encode() not in lines
+        call.result()
     refused = container.run([path, "version"], user=user)
     assert refused.returncode == 126, refused
+    kept = container.check([BUSYBOX, "find", "/run/toolbox", "!", "-name", "."]).split()
+    assert "/run/toolbox" in kept and len(kept) > 2, "socket, log, records of jobs"
+    for name in kept:
+        for command in (["cat", name], ["ls", "-l", name + "/"], ["sh", "-c", f"echo >>{name}"]):
+            assert container.run(command, user=user).returncode != 0, command
     for command in (["cat", path], ["ls", os.path.dirname(path)], ["sh", "-c", "ls /run/toolbox"], ["sh", "-c", "cat /run/toolbox/*"]):
         assert container.run(command, user=user).returncode != 0, command
     lines = container.run([BUSYBOX, "sh", "-c", "cat /proc/[0-9]*/cmdline"], user=user).stdout
     assert secret.encode() not in lines and b"exec_remote_start" not in lines
     assert "toolbox" not in container.check(["sh", "-c", "command -v toolbox inspect-sandbox-tools || echo none"], user=user)
     container.copy(toolbox, "/tmp/other-toolbox")
-    ask = container.run(["/tmp/other-toolbox", "exec"], user=user, stdin=b'{"jsonrpc":"2.0","id":1,"method":"remote_version"}')
+    version = b'{"jsonrpc":"2.0","id":1,"method":"remote_version"}'
+    theirs = container.run(["/tmp/other-toolbox", "exec"], env={"TOOLBOX_DIR": "/run/toolbox"}, user=user, stdin=version)
+    assert theirs.returncode != 0 and b"result" not in theirs.stdout, "root's server is not to be had"
+    ask = container.run(["/tmp/other-toolbox", "exec"], user=user, stdin=version)
     assert b"/tmp/other-toolbox" in ask.stdout, "it talks to a server of its own"
     container.run(["/tmp/other-toolbox", "stop-server"], user=user)
     injector.eject(at)
@@ -555,6 +637,63 @@ def test_hostile_output_is_no_terminal_control(injector, workdir):
         assert done.returncode == TARGET and b"\x1b" not in done.stdout + done.stderr and b"no sandbox" in done.stdout + done.stderr
 
 
+def test_names_are_no_terminal_control(injector, workdir):
+    """Neither from whoever calls, who may have got them from others, nor from a runtime's listing."""
+    listing = script(workdir / "listing", r"""[ "$1" = ps ] && exec printf 'x\033[2J\nx\302\2332J\nxy\n'; echo 'no such thing' >&2; exit 1""")
+    runtime = ("--runtime", listing)
+    for status, *args in ((2, "docker:a\033[2Jb"), (2, "nothing:\033[2J\nall is well"), (2, "--no\033[2Jpe", "local:"), (2, "--dir", "/\033[2J", "local:"),
+                          (TARGET, "exec:false \033[2J\r\nall is well"), (TARGET, *runtime, "podman:x*"), (TARGET, *runtime, "podman:x*", "podman:y")):
+        for more in ((), ("--json",), ("-v",)):
+            done = injector.run("inject", *more, *args)
+            assert done.returncode == status and not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", done.stdout + done.stderr), done
+            assert b"\nall is well" not in done.stdout + done.stderr
+
+
+def test_pattern_of_nothing_spoils_nothing(injector, start, workdir):
+    """It is a row like any other, also as JSON."""
+    container = start()
+    listing = script(workdir / "listing", f"""case $1 in
+ps) [ -e {workdir}/broken ] && {{ echo 'no daemon' >&2; exit 1; }}; echo here ;;
+exec) shift; [ "$1" = -i ] && shift; [ "$1" = -u ] && shift 2; shift; exec {prefix(container)} "$@" ;;
+esac""")
+    runtime = ("--json", "--runtime", listing)
+    failed = injector.inject("podman:no*", "--runtime", listing, status=TARGET)
+    assert "nothing that runs fits" in failed["message"] and failed["advice"] and failed["target"] == "podman:no*"
+    done = injector.run("inject", *runtime, "podman:no*", "podman:he*")
+    found = {one["target"]: one["ok"] for one in map(json.loads, done.stdout.splitlines())}
+    assert done.returncode == TARGET and found == {"podman:no*": False, "podman:here": True}, done
+    (workdir / "broken").touch()
+    assert "no daemon" in injector.inject("podman:*", "--runtime", listing, status=TARGET)["message"]
+    (workdir / "broken").unlink()
+    assert injector.run("eject", *runtime, "podman:*").returncode == 0
+
+
+def test_what_hinders_the_server_is_said_and_nothing_left(injector, start):
+    """A step of its own; and what was placed goes again."""
+    container = start()
+    at = f"exec:{prefix(container).replace('PATH=', 'TOOLBOX_DIR=/proc/nowhere PATH=')}"
+    failed = injector.inject(at, status=SERVER)
+    assert "/proc/nowhere" in failed["message"] and traces(container) == []
+    done = injector.run("call", at, "version")
+    assert done.returncode == SERVER and done.stdout == b""
+
+
+def test_every_step_is_told_with_its_time(injector, start):
+    at = target(start())
+    lines = injector.run("inject", "-v", at).stdout.decode()
+    for step in ("recon", "choice", "placing", "proof", "server", "health"):
+        assert re.search(rf"^  {step} +\d+\.\d ms  ", lines, re.M), lines
+    assert re.search(r"Linux .*, uid 0$", lines, re.M) and "2 calls of the runtime" in lines
+    injector.eject(at)
+
+
+def test_endless_complaints_are_capped(injector, workdir):
+    """Gigabytes on stderr: neither kept nor waited for."""
+    flood = script(workdir / "flood", "exec cat /dev/zero >&2")
+    done = injector.host.run(["sh", "-c", 'ulimit -v 200000; exec "$@"', "sh", injector.toolbox, "inject", "--json", "--timeout", "1", f"exec:{flood}"])
+    assert done.returncode == RECON and len(done.stdout) < 4000, done
+
+
 LIES = {
     "escapes in a path": r"""while read -r l && [ "$l" != . ]; do case $l in H=*) h=${l#H=};; esac; done
         echo toolbox-recon; echo s Linux; echo m x86_64; printf 'b /x/\033[2J/toolbox\n'
@@ -568,6 +707,15 @@ LIES = {
     "no place": "echo toolbox-recon; echo s Linux; echo m x86_64; echo toolbox-end; cat >/dev/null",
     "relative place": "echo toolbox-recon; echo s Linux; echo m x86_64; echo w ../../x; echo toolbox-end; cat >/dev/null",
 }
+
+
+def test_absurd_times_are_not_believed(injector, workdir):
+    lie = r"""while read -r l && [ "$l" != . ]; do case $l in H=*) h=${l#H=};; esac; done
+        echo toolbox-recon; echo s Linux; echo m x86_64; echo b /x/toolbox
+        echo "{\"ok\":true,\"sha256\":\"$(echo "$h" | tr -d "'")\",\"server_us\":9223372036854775807,\"proof_us\":-1,\"uid\":\"\u001b[2J\"}"
+        echo toolbox-end"""
+    found = injector.inject(f"exec:{script(workdir / 'lie', lie)}")
+    assert all(0 <= step["ms"] < 120e3 for step in found["steps"]) and found["uid"] is None
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -590,9 +738,12 @@ def test_a_full_disk_is_said_and_passed_over(injector, start, workdir):
 
 def test_interrupt_leaves_nothing(injector, start, workdir):
     container = start()
-    slow = script(workdir / "slow", f'{{ head -c 60000; >{workdir}/begun; sleep 600; }} | {prefix(container)} "$@"')
+    slow = script(workdir / "slow", f"""[ -e {workdir}/looked ] || {{ >{workdir}/looked; exec {prefix(container)} "$@"; }}
+{{ head -c 60000; >{workdir}/begun; sleep 600; }} | {prefix(container)} "$@" """)
     process = injector.host.popen([injector.toolbox, "inject", f"exec:{slow}"])
     wait_until((workdir / "begun").exists, "the transfer to begin")
+    wait_until(lambda: any(TEMPORARY in trace for trace in traces(container)), "a temporary file")
+    assert not [trace for trace in traces(container) if trace.endswith("/toolbox")], "it has its name when it is whole"
     process.terminate()
     process.communicate(timeout=HANG)
     assert process.returncode == 128 + 15
@@ -607,6 +758,8 @@ def test_home_unset_and_odd_names(injector, start, workdir):
     for bad in ("docker:", "docker:-x", "nothing:x", "web", "", "k8s:", "k8s://", "compose:x", "local:x", "exec:", "exec:'x", "ssh:-oProxyCommand=x",
                 "k8s:ns/-o", "dir:"):
         assert injector.run("inject", bad).returncode == 2, bad
+    for bad in (("--dir", "/a\tb"), ("--dir", "/a\x1bb"), ("--dir", b"/a\xff"), ("--links", "/a\nb"), ("--name", "a\x1b"), ("--name", f"{TEMPORARY}x")):
+        assert injector.run("inject", *bad, "local:").returncode == 2, bad
     for bad in (("--dir", "x"), ("--dir", "/x/"), ("--dir", "/"), ("--name", "a/b"), ("--name", ".."), ("--timeout", "0"), ("-j", "x"), ("--nope",)):
         assert injector.run("inject", *bad, "local:").returncode == 2, bad
 
@@ -638,6 +791,18 @@ def test_dir_no_link_leads_out(injector, workdir):
     assert injector.inject(f"dir:{root}", "--dir", "/var/tmp/inner/x")["ok"]
     assert (root / "tmp/x/toolbox").is_file()
     assert injector.inject(f"dir:{workdir}/none", status=TARGET)["advice"]
+
+
+def test_dir_of_somebody_else_is_refused(injector, workdir):
+    """He could put something else into its place, as which root would start it."""
+    root = make_root(workdir / "root")
+    (root / "var/tmp/his").mkdir()
+    os.chown(root / "var/tmp/his", 4321, 4321)
+    (root / "var/tmp/link").symlink_to("/etc")
+    for place in ("/var/tmp/his", "/var/tmp/his/x/y", "/var/tmp/link"):
+        failed = injector.inject(f"dir:{root}", "--dir", place, status=PLACING)
+        assert "somebody else" in failed["message"]
+    assert not list(root.rglob("*toolbox*")) and list((root / "var/tmp/his").iterdir()) == []
 
 
 def test_dir_planted_program_is_never_run(injector, workdir):

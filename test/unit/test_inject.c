@@ -153,7 +153,8 @@ static void facts_are_taken_as_far_as_they_go(void **state)
     static const char answer[] =
         "motd\n" SCRIPT_MARK "\nu 1000\ns Linux\nm x86_64\no ID=debian\n"
         "o PRETTY_NAME=\"De\033[2Jbian\"\nl /lib64/ld-linux-x86-64.so.2\nn /tmp/x\nw /opt/x\n"
-        "w /opt/x\nw relative\nb /opt/x/toolbox\n{\"ok\":true}\n" SCRIPT_END "\n" SCRIPT_CALL "\nthe rest\n";
+        "w /opt/x\nw relative\nw /odd\033[2J\nw /odd\t\nb /opt/x/toolbox\n{\"ok\":true}\n" SCRIPT_END
+        "\n" SCRIPT_CALL "\nthe rest\n";
     struct recon r;
     assert_true(recon_read(&r, (struct span){answer, sizeof answer - 1}));
     assert_string_equal(r.uid, "1000");
@@ -182,6 +183,10 @@ static void what_is_shown_is_harmless(void **state)
     buf_truncate(&out, 0);
     transport_show(&out, "0123456789", 10, 4);
     assert_string_equal(buf_str(&out), "…6789");
+    assert_true(transport_is_plain("/a b/ü'\"$*?"));
+    static const char *const odd[] = {"a\tb", "a\nb", "a\rb", "\033[m", "\x7f", "\xc2\x9b", "\xff", "\xc3"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_false(transport_is_plain(odd[i]));
 }
 
 /* ---- calls ---- */

@@ -392,6 +392,16 @@ static void writes_strings(void **state)
     }
 }
 
+static void shows_json(void **state)
+{
+    (void)state;
+    struct buf out BUF_AUTO = BUF_INIT;
+    static const char text[] = "{\"a\":\r\n\t[\"\xc2\x9b\x7f\xc3\xbc\xc2\xa0\xc2\x80\",\"\\n\"]}\n";
+    json_put_shown(&out, (struct span){text, sizeof text - 1});
+    assert_string_equal(buf_str(&out), "{\"a\":   [\"\\u009b\\u007f\xc3\xbc\xc2\xa0\\u0080\",\"\\n\"]} ");
+    assert_int_equal(json_check(span_of(&out), NULL), 0);
+}
+
 static void writes_objects(void **state)
 {
     (void)state;
@@ -495,6 +505,7 @@ int main(void)
         cmocka_unit_test(walks_elements),       cmocka_unit_test(steps_over_strings),
         cmocka_unit_test(tells_kinds),          cmocka_unit_test(decodes_strings),
         cmocka_unit_test(compares_strings),     cmocka_unit_test(writes_strings),
+        cmocka_unit_test(shows_json),
         cmocka_unit_test(writes_objects),       cmocka_unit_test(compacts),
         cmocka_unit_test(keeps_numbers_exact),  cmocka_unit_test(parses_trees),
         cmocka_unit_test(bounds_the_tree),
