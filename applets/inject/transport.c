@@ -119,8 +119,12 @@ void transport_signals(struct transport *t)
 static void look_at_signals(struct running *r)
 {
     int status;
+    pid_t ended;
     transport_signals(r->t);
-    if (r->pid > 0 && waitpid(r->pid, &status, WNOHANG) == r->pid) {
+    do { /* it is told once only */
+        ended = r->pid > 0 ? waitpid(r->pid, &status, WNOHANG) : 0;
+    } while (ended < 0 && errno == EINTR);
+    if (ended > 0) {
         r->c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         r->pid = 0;
     }

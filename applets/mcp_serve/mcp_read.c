@@ -164,6 +164,7 @@ int mcp_read_file(struct work *w, struct err *err)
         give_image(w, &st);
         return 0;
     }
-    lseek(fd, 0, SEEK_SET);
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot read %s", w->args.path.s);
     return give(w, fd, &st, err);
 }

@@ -181,7 +181,7 @@ static void missing_parents(struct buf *lines)
     struct buf path BUF_AUTO = BUF_INIT;
     for (unsigned n = 0; place_candidate(n, &path); n++) {
         char *above MEM_AUTO = mem_strdup(buf_str(&path)), *slash = strrchr(above, '/');
-        for (; slash && slash > above && (*slash = '\0', access(above, F_OK) < 0);
+        for (; slash && slash > above && (*slash = '\0', access(above, F_OK) < 0) && errno == ENOENT;
              slash = strrchr(above, '/'))
             buf_addf(lines, "made %s\n", above);
     }
