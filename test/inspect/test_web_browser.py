@@ -76,6 +76,7 @@ def text_of(result):
     return result if isinstance(result, str) else "".join(part.text for part in result)
 
 
+@pytest.mark.fast
 def test_a_model_browses(server, site, monkeypatch, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/inspect-tool-support").symlink_to(TOOLBOX)
@@ -87,6 +88,7 @@ def test_a_model_browses(server, site, monkeypatch, tmp_path):
     assert 'RootWebArea "Home"' in home and "It is the next" in page
 
 
+@pytest.mark.fast
 def test_older_entry_points(server, site, monkeypatch, tmp_path):
     """/app/web_browser: the calls of older packages, made and read by the code that the package keeps for them."""
     root = tmp_path / "root"
@@ -133,7 +135,7 @@ def test_the_oldest_entry_points(server, site, monkeypatch, tmp_path):
     assert status == 0 and first.startswith("web_url :  http://127.0.0.1") and "\nweb_at :  [" in first and "error" not in first
     status, second, _ = run("app/web_browser/web_client.py", "web_click", str(number(first, "Next")))
     assert status == 0 and "It is the next" in second
-    assert run("app/web_browser/web_client.py", "web_click", "no")[0] == 1
+    assert run("app/web_browser/web_client.py", "web_click", "no")[1] == "error :  there is no element 'no'\n"
     assert run("app/web_browser/web_client.py", "--session_name=Nobody", "web_back")[1].startswith("error :  ")
     assert run("app/web_browser/web_client.py", "web_fly")[0] == 1
     request = '{"jsonrpc":"2.0","id":7,"method":"version"}'
