@@ -95,6 +95,22 @@ int io_set_nonblock(int fd, bool on)
     return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
 }
 
+int io_pipes(int pipes[][2], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pipe2(pipes[i], O_CLOEXEC) < 0)
+            return -1;
+    return 0;
+}
+
+int io_take(int *fd)
+{
+    int taken = *fd;
+    *fd = -1;
+    io_set_nonblock(taken, true);
+    return taken;
+}
+
 void io_close(int *fd)
 {
     int saved = errno;

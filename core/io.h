@@ -21,6 +21,12 @@ int io_read_file(int dirfd, const char *path, struct buf *out);
 
 int io_set_nonblock(int fd, bool on);
 
+/* Makes n pipes (close-on-exec). 0, or -1 with errno; those made until then stay. */
+int io_pipes(int pipes[][2], size_t n);
+
+/* The descriptor, which blocks no more and is the caller's; *fd becomes -1. */
+int io_take(int *fd);
+
 /* Closes *fd unless it is -1, sets it to -1 and keeps errno: for cleanup attributes as well. */
 void io_close(int *fd);
 #define FD_AUTO __attribute__((cleanup(io_close)))

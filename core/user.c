@@ -175,6 +175,13 @@ int user_become(const struct user *u, struct err *err)
     return why ? refuse(u, why, 0, err) : 0;
 }
 
+char *user_label(uid_t uid)
+{
+    struct user u USER_AUTO;
+    user_of_uid(&u, uid);
+    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
+}
+
 char *user_group_name(gid_t gid)
 {
     struct buf text BUF_AUTO;

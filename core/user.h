@@ -46,6 +46,9 @@ int user_wanted(struct user *u, bool *other, struct err *err);
  * or a process that ends afterwards. ERR_TOOL with the step that failed; then nothing may be run. */
 int user_become(const struct user *u, struct err *err);
 
+/* What a uid is shown as: its name, or its number where it has none; free() it. */
+char *user_label(uid_t uid);
+
 /* Name of a group, NULL when it has none; free() it. */
 char *user_group_name(gid_t gid);
 

@@ -261,14 +261,6 @@ static pid_t hang_up(void *ctx)
     return session_hang_up(&((struct hosted *)ctx)->session);
 }
 
-/* Owned by the keeper, which keeps it. */
-static const char *user_name(uid_t uid)
-{
-    struct user u USER_AUTO;
-    user_of_uid(&u, uid);
-    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
-}
-
 int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     struct opening *o = arg;
@@ -276,7 +268,7 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->dirfd = k->base.dirfd;
     struct session_options options = {
         .user = o->as_user ? &o->user : NULL,
-        .user_name = user_name(o->as_user ? o->user.uid : geteuid()),
+        .user_name = user_label(o->as_user ? o->user.uid : geteuid()),
         .cwd = o->params.cwd.s,
         .shell = o->params.shell.s,
         .env = spawn_env(k->base.env, o->params.env.list, o->as_user ? &o->user : NULL),

@@ -231,13 +231,6 @@ static void hold_job(struct rpc_call *call, struct span params, void *ctx)
     rpc_on_abandon(call, holder_gone, h);
 }
 
-static char *name_of(uid_t uid)
-{
-    struct user u USER_AUTO;
-    user_of_uid(&u, uid);
-    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
-}
-
 static size_t unread(const struct job *j, int i)
 {
     return j->out[i].raw.len + j->record.text[i].len;
@@ -261,7 +254,7 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     else
         buf_adds(&text, "null");
     json_member_string(&text, "command", h->command);
-    char *user MEM_AUTO = name_of(h->uid);
+    char *user MEM_AUTO = user_label(h->uid);
     json_member_string(&text, "user", user);
     json_member_int(&text, "unread_stdout", (long long)unread(j, 0));
     json_member_int(&text, "unread_stderr", (long long)unread(j, 1));

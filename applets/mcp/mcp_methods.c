@@ -210,13 +210,6 @@ static char *shown(char *const *argv)
     return buf_take(&text, NULL);
 }
 
-static char *name_of(uid_t uid)
-{
-    struct user u USER_AUTO;
-    user_of_uid(&u, uid);
-    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
-}
-
 static int start_server(struct hosted *h, const struct keeper *k, struct mcp_starting *s, struct err *err)
 {
     const struct mcp_launch_params *p = &s->params;
@@ -240,7 +233,7 @@ static int start_server(struct hosted *h, const struct keeper *k, struct mcp_sta
     h->bridge.reaped = on_reaped;
     h->bridge.arg = h;
     h->command = shown(argv);
-    h->user = name_of(user ? user->uid : geteuid());
+    h->user = user_label(user ? user->uid : geteuid());
     int result = mcp_bridge_start(&h->bridge, k->base.loop, &spawn, line_max(), err);
     spawn_env_free(env);
     return result;

@@ -220,22 +220,6 @@ static void main_ended(void *arg, pid_t pid, int status)
 
 /* ---- the beginning ---- */
 
-static int open_pipes(int pipes[3][2], struct err *err)
-{
-    for (int i = 0; i < 3; i++)
-        if (pipe2(pipes[i], O_CLOEXEC) < 0)
-            return err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
-    return 0;
-}
-
-static int take_end(int *end)
-{
-    int fd = *end;
-    *end = -1;
-    io_set_nonblock(fd, true);
-    return fd;
-}
-
 int mcp_process_start(struct mcp_process *p, struct loop *loop, struct spawn *s, size_t line_max,
                       const struct mcp_process_events *events, void *arg, struct err *err)
 {
@@ -246,16 +230,18 @@ int mcp_process_start(struct mcp_process *p, struct loop *loop, struct spawn *s,
     buf_init(&p->log, BUF_NO_MAX);
     mcp_lines_init(&p->lines, line_max);
     p->pid = -1;
-    if (open_pipes(pipes, err) == 0) {
+    if (io_pipes(pipes, 3) < 0) {
+        err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
+    } else {
         s->fds[0] = pipes[0][0];
         s->fds[1] = pipes[1][1];
         s->fds[2] = pipes[2][1];
         p->pid = spawn(s, NULL, err);
     }
     if (p->pid > 0) {
-        p->in.fd = take_end(&pipes[0][1]);
-        p->out.fd = take_end(&pipes[1][0]);
-        p->err.fd = take_end(&pipes[2][0]);
+        p->in.fd = io_take(&pipes[0][1]);
+        p->out.fd = io_take(&pipes[1][0]);
+        p->err.fd = io_take(&pipes[2][0]);
         fcntl(p->out.fd, F_SETPIPE_SZ, PIPE_SIZE);
         p->out.source = loop_fd(loop, p->out.fd, LOOP_READ, on_stdout, p);
         p->err.source = loop_fd(loop, p->err.fd, LOOP_READ, on_stderr, p);

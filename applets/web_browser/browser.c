@@ -178,22 +178,6 @@ static void on_exit_status(void *arg, pid_t pid, int status)
     b->ended(b->arg);
 }
 
-static int open_pipes(int pipes[3][2], struct err *err)
-{
-    for (int i = 0; i < 3; i++)
-        if (pipe2(pipes[i], O_CLOEXEC) < 0)
-            return err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
-    return 0;
-}
-
-static int take_end(int *end)
-{
-    int fd = *end;
-    *end = -1;
-    io_set_nonblock(fd, true);
-    return fd;
-}
-
 /* The pipes: what it reads, what it writes, its stderr. */
 static int run(struct browser *b, const struct keeper *k, const struct browser_wish *wish, int pipes[3][2],
                struct err *err)
@@ -241,12 +225,12 @@ int browser_start(struct browser *b, const struct keeper *k, const struct browse
     int result = -1;
     if (b->program && (!wish->headful || check_display(k->base.env, err) == 0) &&
         profile_make(&b->profile, k->base.dirfd, k->name, wish->user, err) == 0 &&
-        open_pipes(pipes, err) == 0)
+        (io_pipes(pipes, 3) == 0 || err_sys(err, ERR_TOOL, errno, "cannot make a pipe") == 0))
         result = run(b, k, wish, pipes, err);
     if (result == 0) {
         loop_child(b->loop, b->pid, on_exit_status, b);
-        b->cdp = cdp_new(b->loop, take_end(&pipes[1][0]), take_end(&pipes[0][1]), events, arg);
-        b->log_fd = take_end(&pipes[2][0]);
+        b->cdp = cdp_new(b->loop, io_take(&pipes[1][0]), io_take(&pipes[0][1]), events, arg);
+        b->log_fd = io_take(&pipes[2][0]);
         b->log_source = loop_fd(b->loop, b->log_fd, LOOP_READ, on_log, b);
     } else {
         profile_remove(&b->profile);

@@ -188,13 +188,6 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
 
 /* ---- the beginning ---- */
 
-static char *name_of(uid_t uid)
-{
-    struct user u USER_AUTO;
-    user_of_uid(&u, uid);
-    return u.name ? mem_strdup(u.name) : mem_printf("%ld", (long)uid);
-}
-
 int web_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     struct web_starting *s = arg;
@@ -204,7 +197,7 @@ int web_start_in_keeper(struct keeper *k, void *arg, struct err *err)
         return err_wrap(err, "cannot open a browser session");
     h->name = k->name;
     h->headful = s->params.headful;
-    h->user = name_of(wish.user ? wish.user->uid : geteuid());
+    h->user = user_label(wish.user ? wish.user->uid : geteuid());
     h->web.tabs.accept_dialogs = s->params.accept_dialogs;
     h->service = keeper_serve(k, &web_browser_tool, h, status, hang_up);
     keeper_on_cleared(h->service, cleared);

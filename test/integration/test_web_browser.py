@@ -415,20 +415,18 @@ def test_crashes(client, site):
 
 # ---- sessions, and their ends ----
 
-PLACES = ("/tmp", "/var/tmp", "/dev/shm")
-
-
-def folders():
-    return {path for place in PLACES for path in Path(place).glob(".toolbox-web-*")}
-
-
-def processes_in(found):
+def processes_in(folder):
     using = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            line = Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
-            using += [int(pid)] if any(str(path) in line for path in found) else []
+            using += [int(pid)] if str(folder) in Path(f"/proc/{pid}/cmdline").read_text(errors="replace") else []
     return using
+
+
+def folder_of(client, name):
+    """The profile folder of a session."""
+    line = Path(f"/proc/{session_pid(client, name)}/cmdline").read_text()
+    return Path(re.search(r"--user-data-dir=([^\0 ]+)", line)[1])
 
 
 def session_pid(client, name):
@@ -438,11 +436,10 @@ def session_pid(client, name):
 @pytest.mark.parametrize("end", ["close", "stop", "kill browser", "kill keeper", "kill server", "kill both"])
 def test_nothing_is_left(client, site, end):
     served = site({"/": DONE})
-    before = folders()
     w = Web(client)
     w.go(served.url())
-    mine = folders() - before
-    assert processes_in(mine)
+    mine = folder_of(client, w.name)
+    assert processes_in(mine) and mine.stat().st_mode & 0o777 == 0o700
     keeper, server = (next(one.pid for one in titled(title)) for title in ("toolbox WebBrowser", "toolbox server"))
     if end == "close":
         w.close()
@@ -455,20 +452,21 @@ def test_nothing_is_left(client, site, end):
     if end == "kill server":
         assert "It is done" in w.act("refresh")  # the session doesn't need it
     if end not in ("stop", "kill server", "kill both"):
-        wait_until(lambda: not processes_in(mine) and not mine & folders(), "the end of all")
+        wait_until(lambda: not processes_in(mine) and not mine.exists(), "the end of all")
     if end == "kill both":
         wait_until(lambda: not processes_in(mine), "the end of the browser")
         Web(client).close()  # a new server sweeps
-        assert not mine & folders()
+        assert not mine.exists()
     client.stop()
-    assert not processes_in(mine) and not mine & folders()
+    assert not processes_in(mine) and not mine.exists()
 
 
 def test_twenty_sessions(client, site):
     served = site({"/": DONE})
-    before = folders()
+    mine = []
     for _ in range(5):
         together = [Web(client) for _ in range(4)]
+        mine += [folder_of(client, w.name) for w in together]
         assert all("It is done" in w.go(served.url()) for w in together)
         for w in together:
             w.close()
@@ -477,7 +475,7 @@ def test_twenty_sessions(client, site):
     together[0].close()  # once more does no harm
     assert Web(client).name == "WebBrowser_20"
     client.stop()
-    assert folders() <= before
+    assert not [folder for folder in mine if folder.exists() or processes_in(folder)]
 
 
 def test_calls_of_a_session_wait_for_each_other(client, site):
@@ -508,12 +506,11 @@ def test_sessions_keep_apart(client, site):
 
 def test_other_users(new_client, client, site, user):
     served = site({"/": DONE})
-    before = folders()
     w = Web(client, user=user.name)
     assert "It is done" in w.go(served.url())
     listed, = client.rpc("web_list_sessions")
     assert listed["user"] == user.name
-    assert {Path(f"/proc/{pid}").stat().st_uid for pid in processes_in(folders() - before)} == {user.uid}
+    assert {Path(f"/proc/{pid}").stat().st_uid for pid in processes_in(folder_of(client, w.name))} == {user.uid}
     w.close()
     own = new_client(user=user.uid)
     assert "It is done" in Web(own).go(served.url())
@@ -527,10 +524,9 @@ def test_other_users(new_client, client, site, user):
     ({"TOOLBOX_BROWSER": "/bin/cat"}, "exit status 1; its last words: .*unrecognized option"),
 ])
 def test_no_browser(new_client, env, words):
-    client, before = new_client(env=env), folders()
+    client = new_client(env=env)
     found = error(client.rpc, "web_new_session", {"headful": False})
     assert found.code == TOOLERR and re.search(words, found.message.replace("\n", " ")), found
-    assert folders() <= before
 
 
 def test_headful_needs_a_display(client, site, monkeypatch):
