@@ -363,7 +363,8 @@ const struct mcp_tool mcp_tools[] = {
     {"web_screenshot", "See the page", "Returns a picture of the page.", FIELDS(web_screenshot_fields),
      TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "mime_type:s", mcp_web_screenshot},
     {"web_evaluate", "Run JavaScript in the page", "Returns the value of a JavaScript expression.",
-     FIELDS(web_evaluate_fields), WEB_HINTS, TURN_BROWSER, "type:s value?:a description?:s", mcp_web_evaluate},
+     FIELDS(web_evaluate_fields), WEB_HINTS, TURN_BROWSER, "type:s value?:a description?:s",
+     mcp_web_evaluate},
     {"web_close", "Close the browser", "Closes the browser with all its tabs; the next web_go starts anew.",
      NULL, 0, TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_BROWSER, "closed:b", mcp_web_close},
 

@@ -73,7 +73,7 @@ static void test_text_stays_a_line(void **state)
                 "d\xE2\x80\xA9"
                 "e",
                 100, "a b c d e");
-    assert_line("\xC2\xA0\xE2\x80\xA7\xE2\x80\xAA", 100, "\xC2\xA0\xE2\x80\xA7\xE2\x80\xAA");
+    assert_line("\xC2\xA0\xE2\x80\xA7\xE2\x80\xAF", 100, "\xC2\xA0\xE2\x80\xA7\xE2\x80\xAF");
     assert_line("äöü", 3, "ä... (2 more characters)");
     assert_line("abcdef", 6, "abcdef");
     assert_line("abcdefg", 6, "abcdef... (1 more characters)");
