@@ -70,7 +70,11 @@ enum transport_end inject_call(struct injection *i, const struct buf *script, co
         c->input[0] = span_of(script);
     }
     c->input[1] = data;
-    if (target_command(i->t, i->user, script ? &shell : command, &argv, err) < 0)
+    if (script)
+        command = &shell;
+    for (size_t n = 0; n < command->n; n++)
+        i->transport->sent += strlen(command->words[n]) + 1;
+    if (target_command(i->t, i->user, command, &argv, err) < 0)
         return TRANSPORT_FAILED;
     return transport_run(i->transport, argv.words, c, err);
 }

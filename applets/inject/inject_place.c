@@ -11,6 +11,7 @@
 #define PIECE (64u << 10)
 #define PIECE_TRIES 4
 #define STALLS_MAX 2 /* calls that may take too long, of all that send pieces */
+#define DEATHS_MAX 2 /* those that may fail without an answer */
 
 /* What the script said about one attempt. */
 struct attempt {
@@ -27,7 +28,7 @@ struct placing {
     struct argv dirs;
     struct transport_call call;
     struct attempt a;
-    int stalls;
+    int stalls, deaths;
 };
 
 static struct script_options script_of(const struct injection *i)
@@ -205,6 +206,9 @@ static int send_piece(struct placing *p, int n, struct span piece, struct buf *m
         p->stalls += how == TRANSPORT_TIMEOUT;
         if (how == TRANSPORT_FAILED || how == TRANSPORT_INTERRUPT || p->stalls >= STALLS_MAX)
             return -1;
+        p->deaths += how == TRANSPORT_ENDED && p->call.status != 0 && p->call.out.len == 0;
+        if (p->deaths >= DEATHS_MAX)
+            break;
         for (size_t at = 0; recon_line(span_of(&p->call.out), &at, &line);) {
             char *words MEM_AUTO = mem_dup(line.s, line.n);
             if (strncmp(words, "q ", 2) == 0 && made->len == 0)
@@ -215,6 +219,9 @@ static int send_piece(struct placing *p, int n, struct span piece, struct buf *m
     }
     struct buf said BUF_AUTO = BUF_INIT;
     transport_said(&p->call, &said);
+    if (p->deaths >= DEATHS_MAX)
+        return err_set(err, ERR_TOOL, "nothing can be run in it any more (exit status %d)%s%s",
+                       p->call.status, said.len > 0 ? ": " : "", buf_str(&said));
     return err_set(err, ERR_TOOL, "a piece of %zu bytes did not arrive whole in %d tries%s%s", piece.n,
                    PIECE_TRIES, said.len > 0 ? ": " : "", buf_str(&said));
 }
@@ -367,8 +374,12 @@ int inject_place(struct injection *i)
         clean(&p);
         result = by_pieces(&p, &err);
     }
-    result = result < 0 ? inject_fail(i->r, STEP_PLACING, "the connection loses data: try again", &err)
-                        : conclude(&p, &err);
+    result =
+        result < 0
+            ? inject_fail(i->r, STEP_PLACING,
+                          "see whether it still runs, and whether the connection loses data; then try again",
+                          &err)
+            : conclude(&p, &err);
     if (result < 0)
         clean(&p);
     argv_release(&p.dirs);

@@ -244,8 +244,6 @@ enum transport_end transport_run(struct transport *t, char *const *argv, struct 
     c->taken = 0;
     for (int i = 0; i < 3; i++)
         size += c->input[i].n;
-    for (char *const *word = argv; *word; word++)
-        t->sent += strlen(*word) + 1;
     t->calls++;
     if (start(&r, argv, err) < 0)
         return TRANSPORT_FAILED;

@@ -18,7 +18,7 @@ struct transport {
     int interrupted; /* the signal that wants us to end; 0: none */
     bool cleaning;   /* what is still called after that goes on */
     int calls;       /* of the runtime so far */
-    size_t sent;     /* bytes: arguments and stdin */
+    size_t sent; /* bytes into the target: stdin, and the words that are run there (by whoever knows them) */
 };
 
 /* Once a process: blocks the signals. */

@@ -118,6 +118,29 @@ def test_docker_missing_and_unreachable(docker_injector, injector):
     assert "no-such-program" in failed["message"] and "not found" in failed["message"]
 
 
+def test_docker_paused_and_stopped(docker_injector, docker_start, docker):
+    """The engine's own words, at once."""
+    container, at = docker_start("busybox")
+    docker.call("pause", container.name)
+    try:
+        assert "paused" in docker_injector.inject(at, status=TARGET)["message"]
+    finally:
+        docker.call("unpause", container.name)
+    docker.call("stop", "-t", "0", container.name)
+    failed = docker_injector.inject(at, status=TARGET)
+    assert container.name in failed["message"] and failed["calls"] <= 2 and failed["advice"]
+
+
+def test_docker_that_dies_midway(docker_injector, docker_start, workdir):
+    """Said at its step, and not tried again for long."""
+    container, at = docker_start("busybox")
+    dies = script(workdir / "docker", f"""[ "$1" = exec ] && [ -e {workdir}/looked ] && {{ docker kill {container.name} >&2; }}
+>{workdir}/looked; exec docker "$@" """)
+    done = docker_injector.run("inject", "--json", "--runtime", dies, at)
+    failed = json.loads(done.stdout)
+    assert done.returncode == PLACING and container.name in failed["message"] and failed["advice"] and failed["calls"] <= 6, failed
+
+
 def test_docker_patterns_and_many(docker_injector, docker_start):
     containers = [docker_start("busybox")[0] for _ in range(3)]
     pattern = os.path.commonprefix([container.name for container in containers])
