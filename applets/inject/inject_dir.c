@@ -166,7 +166,7 @@ static void write_record(struct injection *i, int root, int dir, const char *pat
 }
 
 /* What leads to a file of root's can be changed by root alone: as the shells' script has it. Where the root
- * file system is not ours altogether, a directory that lets nobody touch others' files will do. */
+ * directory isn't ours, only the last one has to be. */
 static bool is_ours(int root, const char *path)
 {
     struct stat st, top;
@@ -179,9 +179,10 @@ static bool is_ours(int root, const char *path)
         int fd FD_AUTO = open_in(root, above, O_RDONLY | O_DIRECTORY | (path[n] ? 0 : O_NOFOLLOW), 0);
         if (fd < 0 || fstat(fd, &st) < 0)
             return false;
-        bool sticky = top.st_uid != geteuid() && path[n] && (st.st_mode & S_ISVTX);
-        if (st.st_uid != geteuid() && !sticky && (geteuid() == 0 || !path[n]))
+        if (st.st_uid != geteuid())
             return false;
+        if (geteuid() != 0 || top.st_uid != 0)
+            break;
     }
     return true;
 }

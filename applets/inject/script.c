@@ -14,12 +14,10 @@ static const char prelude[] = "P=$PATH;PATH=${PATH:+$PATH:}/usr/local/bin:/usr/b
 static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
                               "D(){ B rm -f \"$1\"||:>|\"$1\";}\n";
 
-/* A: root alone (in what is root's) can change what leads to a path: somebody else could put something else
- * into the place of a file of ours. Where the root directory isn't ours, as in a user namespace, a directory
- * that lets nobody touch others' files will do. */
+/* A: root alone can change what leads to a path: somebody else could put something else into the place of a
+ * file of ours. Not asked where the root directory isn't ours, as in a user namespace. */
 static const char ancestors[] =
-    "A(){ e=$1;while [ \"$u\" = 0 -a \"$e\" ];do e=${e%/*};[ -O \"$e/\" ]||[ ! -O / -a -k \"$e/\" ]||return;"
-    "done;}\n";
+    "A(){ e=$1;while [ \"$u\" = 0 -a -O / -a \"$e\" ];do e=${e%/*};[ -O \"$e/\" ]||return;done;}\n";
 
 static const char whoami[] =
     "u=$(id -u)||u=${EUID:-$UID}\n"

@@ -217,7 +217,7 @@ def test_c116_root_whose_files_are_anothers(injector, poor, workdir):
 
 def test_c116_an_id_that_lies(injector, start):
     """Who runs it is what the kernel says."""
-    container = start()
+    container = start("debian")
     container.run([BUSYBOX, "mkdir", "-p", "/usr/local/bin"])
     container.check([BUSYBOX, "sh", "-c", "printf '#!/bin/sh\necho 0\n' >/usr/local/bin/id; chmod 755 /usr/local/bin/id"])
     found = injector.inject(target(container, 4321))
