@@ -13,7 +13,8 @@
 #include "page_reader.h"
 
 #define CALLS_MAX 256       /* unanswered at a time */
-#define LIST_NODES_MAX 2000 /* of one open list */
+#define LIST_NODES_MAX 2000 /* of all open lists together: a page can nest them in each other */
+#define PARENTS_MAX 200     /* missing ones that are asked for, each with all that is above it */
 #define NOT_THERE ((size_t)-1)
 
 /* What the browser takes, measured with Chromium 156: only their ratios matter. */
@@ -56,7 +57,7 @@ struct page_reader {
     struct call *calls; /* a call's tag is its index */
     size_t n_calls, cap_calls, sent, unanswered;
     struct wanted *wanted; /* sorted by document and backend */
-    size_t n_wanted, cap_wanted;
+    size_t n_wanted, cap_wanted, list_nodes;
     enum round round;
     struct buf params;
 };
@@ -303,9 +304,11 @@ static void ask_list(struct page_reader *r, const struct page_ax *list)
     size_t n = document->layout->n, at = 0;
     while (at < n && spots[at].backend != list->backend)
         at++;
-    for (size_t i = at + 1; i < n && i <= at + LIST_NODES_MAX && spots[i].parent >= (int)at; i++)
-        if (!in_window(document, i))
+    for (size_t i = at + 1; i < n && r->list_nodes < LIST_NODES_MAX && spots[i].parent >= (int)at; i++)
+        if (!in_window(document, i)) {
             ask_node(r, list->document, i, true);
+            r->list_nodes++;
+        }
 }
 
 static void ask_lists(struct page_reader *r)
@@ -329,7 +332,7 @@ static int compare_parents(const void *a, const void *b)
 static void ask_parents(struct page_reader *r)
 {
     const struct page_ax **orphans = mem_alloc((r->store.n + 1) * sizeof *orphans);
-    size_t n = 0;
+    size_t n = 0, asked = 0;
     for (size_t i = 0; i < r->store.n; i++) {
         const struct page_ax *node = &r->store.nodes[i];
         if (node->parent != 0 && node->backend != 0 && !page_ax_find(&r->store, node->document, node->parent))
@@ -337,12 +340,14 @@ static void ask_parents(struct page_reader *r)
     }
     if (n > 0)
         qsort(orphans, n, sizeof *orphans, compare_parents);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || compare_parents(&orphans[i - 1], &orphans[i]) != 0)
+    for (size_t i = 0; i < n && asked < PARENTS_MAX; i++)
+        if (i == 0 || compare_parents(&orphans[i - 1], &orphans[i]) != 0) {
             queue(r, &(struct call){.kind = CALL_ANCESTORS,
                                     .target = r->documents[orphans[i]->document].target,
                                     .document = orphans[i]->document,
                                     .backend = orphans[i]->backend});
+            asked++;
+        }
     free(orphans);
 }
 
