@@ -425,8 +425,8 @@ const struct applet settle_applet = {
              "What `toolbox inject` and `toolbox eject` run inside a target; nobody else has\n"
              "to. PATH is this very file. It proves that it has one of the sums, takes NAME in\n"
              "its directory, makes links of all applets in DIR, starts the server and checks\n"
-             "that it answers; or takes a folder from stdin and puts it beside itself; or stops\n"
-             "the server and removes everything. One JSON object is printed.\n"
+             "that it answers; or takes a folder from stdin and puts it beside itself; or\n"
+             "stops the server and removes everything. One JSON object is printed.\n"
              "\n"
              "Exit status: 0 done, 1 something is left, 2 usage, 3 refused (the object says\n"
              "why), 4 not in this directory.\n",
