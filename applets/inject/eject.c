@@ -3,6 +3,7 @@
 
 #include "inject/inject_one.h"
 #include "inject/script.h"
+#include "io.h"
 #include "mem.h"
 #include "settle/settle.h"
 
@@ -113,17 +114,21 @@ void eject_one(const struct inject_options *o, const struct target *t, struct tr
     struct err err;
     int calls = transport->calls;
     size_t sent = transport->sent;
+    long long began = now_us();
     if (t->unlisted) {
         inject_unlisted(&e.i);
     } else if (!t->kind->folder) {
         eject_running(&e, &said);
         conclude(&e, &said);
-    } else if (inject_dir_eject(o, t, &err) < 0) {
-        inject_fail(r, STEP_PLACING, "", &err);
     } else {
-        r->ok = true;
-        snprintf(r->state, sizeof r->state, "removed");
+        enum inject_step failed;
+        int result = inject_dir_eject(o, t, &failed, &err);
+        r->ok = result >= 0;
+        snprintf(r->state, sizeof r->state, "%s", result > 0 ? "nothing there" : "removed");
+        if (result < 0)
+            inject_fail(r, failed, failed == STEP_TARGET ? INJECT_DIR_ADVICE : "", &err);
     }
+    r->whole_us = now_us() - began;
     if (transport->interrupted)
         r->exit = EXIT_BY_SIGNAL + transport->interrupted;
     r->calls = transport->calls - calls;

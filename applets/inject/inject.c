@@ -22,7 +22,8 @@ static const char usage[] =
     "\n" INJECT_TARGETS_USAGE "NAME, PROJECT/SERVICE and POD may be patterns ('docker:*'); 'k8s:-l app=web'\n"
     "takes a label selector.\n"
     "\n" INJECT_OPTIONS_USAGE "  --links DIR      also make links of all applets there\n"
-    "  --with DIR       bring this folder of the host along, such as a browser's\n"
+    "  --with DIR       bring this folder of the host along, such as a browser's (not\n"
+    "                   for dir:)\n"
     "  -j N             so many targets at a time (4)\n"
     "  -v               tell every step, with its time\n"
     "  --json           one JSON object a target, on one line\n"
@@ -118,7 +119,9 @@ int inject_running_target(struct target *t, const char *text, const struct injec
     if (target_parse(t, text, &o->runtimes, &err) < 0)
         return usage_error(applet, "%s", err.msg);
     if (target_is_pattern(t) || t->kind->folder)
-        return usage_error(applet, "'%s' is not one running target", text);
+        return usage_error(
+            applet, "'%s' is not one running target; patterns, compose: and dir: are for inject and eject",
+            text);
     return EXIT_OK;
 }
 
@@ -161,6 +164,12 @@ static int collect(struct target_list *targets, const struct inject_options *o, 
     for (; *texts; texts++)
         if (target_list_add(targets, *texts, &o->runtimes, transport, &err) < 0)
             return usage_error(applet, "%s", err.msg);
+    for (size_t i = 0; o->with && i < targets->n; i++)
+        if (targets->list[i].kind->folder)
+            return usage_error(applet,
+                               "--with is not for %s, where nothing unpacks it; copy the folder there "
+                               "yourself, beside the program as .%s.with",
+                               targets->list[i].text, o->name);
     return EXIT_OK;
 }
 

@@ -272,13 +272,16 @@ static int prove(struct injection *i, int root, int program, struct err *err)
     return 0;
 }
 
-int inject_dir_eject(const struct inject_options *o, const struct target *t, struct err *err)
+int inject_dir_eject(const struct inject_options *o, const struct target *t, enum inject_step *failed,
+                     struct err *err)
 {
     char settle[] = "settle", at[] = "--at", removes[] = "--remove";
     struct buf nothing BUF_AUTO = {.max = 4096};
+    *failed = STEP_TARGET;
     int root FD_AUTO = open_root(t, err);
     if (root < 0)
         return -1;
+    *failed = STEP_PLACING;
     char *path MEM_AUTO = directory_for(o, root);
     char *program MEM_AUTO = mem_printf("%s/%s", path, o->name);
     char *const argv[] = {program, settle, at, program, removes, NULL};
@@ -286,7 +289,7 @@ int inject_dir_eject(const struct inject_options *o, const struct target *t, str
     int dir FD_AUTO = open_in(root, path, O_RDONLY | O_DIRECTORY, 0);
     if (dir < 0 || faccessat(dir, o->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT || errno == ENOTDIR
-                   ? 0
+                   ? 1
                    : err_sys(err, ERR_TOOL, errno, "cannot look for %s", program);
     int same FD_AUTO = release_pick("linux", os_arch(), &own, NULL) == 0 ? open_same(dir, o->name, &own) : -1;
     if (run_in(root, same, argv, &nothing) == 0)
@@ -308,8 +311,7 @@ int inject_dir(struct injection *i)
     long long began = now_us();
     int root FD_AUTO = open_root(i->t, &err);
     if (root < 0)
-        return inject_fail(i->r, STEP_TARGET,
-                           "name the directory under which the root file system is mounted", &err);
+        return inject_fail(i->r, STEP_TARGET, INJECT_DIR_ADVICE, &err);
     describe(i, root);
     i->r->us[STEP_RECON] = now_us() - began;
     began = now_us();
@@ -324,7 +326,7 @@ int inject_dir(struct injection *i)
     began = now_us();
     if (prove(i, root, program, &err) < 0) {
         if (strcmp(i->r->state, "identical") != 0)
-            inject_dir_eject(i->o, i->t, NULL);
+            inject_dir_eject(i->o, i->t, &(enum inject_step){0}, NULL);
         return inject_fail(i->r, STEP_PROOF, "nothing that is not of this very build is used", &err);
     }
     i->r->us[STEP_PROOF] = now_us() - began;

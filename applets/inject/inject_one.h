@@ -70,7 +70,9 @@ int inject_place(struct injection *i);
 int inject_copy(struct injection *i);
 /* inject_dir.c: into a directory where nothing runs; and out of it. */
 int inject_dir(struct injection *i);
-int inject_dir_eject(const struct inject_options *o, const struct target *t, struct err *err);
+int inject_dir_eject(const struct inject_options *o, const struct target *t, enum inject_step *failed,
+                     struct err *err);
+#define INJECT_DIR_ADVICE "name the directory under which the root file system is mounted"
 
 /* eject.c: the way out, with its result in *r. */
 void eject_one(const struct inject_options *o, const struct target *t, struct transport *transport,

@@ -12,7 +12,7 @@ static void put_ms(struct buf *out, long long us)
 
 static long long total_us(const struct inject_result *r)
 {
-    long long sum = 0;
+    long long sum = r->whole_us;
     for (int s = 0; s < N_STEPS; s++)
         sum += r->us[s] > 0 ? r->us[s] : 0;
     return sum;
@@ -59,7 +59,7 @@ void report_json(const struct inject_result *r, struct buf *out)
     if (r->ok) {
         put_text(out, "path", &r->path);
         json_member_string(out, "state", r->state);
-        json_member_string(out, "sha256", r->sha256);
+        json_member_string(out, "sha256", *r->sha256 ? r->sha256 : NULL);
         json_member_int(out, "size", (long long)r->size);
         json_member_string(out, "uid", *r->uid ? r->uid : NULL);
         put_text(out, "server", &r->server);
@@ -107,7 +107,8 @@ void report_steps(const struct inject_result *r, struct buf *out)
         put_detail(r, (enum inject_step)s, out);
         buf_addc(out, '\n');
     }
-    buf_addf(out, "  %d calls of the runtime, %zu bytes sent\n", r->calls, r->sent);
+    buf_addf(out, "  %d call%s of the runtime, %zu bytes sent\n", r->calls, r->calls == 1 ? "" : "s",
+             r->sent);
 }
 
 void report_text(const struct inject_result *r, const char *applet, struct buf *out)

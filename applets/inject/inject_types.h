@@ -61,6 +61,7 @@ struct inject_result {
     size_t size, sent;
     int calls;
     long long us[N_STEPS]; /* what each took; -1: not come to */
+    long long whole_us;    /* of an ejection, which has no steps */
     char *user;            /* how the runtime has to be told who; NULL: not at all */
 };
 

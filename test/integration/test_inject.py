@@ -805,6 +805,15 @@ def test_dir_of_somebody_else_is_refused(injector, workdir):
     assert not list(root.rglob("*toolbox*")) and list((root / "var/tmp/his").iterdir()) == []
 
 
+def test_dir_eject_tells_nothing_there_from_no_root(injector, workdir):
+    root = make_root(workdir / "root")
+    injector.inject(f"dir:{root}")
+    states = [json.loads(injector.run("eject", "--json", f"dir:{root}").stdout)["state"] for _ in range(2)]
+    assert states == ["removed", "nothing there"]
+    done = injector.run("eject", f"dir:{workdir}/none")
+    assert done.returncode == TARGET and b"what to do: name the directory" in done.stderr, done
+
+
 def test_dir_planted_program_is_never_run(injector, workdir):
     root = make_root(workdir / "root")
     (root / f"opt/{DIR}").mkdir(parents=True)
@@ -842,6 +851,14 @@ def test_with_brings_a_folder_along(injector, poor, workdir):
     injector.inject(at, "--with", str(folder))
     assert container.check([f"{there}/chrome"]).strip() == "another"
     check_gone(injector, container, at)
+
+
+def test_with_is_not_for_a_dir(injector, workdir):
+    root = make_root(workdir / "root")
+    (workdir / "brought").mkdir()
+    done = injector.run("inject", "--with", str(workdir / "brought"), f"dir:{root}")
+    assert done.returncode == 2 and b"as .toolbox.with" in done.stderr, done
+    assert not (root / f"opt/{DIR}").exists()
 
 
 def test_with_what_is_no_folder(injector, start, workdir):
