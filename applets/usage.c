@@ -76,7 +76,8 @@ static size_t distance(const char *a, const char *b)
 const char *usage_closest(const char *word, const char *const *known)
 {
     const char *best = NULL;
-    size_t best_distance = strlen(word) / 3 + 2; /* further away it would only confuse */
+    size_t letters = strlen(word + strspn(word, "-"));
+    size_t best_distance = letters / 3 + 2; /* further away it would only confuse */
     for (; known && *known; known++) {
         size_t d = distance(word, *known);
         if (d < best_distance) {

@@ -182,6 +182,7 @@ def test_names_of_other_tool_servers(client, workdir, name):
         ("--instal", "--install"),
         ("-x", None),
         ("--frobnicate", None),
+        ("--dash", None),
     ],
 )
 def test_unknown_applet_or_option(client, word, near):
