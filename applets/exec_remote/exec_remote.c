@@ -22,8 +22,8 @@ static const char NAME[] = "exec_remote";
 
 static const char usage[] =
     "Usage: toolbox exec_remote run [START OPTIONS] [--] PROGRAM [ARGUMENT]...\n"
-    "       toolbox exec_remote start [START OPTIONS] [--input TEXT] [--stdin] [--]\n"
-    "                           PROGRAM [ARGUMENT]...\n"
+    "       toolbox exec_remote start [START OPTIONS] [--input TEXT] [--stdin]\n"
+    "                           [--json] [--] PROGRAM [ARGUMENT]...\n"
     "       toolbox exec_remote poll|kill|close PID [--ack SEQ]\n"
     "       toolbox exec_remote wait PID [--ack SEQ] [--timeout SECONDS]\n"
     "       toolbox exec_remote write PID TEXT [--ack SEQ]\n"
@@ -46,12 +46,15 @@ static const char usage[] =
     "  write   to its stdin (start --stdin)\n"
     "  close   its stdin\n"
     "  signal  its process group\n"
-    "  list    one line a job\n"
+    "  list    one line a job: those that run, and those that ended less than an hour\n"
+    "          ago\n"
     "\n"
     "  -c               what follows is one command for /bin/sh\n"
     "  --user USER, --cwd DIR, --env NAME=VALUE\n"
-    "  --timeout SECONDS  the job is killed then (wait: only the wait ends)\n"
+    "  --timeout SECONDS  the job is killed then, as by kill: run's status is 143 at\n"
+    "                   TERM's (wait: only the wait ends)\n"
     "  --ack SEQ        the last answer that was received (0)\n"
+    "  --json           the result of start and list as JSON; run has none\n"
     "  --help           this text\n"
     "\n"
     "poll, wait, kill, write and close print their result as JSON.\n";
@@ -196,6 +199,8 @@ static void put_umask(struct buf *params)
 /* As if it were started here; another user has his own surroundings. */
 static int do_run(struct command_line *c)
 {
+    if (c->as_json)
+        return usage_error(NAME, "run prints what the program prints; --json is for start and list");
     int result = put_program(c);
     put_umask(&c->params);
     surroundings_put_env(&c->params, !c->has_user, c->env.list);
@@ -217,6 +222,8 @@ static int do_start(struct command_line *c)
         status = call("exec_remote_start", &c->params, &result);
     if (status != EXIT_OK || !json_member(span_of(&result), "pid", &pid, NULL))
         return status;
+    if (c->as_json)
+        return print_line(&result);
     buf_add(&line, pid.s, pid.n);
     return print_line(&line);
 }

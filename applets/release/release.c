@@ -48,7 +48,7 @@ static const char usage[] =
     "                  the one compiled in\n"
     "  --ca FILE       certificates to trust, for the system's\n"
     "  --timeout S     how long the server may be silent (30)\n"
-    "  --json          for programs\n"
+    "  --json          for programs (list and verify)\n"
     "  --help          this text\n"
     "\n"
     "Exit status: 0 fine, 1 something isn't there or isn't right, 2 usage.\n";
@@ -79,7 +79,8 @@ struct command_line {
 static void put_file(struct buf *out, const char *arch, const struct release_file *file,
                      const struct err *err)
 {
-    buf_addc(out, out->len > 1 ? ',' : ' ');
+    if (out->len > 1)
+        buf_addc(out, ',');
     buf_addc(out, '{');
     json_member_string(out, "arch", arch);
     if (err) {
@@ -148,7 +149,8 @@ static void print_verdict(void *arg, const struct release_verdict *verdict)
         printf("%-8s %s: %s\n", verdict->bad ? "REFUSED" : "ok", verdict->name, verdict->text);
         return;
     }
-    buf_addc(json, json->len > 1 ? ',' : ' ');
+    if (json->len > 1)
+        buf_addc(json, ',');
     buf_addc(json, '{');
     json_member_string(json, "name", verdict->name);
     json_member_bool(json, "ok", !verdict->bad);
@@ -200,6 +202,8 @@ static int path(const struct command_line *c)
     struct release_file file RELEASE_FILE_AUTO = RELEASE_FILE_INIT;
     struct err err;
     const char *arch = c->word ? c->word : os_arch();
+    if (c->json)
+        return usage_error(NAME, "path prints a path; --json is for list and verify");
     if (release_pick("linux", arch, &file, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     if (c->to)
@@ -218,6 +222,8 @@ static int fetch(struct command_line *c)
     const char *variable = getenv(RELEASE_DIR_VARIABLE);
     struct buf key BUF_AUTO = BUF_INIT;
     struct err err;
+    if (c->json)
+        return usage_error(NAME, "fetch prints text; --json is for list and verify");
     if (!c->word)
         return usage_error(NAME, "fetch needs the address of a release");
     if (read_key(c, &key) != EXIT_OK)
