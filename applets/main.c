@@ -47,6 +47,9 @@ static int print_help(void)
            "   or: toolbox --list | --version | --install [-s] DIR | --install-legacy ROOT\n"
            "   or: APPLET [ARGUMENT]..., by a link of that name\n"
            "\n"
+           "--install makes links of all applets (-s: symbolic) in DIR, --install-legacy the\n"
+           "entry points of older clients of inspect_ai below ROOT, / in a container.\n"
+           "\n"
            "Applets ('toolbox APPLET --help' explains one):\n",
            toolbox_version);
     for (size_t i = 0; i < N_APPLETS; i++)

@@ -57,7 +57,7 @@ static const char usage[] =
     "                   on (never)\n"
     "  --max BYTES      how much of the output to print (10 MiB); a line in it says\n"
     "                   what was left out\n"
-    "  --wait SECONDS   how long to wait for the first output (5)\n"
+    "  --wait SECONDS   how long to wait for the first output, in whole seconds (5)\n"
     "  --idle SECONDS   how long output has to pause to be taken for complete (0.5);\n"
     "                   at a prompt it is at once\n"
     "  --json           the result as JSON\n"
@@ -148,7 +148,9 @@ static int take_option(struct command_line *c, int option)
         return put_number(c, "max_output_bytes", optarg);
     case OPT_WAIT:
         c->wait = optarg;
-        return EXIT_OK;
+        return optarg[0] && !optarg[strspn(optarg, "0123456789")]
+                   ? EXIT_OK
+                   : usage_error(NAME, "--wait takes whole seconds, not '%s'", optarg);
     case OPT_IDLE:
         c->idle = optarg;
         return EXIT_OK;
@@ -348,7 +350,7 @@ static int stream(struct command_line *c, double timeout_s)
         if (!is_state(&result, "timeout"))
             return status;
         if (timeout_s >= 0 && left <= 0) {
-            applet_failed(NAME, "the command is still running");
+            applet_failed(NAME, "the command is still running; read gets what it prints, interrupt ends it");
             return EXIT_STILL_RUNNING;
         }
         json_member(span_of(&result), "output", &output, NULL);

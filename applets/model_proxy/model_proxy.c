@@ -142,13 +142,14 @@ static int model_proxy_main(int argc, char **argv)
         return status;
     int port = port_number(o.port);
     if (port < 0)
-        return usage_error("model_proxy", "no port: '%s'", o.port);
+        return usage_error("model_proxy", "no port: '%s'; give a number from 0 to 65535", o.port);
     char *directory MEM_AUTO = o.directory ? mem_strdup(o.directory)
                                : instance  ? mem_printf(SERVICE "/%s", instance)
                                            : mem_strdup(SERVICE);
     int fd = listen_at(&port);
     if (fd < 0)
-        return applet_failed("model_proxy", "can't listen on 127.0.0.1:%d: %s", port, err_text(errno));
+        return applet_failed("model_proxy", "can't listen on 127.0.0.1:%d: %s%s", port, err_text(errno),
+                             errno == EADDRINUSE ? "; give another with --port (0: any that is free)" : "");
     printf("Server running on http://127.0.0.1:%d\n", port);
     if (fflush(stdout) != 0) { /* nobody reads it: the proxy serves all the same */
         clearerr(stdout);

@@ -33,7 +33,8 @@ static const char usage[] =
     "  scroll up|down      by the height of the window\n"
     "  back, forward, refresh\n"
     "  text                the page's whole text\n"
-    "  shot FILE           a picture of what is visible, as PNG (-: to stdout);\n"
+    "  shot FILE           a picture of what is visible, as PNG (-: to stdout; --json\n"
+    "                      in its place: as base64);\n"
     "                      --full: of the whole page\n"
     "  eval EXPRESSION     the value of a JavaScript expression, as JSON\n"
     "  tabs                the open tabs; tab N shows one, tab new opens one,\n"
@@ -298,7 +299,7 @@ static int do_shot(const struct command_line *c)
     struct buf coded BUF_AUTO = BUF_INIT;
     struct buf picture BUF_AUTO = BUF_INIT;
     if (c->n_words != (c->as_json ? 0 : 1))
-        return usage_error(NAME, "shot takes a file, or --json");
+        return usage_error(NAME, "shot takes a file, or --json in its place");
     int result = begin(c, false, &params);
     if (result == EXIT_OK && c->full)
         json_member_bool(&params, "full_page", true);
