@@ -96,6 +96,9 @@ static void add_word(struct words *w, char *word)
  * sees. A page that was left is loaded again, not taken out of a cache: pages behave as when first seen. */
 static void put_words(struct words *w, const struct browser *b, const struct browser_wish *wish)
 {
+    static const char unwanted_features[] =
+        "--disable-features=BackForwardCache,HttpsUpgrades,Translate,MediaRouter,OptimizationHints,"
+        "PaintHolding,DialMediaRouteProvider,AutofillServerCommunication";
     static const char *const always[] = {
         "--remote-debugging-pipe",
         "--no-startup-window",
@@ -118,8 +121,7 @@ static void put_words(struct words *w, const struct browser *b, const struct bro
         "--disable-default-apps",
         "--disable-dev-shm-usage",
         "--disable-extensions",
-        "--disable-features=BackForwardCache,HttpsUpgrades,Translate,MediaRouter,OptimizationHints,"
-        "PaintHolding,DialMediaRouteProvider,AutofillServerCommunication",
+        unwanted_features,
         "--disable-hang-monitor",
         "--disable-popup-blocking",
         "--disable-prompt-on-repost",

@@ -173,11 +173,13 @@ static void take_message(struct cdp *cdp, struct span message)
         return;
     }
     unsigned id = (unsigned)strtoul(members[ID].s, NULL, 10);
-    if (members[FAILURE].s)
+    if (members[FAILURE].s) {
+        members[RESULT] = (struct span){0};
         read_error(members[FAILURE], &err);
-    else if (!members[RESULT].s)
+    } else if (!members[RESULT].s) {
         err_set(&err, ERR_TOOL, "the browser gave no result");
-    answer_by_id(cdp, id, members[RESULT], members[FAILURE].s || !members[RESULT].s ? &err : NULL);
+    }
+    answer_by_id(cdp, id, members[RESULT], members[RESULT].s ? NULL : &err);
 }
 
 /* Only its head is known. The id stands in front in an answer of Chromium's. */

@@ -17,7 +17,7 @@
 struct cdp;
 
 /* `result` is an object's checked text, valid during the call. err: NULL, or what went wrong (ERR_TOOL; then
- * there is no result). */
+ * there is no result, s == NULL). */
 typedef void (*cdp_answer_fn)(void *arg, struct span result, const struct err *err);
 
 struct cdp_events {

@@ -117,6 +117,12 @@ static void navigated(struct action *a)
 {
     struct buf error BUF_AUTO = BUF_INIT;
     const char *words = "it can't be loaded";
+    if (!a->result.s && a->web->tabs.first && a->web->tabs.first->crashed && !a->again) {
+        a->again = true; /* its process was that of a stuck page, which was killed: it gets another one */
+        a->at--;
+        navigate(a);
+        return;
+    }
     if (!a->result.s) {
         step_fail(a, "cannot open '%.300s': %s", a->params.url.s, a->why.msg);
         return;

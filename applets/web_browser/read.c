@@ -121,13 +121,14 @@ static void read_answered(void *arg, struct span result, const struct err *err)
 {
     struct read_call *c = arg;
     struct action *a = c->action;
+    (void)err;
     if (a) {
         for (struct read_call **at = &a->read_calls; *at; at = &(*at)->next)
             if (*at == c) {
                 *at = c->next;
                 break;
             }
-        page_reader_answer(a->reader, c->tag, err ? (struct span){0} : result);
+        page_reader_answer(a->reader, c->tag, result); /* none, where it failed */
     }
     free(c);
     if (a)

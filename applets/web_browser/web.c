@@ -89,16 +89,17 @@ static void check_what_happened(struct action *a)
     step_next(a);
 }
 
+/* Behind the steps of every action: what is last answers and frees it. */
 static const step_fn tail_steps[] = {step_settle, check_what_happened, step_read, finish, NULL};
 static const step_fn bare_tail_steps[] = {finish, NULL};
 
 static void run_step(struct action *a)
 {
-    if (!a->steps[a->at]) {
-        a->steps = a->bare ? bare_tail_steps : tail_steps;
-        a->at = 0;
-    }
-    a->steps[a->at](a);
+    step_fn step = a->steps[a->at];
+    if (step)
+        step(a);
+    else
+        step_done(a);
 }
 
 void step_next(struct action *a)
@@ -171,7 +172,7 @@ static void answered(void *arg, struct span result, const struct err *err)
 {
     struct action *a = arg;
     action_limit(a, 0, NULL);
-    a->result = err ? (struct span){0} : result;
+    a->result = result; /* none, where it failed */
     if (err)
         a->why = *err;
     if (err && !a->lax)

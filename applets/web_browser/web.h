@@ -56,6 +56,7 @@ struct action {
     struct err err;   /* what went wrong */
     struct err doubt; /* and what will have, if nothing better is known when the page has come to rest */
     bool was_stuck;   /* the current page, when it began */
+    bool again;       /* the page crashed on the way, and was asked for once more */
     bool lax;         /* the question that is open may fail, */
     struct err why;   /* and did */
     /* the answer to the last question: valid during the step that it leads to; s == NULL where it failed */

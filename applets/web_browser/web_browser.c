@@ -132,7 +132,8 @@ static int newest(struct buf *name, struct err *err)
         return -1;
     for (size_t at = 0; json_element(span_of(&list), &at, &entry);) {
         struct buf state BUF_AUTO = BUF_INIT;
-        if (!member(entry, "state", &state) || strcmp(buf_str(&state), "ended") == 0)
+        member(entry, "state", &state);
+        if (strcmp(buf_str(&state), "idle") != 0 && strcmp(buf_str(&state), "busy") != 0)
             continue;
         buf_truncate(name, 0);
         member(entry, "session_name", name);
