@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec_remote_params.h"
+#include "ipc.h"
 #include "job_stored.h"
 
 const char *job_state(const struct record_end *end)
@@ -77,8 +78,13 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
     pid_t pid = (pid_t)strtol(owner + sizeof JOB_PREFIX, NULL, 10);
     bool there = true;
     size_t i = 0;
-    if (!record_exists(dirfd, pid))
-        return false;
+    if (!record_exists(dirfd, pid)) {
+        if (ipc_exists(dirfd, owner))
+            return false;
+        err_set(&err, ERR_TOOL, "there is no job %ld; exec_remote_list tells which there are", (long)pid);
+        rpc_fail(call, &err);
+        return true;
+    }
     while (i < sizeof answers / sizeof *answers && strcmp(answers[i].method, method) != 0)
         i++;
     if (i == sizeof answers / sizeof *answers) {
