@@ -29,7 +29,9 @@ def snapshot():
     """Every file in any of the places, with what tells it from a later one of the same name."""
     found = _matching(_ELSEWHERE)
     for top in _matching(PLACES):
-        found.update([top, *top.rglob("*")])
+        found.add(top)
+        for folder, folders, files in os.walk(top):  # what goes away meanwhile is passed over
+            found.update(Path(folder, name) for name in folders + files)
     return {(str(path), info.st_dev, info.st_ino) for path in found if (info := _lstat(path))}
 
 
