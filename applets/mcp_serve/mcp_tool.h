@@ -39,7 +39,7 @@ struct field {
     short offset;
     bool required;
     int min, max;  /* of numbers; both 0: no bounds; max UNBOUNDED: only min */
-    int otherwise; /* of numbers and booleans, where the argument is absent */
+    int otherwise; /* of numbers and booleans, where the argument is absent; negative: a mark of that alone */
 };
 
 struct work;

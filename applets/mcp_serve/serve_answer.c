@@ -197,7 +197,7 @@ static void put_field(struct buf *out, const struct field *f)
         put_bounds(out, f);
     if (f->otherwise && f->type == PARAM_BOOL)
         json_member_bool(out, "default", true);
-    else if (f->otherwise)
+    else if (f->otherwise > 0)
         json_member_int(out, "default", f->otherwise);
     buf_addc(out, '}');
 }

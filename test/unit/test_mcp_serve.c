@@ -34,7 +34,7 @@ static void tables(void **state)
             const struct field *f = &t->fields[i];
             assert_true(f->key && f->about && list[i].key == f->key);
             bool number = f->type == PARAM_INT || f->type == PARAM_NUMBER;
-            if (number && f->otherwise && (list[i].min != 0 || list[i].max != 0))
+            if (number && f->otherwise > 0 && (list[i].min != 0 || list[i].max != 0))
                 assert_true(f->otherwise >= list[i].min && f->otherwise <= list[i].max);
             assert_true(!f->words || f->type == PARAM_TEXT);
             assert_false(f->required && f->otherwise);
