@@ -85,16 +85,18 @@ void element_said(struct action *a, struct buf *text)
 }
 
 /* What it is: "gone", "file", "option", "select", "value" (an input that is set rather than typed into),
- * "text" (takes text), "other"; behind it " disabled" and " readonly". */
+ * "text" (takes text), "button" (what a click sets off or checks), "other"; behind it " disabled" and "
+ * readonly". */
 static const char look_function[] =
     "function(){let e=this.nodeType===1?this:this.parentElement;"
     "if(!e||!e.isConnected)return 'gone';"
     "const n=e.localName,t=(e.type||'').toLowerCase();let k='other';"
     "if(n==='input')k=t==='file'?'file':/^(date|time|datetime-local|month|week|color|range)$/"
     ".test(t)?'value':"
-    "/^(button|submit|reset|image|checkbox|radio|hidden)$/.test(t)?'other':'text';"
+    "/^(button|submit|reset|image|checkbox|radio|hidden)$/.test(t)?'button':'text';"
     "else if(n==='textarea'||e.isContentEditable)k='text';"
     "else if(n==='select')k='select';else if(n==='option')k='option';"
+    "else if(n==='button'||(n==='a'&&e.href))k='button';"
     "let d=false;try{d=e.matches(':disabled')}catch(x){}"
     "return k+(d?' disabled':'')+(e.readOnly&&k==='text'?' readonly':'')}";
 
@@ -178,6 +180,33 @@ static void aim(struct action *a)
     struct buf params BUF_AUTO = BUF_INIT;
     put_node(&params, a);
     step_ask_lax(a, a->element.session, "DOM.getContentQuads", &params, ASK_MS);
+}
+
+/* What lies where the click goes and has nothing to do with the element, in a few words; "": nothing. A label
+ * belongs to its input, and all that a link holds to the link. */
+static const char above_function[] =
+    "function(){const e=this.nodeType===1?this:this.parentElement;let q=this;"
+    "if(q!==e){q=document.createRange();q.selectNode(this)}"
+    "const b=[...q.getClientRects()].find(r=>r.width*r.height>.5),r=e.getRootNode();"
+    "const h=b&&r.elementFromPoint&&r.elementFromPoint(b.x+b.width/2,b.y+b.height/2);"
+    "if(!h||e.contains(h)||h.contains(e))return '';"
+    "const l=h.closest('label'),c=h.closest('a,button,label');"
+    "if(l&&l.control===e||c&&c.contains(e))return '';"
+    "return h.localName+(h.id?'#'+h.id:'')+' '+JSON.stringify((h.innerText||'').trim().slice(0,60))}";
+
+static void look_above(struct action *a)
+{
+    element_call(a, above_function, NULL);
+}
+
+static void aim_and_note(struct action *a)
+{
+    struct buf above BUF_AUTO = BUF_INIT;
+    element_said(a, &above);
+    if (above.len > 0)
+        tabs_note(&a->web->tabs, "element %lld lies under another one, which the click went to: %s",
+                  a->params.element_id, buf_str(&above));
+    aim(a);
 }
 
 /* The middle of the first quad with an area. */
@@ -286,8 +315,8 @@ static void click_looked(struct action *a)
         step_next(a);
 }
 
-const step_fn click_steps[] = {element_find, element_object, look, click_looked, scroll_to,
-                               aim,          press_mouse,    NULL};
+const step_fn click_steps[] = {element_find, element_object, look,        click_looked, scroll_to,
+                               look_above,   aim_and_note,   press_mouse, NULL};
 
 /* ---- choosing ---- */
 
@@ -321,6 +350,8 @@ static void type_looked(struct action *a)
         step_branch(a, choose_steps);
     } else if (begins(&what, "value")) {
         step_branch(a, set_value_steps);
+    } else if (begins(&what, "button")) { /* a click, to see whether it does, would set it off */
+        step_fail(a, "element %lld takes no text; web_click is for it", a->params.element_id);
     } else if (strstr(what.data, " readonly")) {
         step_fail(a, "element %lld is read-only", a->params.element_id);
     } else {

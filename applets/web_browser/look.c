@@ -71,47 +71,39 @@ const step_fn screenshot_steps[] = {measure, capture, captured, NULL};
 
 /* ---- evaluate ---- */
 
+/* By reference: an object that refers to itself, or to the window, could not be told otherwise. */
 static void evaluate(struct action *a)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     buf_addc(&params, '{');
     json_member_text(&params, "expression", a->params.expression.s, a->params.expression.n);
-    buf_adds(&params, ",\"returnByValue\":true,\"awaitPromise\":true,\"userGesture\":true,"
-                      "\"allowUnsafeEvalBlockedByCSP\":true}");
+    buf_adds(&params, ",\"awaitPromise\":true,\"userGesture\":true,\"allowUnsafeEvalBlockedByCSP\":true}");
     step_ask(a, page_session(a), "Runtime.evaluate", &params, LOOK_MS);
 }
 
-static void evaluated(struct action *a)
+static void exception_text(struct span details, struct buf *text)
 {
-    struct span result, details, exception, value;
-    struct buf text BUF_AUTO = BUF_INIT;
-    if (json_member(a->result, "exceptionDetails", &details, NULL)) {
-        if (!json_member(details, "exception", &exception, NULL) ||
-            !member_text(exception, "description", &text)) {
-            if (json_member(details, "exception", &exception, NULL) &&
-                json_member(exception, "value", &value, NULL))
-                buf_add(&text, value.s, value.n);
-            else
-                member_text(details, "text", &text);
-        }
-        step_fail(a, "%s", buf_str(&text));
+    struct span exception, value;
+    bool there = json_member(details, "exception", &exception, NULL);
+    if (there && member_text(exception, "description", text))
         return;
-    }
-    buf_addc(&a->answer, '{');
-    if (json_member(a->result, "result", &result, NULL)) {
-        if (member_text(result, "type", &text))
-            json_member_text(&a->answer, "type", buf_str(&text), text.len);
-        json_key(&a->answer, "value");
-        if (json_member(result, "value", &value, NULL))
-            buf_add(&a->answer, value.s, value.n);
-        else
-            buf_adds(&a->answer, "null");
-        buf_truncate(&text, 0);
-        if (member_text(result, "unserializableValue", &text) ||
-            (!json_member(result, "value", &value, NULL) && member_text(result, "description", &text)))
-            json_member_text(&a->answer, "description", buf_str(&text), text.len);
-    }
-    step_next(a);
+    if (there && json_member(exception, "value", &value, NULL))
+        buf_add(text, value.s, value.n);
+    else
+        member_text(details, "text", text);
+}
+
+/* The value, where JSON has one, and what else it is, where that says more. `s` NULL: it can't be told. */
+static void put_value(struct action *a, struct span result, const struct buf *description)
+{
+    struct span value = {"null", 4};
+    const char *what = buf_str(description);
+    bool there = result.s && json_member(result, "value", &value, NULL);
+    bool plain = strcmp(what, "Object") == 0 || strncmp(what, "Array(", 6) == 0;
+    json_key(&a->answer, "value");
+    buf_add(&a->answer, value.s, value.n);
+    if (description->len > 0 && !(there && plain))
+        json_member_text(&a->answer, "description", what, description->len);
 }
 
 static void end_evaluation(struct action *a)
@@ -120,7 +112,50 @@ static void end_evaluation(struct action *a)
     step_next(a);
 }
 
-const step_fn evaluate_steps[] = {evaluate, evaluated, step_settle, end_evaluation, NULL};
+static const step_fn rest_steps[] = {step_settle, end_evaluation, NULL};
+
+static void evaluated(struct action *a)
+{
+    struct span result, details, value;
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct buf object BUF_AUTO = BUF_INIT;
+    if (json_member(a->result, "exceptionDetails", &details, NULL)) {
+        exception_text(details, &text);
+        step_fail(a, "%s", buf_str(&text));
+        return;
+    }
+    if (!json_member(a->result, "result", &result, NULL) || !member_text(result, "type", &text)) {
+        step_fail(a, "the browser gave no value");
+        return;
+    }
+    buf_addc(&a->answer, '{');
+    json_member_text(&a->answer, "type", buf_str(&text), text.len);
+    buf_truncate(&text, 0);
+    if (!member_text(result, "unserializableValue", &text) && !json_member(result, "value", &value, NULL))
+        member_text(result, "description", &text);
+    if (member_text(result, "objectId", &object)) {
+        a->params.value.s = buf_take(&text, &a->params.value.n);
+        a->element.session = mem_strdup(page_session(a));
+        a->element.object = buf_take(&object, NULL);
+        element_call(a, "function(){return this}", NULL);
+        return;
+    }
+    put_value(a, result, &text);
+    step_branch(a, rest_steps);
+}
+
+static void have_value(struct action *a)
+{
+    struct span result = {0};
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_add(&text, a->params.value.s, a->params.value.n);
+    if (a->result.s)
+        json_member(a->result, "result", &result, NULL);
+    put_value(a, result, &text);
+    step_branch(a, rest_steps);
+}
+
+const step_fn evaluate_steps[] = {evaluate, evaluated, have_value, NULL};
 
 /* ---- text ---- */
 

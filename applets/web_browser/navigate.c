@@ -110,6 +110,12 @@ static const struct {
     {"ERR_TOO_MANY_REDIRECTS", "it redirects for ever"},
     {"ERR_FILE_NOT_FOUND", "there is no such file"},
     {"ERR_ABORTED", "it gives no page: an empty answer, a download, or another page came first"},
+    {"ERR_HTTP_RESPONSE_CODE_FAILURE", "the server answers with an error, and without a page"},
+    {"ERR_INVALID_AUTH_CREDENTIALS", "it asks for a user name and a password"},
+    {"ERR_INVALID_HTTP_RESPONSE", "what answers there does not speak HTTP"},
+    {"ERR_ADDRESS_UNREACHABLE", "no network leads to that host"},
+    {"ERR_ACCESS_DENIED", "the browser's user may not read it"},
+    {"ERR_UNSAFE_PORT", "browsers refuse that port"},
     {"ERR_UNKNOWN_URL_SCHEME", "the browser does not know this kind of address"},
 };
 

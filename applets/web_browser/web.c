@@ -13,10 +13,23 @@ static void begin_next(struct web *web);
 
 /* ---- the end of an action ---- */
 
+/* Or the page keeps it, though it may have thrown its element away, as long as its document is shown. */
+static void release_object(const struct action *a)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    if (!a->element.object || a->web->over)
+        return;
+    buf_addc(&params, '{');
+    json_member_string(&params, "objectId", a->element.object);
+    buf_addc(&params, '}');
+    cdp_call(a->web->browser.cdp, a->element.session, "Runtime.releaseObject", span_of(&params), NULL, NULL);
+}
+
 static void action_free(struct action *a)
 {
     if (a->web->browser.cdp)
         cdp_forget(a->web->browser.cdp, a);
+    release_object(a);
     read_forget(a);
     loop_drop(&a->timer);
     web_params_release(&a->params);

@@ -208,6 +208,37 @@ def test_what_can_not_be_typed_or_clicked(client, site):
     w.act("click", "not visible", element_id=w.id("lines"))
 
 
+COVERED = page("Covered", """
+<button onclick="this.textContent='done'">below</button>
+<div id=veil style="position:fixed;inset:0;display:none" onclick="this.style.display='none'">Subscribe!</div>
+<label style="position:relative;display:inline-block;width:99px;height:20px"><input type=checkbox aria-label=drawn
+style="position:absolute;inset:0;margin:0"><span style="position:absolute;inset:0;background:#eee">x</span></label>
+<a href=#there><b>in a link</b></a><input type=radio aria-label=choice><button onclick="document.title='pressed'">press</button>""")
+
+
+def test_what_a_click_really_goes_to_is_told(client, site):
+    w = Web(client)
+    w.go(site({"/": COVERED}).url())
+    below = w.id("below")
+    for name in ("drawn", "in a link", "below"):
+        w.click(name)
+        assert "notes" not in w.page, w.page
+    assert "checked: true" in w.line('"drawn"') and 'button "done"' in w.at
+    w.value("veil.style.display='block'")
+    w.act("click", element_id=below)
+    assert re.search('lies under another one.*div#veil "Subscribe!"', w.page["notes"][0])
+    w.act("click", element_id=below)
+    assert "notes" not in w.page
+
+
+def test_typing_sets_nothing_off(client, site):
+    w = Web(client)
+    w.go(site({"/": COVERED}).url())
+    for name in ("drawn", "choice", "press", "in a link"):
+        w.type(name, "x", "takes no text; web_click", submit=name == "press")
+    assert "checked: true" not in w.at and 'RootWebArea "Covered"' in w.at and "#" not in w.page["web_url"]
+
+
 def test_keys(client, site):
     served = site({"/": FIELDS})
     w = Web(client)
@@ -250,13 +281,16 @@ def test_going_about(client, site):
 
 
 def test_pages_that_can_not_be_had(client, site):
-    served = site({"/loop": lambda h: h.give("", 302, Location="/loop"), "/cut": lambda h: h.connection.shutdown(2),
+    served = site({"/bare": lambda h: h.give("", 500), "/locked": lambda h: h.give("", 401, WWW_Authenticate='Basic realm="x"'),
+                   "/loop": lambda h: h.give("", 302, Location="/loop"), "/cut": lambda h: h.connection.shutdown(2),
                    "/file": lambda h: h.give(b"123", kind="application/octet-stream", Content_Disposition="attachment; filename=a.bin"),
                    "/": page("Home", LINK.format("/file", "load") + LINK.format("mailto:x@y.z", "mail")), "/empty": PAGES["/empty"]})
     w = Web(client)
     w.go(served.url())
     w.go(served.url("/loop"), "redirects for ever.*ERR_TOO_MANY_REDIRECTS")
-    w.go("http://127.0.0.1:1/", "ERR_UNSAFE_PORT")
+    w.go("http://127.0.0.1:1/", "refuse that port.*ERR_UNSAFE_PORT")
+    w.go(served.url("/bare"), "an error, and without a page")
+    w.go(served.url("/locked"), "user name and a password")
     w.go(served.url("/cut"), "ERR_EMPTY_RESPONSE|ERR_CONNECTION|ERR_INVALID")
     w.go("no.such.host.invalid", "no such host")
     w.go("http://[::", "cannot open")
@@ -351,6 +385,13 @@ def test_pictures_values_and_text(client, site):
     assert w.call("evaluate", expression="1/0")["description"] == "Infinity"
     assert "boom" in error(w.call, "evaluate", expression="throw new Error('boom')").message
     assert "SyntaxError" in error(w.call, "evaluate", expression="1+").message
+    assert w.call("evaluate", expression="({a:[]})") == {"type": "object", "value": {"a": []}}
+    for expression, value, what in (("(a=>a.a=a)({})", None, "Object"), ("window", None, "Window"), ("document.body", {}, "body"),
+                                    ("x=>1", {}, "x=>1"), ("Symbol('s')", {}, "Symbol(s)"), ("new Map([[1,2]])", {}, "Map(1)")):
+        found = w.call("evaluate", expression=expression)
+        assert (found["value"], found["description"]) == (value, what), found
+    w.value("window.n=0;0")
+    assert w.value("({n:++n})") == {"n": 1} and w.value("n") == 1  # evaluated once
     text = w.call("text")
     assert text == {"web_url": served.url(), "title": "Long", "text": "top\n\nbottom"}
 
