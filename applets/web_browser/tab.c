@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io.h"
 #include "log.h"
 #include "mem.h"
 
 #define NOTE_MAX 500 /* bytes of one */
+#define REFRESH_MAX_S 3
+#define REFRESH_SLACK_MS 300
 
 bool member_text(struct span object, const char *key, struct buf *out)
 {
@@ -189,19 +192,23 @@ static void page_is_ready(void *arg, struct span result, const struct err *err)
 
 /* What a click or a key makes a page do a little later, by a timer, is a thing to wait for like a request;
  * but no event tells of timers. So they are watched in the page: those of at most a second that are set while
- * such an input is handled. Asked with the token, setTimeout says how long the last of them still takes.
- * Nothing that the page may have replaced is relied on. */
+ * such an input is handled, or whose code speaks of the page's address, as it does to lead on to another.
+ * Asked with the token, setTimeout says how long the last of them still takes. Nothing that the page may have
+ * replaced is relied on. */
 static const char timer_script[] =
     "(()=>{const "
-    "S=window.setTimeout,C=window.clearTimeout,A=Reflect.apply,N=performance.now.bind(performance),"
+    "S=window.setTimeout,C=window.clearTimeout,A=Reflect.apply,X=RegExp.prototype.exec,F=Function.prototype."
+    "toString,N=performance.now.bind(performance),"
     "due={__proto__:null},T={__proto__:null,click:1,auxclick:1,dblclick:1,mousedown:1,mouseup:1,pointerdown:"
     "1,"
     "pointerup:1,keydown:1,keypress:1,keyup:1,beforeinput:1,input:1,change:1,submit:1};"
     "window.setTimeout=new Proxy(S,{apply(f,t,a){"
     "if(a[2]==='%s'){let m=0;for(const i in due){const d=due[i]-N();if(d>m)m=d;else if(d<0)delete due[i]}"
     "return 'ms:'+m}"
-    "const e=window.event,w=+a[1]||0,g=a[0];"
-    "if(!e||!e.isTrusted||!T[e.type]||w>1000||typeof g!=='function')return A(f,t,a);"
+    "const e=window.event,w=+a[1]||0,g=a[0],c=typeof g==='function';"
+    "if(!(w<=1000&&(c&&e&&e.isTrusted&&T[e.type]||w>9&&A(X,/\\blocation\\b/,[c?A(F,g,[]):g]))))return "
+    "A(f,t,a);"
+    "if(!c){const i=A(f,t,a);due[i]=N()+w;return i}"
     "let i;a[0]=function(){delete due[i];return A(g,this,arguments)};i=A(f,t,a);due[i]=N()+w;return i}});"
     "window.clearTimeout=new Proxy(C,{apply(f,t,a){delete due[a[0]];return A(f,t,a)}})})()";
 
@@ -360,6 +367,7 @@ static void document_came(struct tab *t, struct span frame)
     t->url = buf_take(&url, NULL);
     t->navigation = NAVIGATION_NONE;
     t->parsed = t->loaded = t->crashed = t->stuck = false;
+    t->refresh_ms = 0;
     t->loads++;
     ids_clear(&t->loading);
     ids_clear(&t->requests);
@@ -414,6 +422,20 @@ static void wants_to_navigate(struct tab *t, struct span params)
     if (member_is(params, "frameId", t->target) && member_is(params, "disposition", "currentTab") &&
         t->navigation == NAVIGATION_NONE)
         t->navigation = NAVIGATION_REQUESTED;
+}
+
+/* By a refresh that leads elsewhere; a page that only shows itself again is not waited for. */
+static void schedules(struct tab *t, struct span params)
+{
+    struct span delay;
+    if (!member_is(params, "frameId", t->target) || member_is(params, "url", t->url) ||
+        !(member_is(params, "reason", "metaTagRefresh") ||
+          member_is(params, "reason", "httpHeaderRefresh")) ||
+        !json_member(params, "delay", &delay, NULL))
+        return;
+    long seconds = strtol(delay.s, NULL, 10);
+    if (seconds <= REFRESH_MAX_S)
+        t->refresh_ms = now_ms() + seconds * 1000 + REFRESH_SLACK_MS;
 }
 
 /* A new tab is about to come, and will load that. */
@@ -487,6 +509,7 @@ static void page_event(struct tabs *tabs, struct tab *t, const char *session, co
         {"Page.lifecycleEvent", lifecycle},
         {"Page.frameStartedNavigating", started_navigating},
         {"Page.frameRequestedNavigation", wants_to_navigate},
+        {"Page.frameScheduledNavigation", schedules},
         {"Page.navigatedWithinDocument", moved_within},
         {"Network.requestWillBeSent", request_began},
     };

@@ -46,6 +46,8 @@ struct tab {
     bool parsed;     /* DOMContentLoaded */
     bool loaded;     /* load */
     unsigned loads;  /* documents that have come */
+    long long
+        refresh_ms; /* when a refresh of the document's leads to another one (as now_ms); 0: none does */
     enum navigation navigation;
     struct ids loading;  /* other frames that load */
     struct ids requests; /* scripts' requests that were begun since the last tabs_watch */

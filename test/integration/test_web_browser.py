@@ -113,6 +113,22 @@ def test_c126_what_causes_no_navigation_is_answered_at_once(client, site):
     assert w.took < 3
 
 
+def test_pages_that_lead_on_by_themselves(client, site):
+    served = site({"/done": DONE, "/header": lambda h: h.give("x", Refresh="1; url=/done"),
+                   "/meta": page("Meta", "x", '<meta http-equiv=refresh content="1;url=/done">'),
+                   "/timer": page("Timer", "<script>function on(){location.replace('/done')}setTimeout(on,500)</script>"),
+                   "/text": page("Text", "<script>setTimeout('location=\"/done\"',500)</script>"),
+                   "/itself": page("Itself", "x", '<meta http-equiv=refresh content=2>'),
+                   "/late": page("Late", "x<script>setTimeout(()=>document.title='other',900)</script>",
+                                 '<meta http-equiv=refresh content="60;url=/done">')})
+    w = Web(client)
+    for path in ("/header", "/meta", "/timer", "/text"):
+        assert 'RootWebArea "Done"' in w.go(served.url(path)), path
+        assert w.page["web_url"] == served.url("/done")
+    for path, title in (("/itself", "Itself"), ("/late", "Late")):
+        assert f'RootWebArea "{title}"' in w.go(served.url(path))
+
+
 # ---- C-127: what is chosen is shown ----
 
 CHOICES = page("Choices", """
