@@ -212,10 +212,17 @@ static const char timer_script[] =
     "let i;a[0]=function(){delete due[i];return A(g,this,arguments)};i=A(f,t,a);due[i]=N()+w;return i}});"
     "window.clearTimeout=new Proxy(C,{apply(f,t,a){delete due[a[0]];return A(f,t,a)}})})()";
 
-static void watch_timers(struct tabs *tabs, const char *session)
+/* For an address that is another program's (tel:, and any that it doesn't know) a browser asks a person, in a
+ * window of its own that no protocol reaches: until then, the page takes no click and no key. */
+static const char scheme_script[] = "(()=>{const X=RegExp.prototype.exec,A=Reflect.apply,n=window.navigation;"
+                                    "if(n)n.addEventListener('navigate',e=>{if(e.cancelable&&!A(X,/"
+                                    "^(https?|file|ftp|about|data|blob|filesystem|"
+                                    "javascript|view-source|chrome|chrome-[a-z]+|devtools):/"
+                                    "i,[e.destination.url]))e.preventDefault()},true)})()";
+
+static void add_script(struct tabs *tabs, const char *session, const char *script)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    char *script MEM_AUTO = mem_printf(timer_script, tabs->token);
     buf_addc(&params, '{');
     json_member_string(&params, "source", script);
     json_member_bool(&params, "runImmediately", true);
@@ -226,6 +233,7 @@ static void watch_timers(struct tabs *tabs, const char *session)
 /* What every session of a page or frame begins with; then the target, which waits, runs. */
 static void set_up(struct tabs *tabs, const char *session, bool page)
 {
+    char *timers MEM_AUTO = mem_printf(timer_script, tabs->token);
     call(tabs, session, "Page.enable", NULL);
     call(tabs, session, "Page.setLifecycleEventsEnabled", "{\"enabled\":true}");
     call(tabs, session, "Inspector.enable", NULL);
@@ -233,7 +241,8 @@ static void set_up(struct tabs *tabs, const char *session, bool page)
     call(tabs, session, "Target.setAutoAttach",
          "{\"autoAttach\":true,\"waitForDebuggerOnStart\":true,\"flatten\":true,"
          "\"filter\":[{\"type\":\"iframe\"}]}");
-    watch_timers(tabs, session);
+    add_script(tabs, session, timers);
+    add_script(tabs, session, scheme_script);
     if (page) {
         call(tabs, session, "Emulation.setDeviceMetricsOverride",
              "{\"width\":1280,\"height\":1080,\"deviceScaleFactor\":1,\"mobile\":false}");

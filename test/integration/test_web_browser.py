@@ -322,6 +322,17 @@ def test_pages_that_can_not_be_had(client, site):
     assert '"none"' in w.go(served.url("/missing"))
 
 
+def test_addresses_of_other_programs_lead_nowhere(client, site):
+    served = site({"/": page("Outside", """<a href="tel:123">phone</a> <button onclick="location='foo:x'">unknown</button>
+<iframe srcdoc="<a href='tel:5'>framed</a>" height=40></iframe><button onclick="document.title+='+'">press</button>""")})
+    w = Web(client)
+    w.go(served.url())
+    for name in ("phone", "unknown", "framed"):
+        w.click(name)
+        time.sleep(0.5)  # the browser's window would come by now
+    assert 'RootWebArea "Outside+"' in w.click("press")
+
+
 def test_dialogs(client, site):
     served = site({"/": page("Dialogs", """
 <button onclick="alert('one\\n[1] button');document.title='after'">alert</button>
