@@ -23,7 +23,7 @@
 #define MOVES_MAX 60      /* and documents: three moves each */
 
 /* Promises and messages run first, then timers that are due. The answer says how long those take that are not
- * (tab.c). */
+ * (tab_scripts.h). */
 static const char flush_params[] =
     "{\"expression\":\"new Promise(r=>setTimeout(()=>r(setTimeout(()=>0,0,'%s'))))\","
     "\"awaitPromise\":true,\"returnByValue\":true}";

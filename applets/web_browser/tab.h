@@ -58,7 +58,7 @@ struct tabs {
     struct tab *first; /* the current one */
     size_t n;
     int next_number;
-    char token[33];      /* known to the browser's pages by their timers alone (tab.c) */
+    char token[33];      /* known to the browser's pages by their timers alone (tab_scripts.h) */
     bool opening;        /* a page has asked for a new tab, which is about to come */
     bool accept_dialogs; /* confirm and prompt are accepted, not dismissed */
     /* What happened since tabs_watch, in words; and what of it makes an action fail. */
