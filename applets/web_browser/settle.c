@@ -86,10 +86,10 @@ static long long time_left(struct action *a, struct tab *t)
         left = a->moved_ms + PARSE_MS - now;
     else if (!t->loaded || t->loading.n > 0 || t->requests.n > 0)
         left = a->moved_ms + REST_MS - now;
-    else if (a->timers_ms > now && now < a->moved_ms + REST_MS)
+    else if (!a->web->tabs.failure && a->timers_ms > now && now < a->moved_ms + REST_MS)
         left = a->timers_ms - now;
-    if (t->navigation == NAVIGATION_NONE && t->refresh_ms > now + left && now < a->began_ms + DOCUMENT_MS)
-        left = t->refresh_ms - now;
+    if (t->navigation == NAVIGATION_NONE && t->due_ms > now + left && now < a->began_ms + DOCUMENT_MS)
+        left = t->due_ms - now;
     return left > 0 ? left : 0;
 }
 

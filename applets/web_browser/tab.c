@@ -12,6 +12,7 @@
 #define NOTE_MAX 500 /* bytes of one */
 #define REFRESH_MAX_S 3
 #define REFRESH_SLACK_MS 300
+#define DOWNLOAD_MS 100 /* from the end of a navigation without a document, until it turns out to be one */
 
 bool member_text(struct span object, const char *key, struct buf *out)
 {
@@ -335,7 +336,7 @@ static void document_came(struct tab *t, struct span frame)
     t->url = buf_take(&url, NULL);
     t->navigation = NAVIGATION_NONE;
     t->parsed = t->loaded = t->crashed = t->stuck = false;
-    t->refresh_ms = 0;
+    t->due_ms = 0;
     t->loads++;
     ids_clear(&t->loading);
     ids_clear(&t->requests);
@@ -380,6 +381,8 @@ static void frame_loads(struct tab *t, struct span params, bool loads)
     if (loads && t->navigation == NAVIGATION_REQUESTED) /* browsers that don't tell the start otherwise */
         t->navigation = NAVIGATION_STARTED;
     else if (!loads) {
+        if (t->navigation == NAVIGATION_STARTED)
+            t->due_ms = now_ms() + DOWNLOAD_MS;
         t->navigation = NAVIGATION_NONE;
         t->parsed = t->loaded = true;
     }
@@ -403,7 +406,7 @@ static void schedules(struct tab *t, struct span params)
         return;
     long seconds = strtol(delay.s, NULL, 10);
     if (seconds <= REFRESH_MAX_S)
-        t->refresh_ms = now_ms() + seconds * 1000 + REFRESH_SLACK_MS;
+        t->due_ms = now_ms() + seconds * 1000 + REFRESH_SLACK_MS;
 }
 
 /* A new tab is about to come, and will load that. */
@@ -456,6 +459,8 @@ static void download_begins(struct tabs *tabs, struct span params)
 {
     struct buf name BUF_AUTO = BUF_INIT;
     struct buf url BUF_AUTO = BUF_INIT;
+    for (struct tab *t = tabs->first; t; t = t->next)
+        t->due_ms = 0;
     member_text(params, "suggestedFilename", &name);
     member_text(params, "url", &url);
     fail(tabs,

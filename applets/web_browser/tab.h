@@ -46,8 +46,9 @@ struct tab {
     bool parsed;     /* DOMContentLoaded */
     bool loaded;     /* load */
     unsigned loads;  /* documents that have come */
-    long long
-        refresh_ms; /* when a refresh of the document's leads to another one (as now_ms); 0: none does */
+    /* When what has been announced is due: another document by a refresh, a download; as now_ms, 0: nothing.
+     */
+    long long due_ms;
     enum navigation navigation;
     struct ids loading;  /* other frames that load */
     struct ids requests; /* scripts' requests that were begun since the last tabs_watch */

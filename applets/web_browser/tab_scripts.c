@@ -6,12 +6,13 @@
 
 /* What a click or a key makes a page do a little later, by a timer, is a thing to wait for like a request;
  * but no event tells of timers. So they are watched in the page: those of at most a second that are set while
- * such an input is handled, or whose code speaks of the page's address, as it does to lead on to another.
- * Asked with the token, setTimeout says how long the last of them still takes. Nothing that the page may have
- * replaced is relied on. */
+ * such an input is handled, or whose code speaks of the page's address, as it does to lead on to another. A
+ * download that a link asks for is waited for like one. Asked with the token, setTimeout says how long the
+ * last of them still takes. Nothing that the page may have replaced is relied on. */
 static const char timer_script[] =
     "(()=>{const "
-    "S=window.setTimeout,C=window.clearTimeout,A=Reflect.apply,X=RegExp.prototype.exec,F=Function.prototype."
+    "S=window.setTimeout,C=window.clearTimeout,A=Reflect.apply,I=Array.prototype.some,P=Event.prototype."
+    "composedPath,X=RegExp.prototype.exec,F=Function.prototype."
     "toString,N=performance.now.bind(performance),"
     "due={__proto__:null},T={__proto__:null,click:1,auxclick:1,dblclick:1,mousedown:1,mouseup:1,pointerdown:"
     "1,"
@@ -24,6 +25,9 @@ static const char timer_script[] =
     "A(f,t,a);"
     "if(!c){const i=A(f,t,a);due[i]=N()+w;return i}"
     "let i;a[0]=function(){delete due[i];return A(g,this,arguments)};i=A(f,t,a);due[i]=N()+w;return i}});"
+    "window.addEventListener('click',e=>{if(A(I,A(P,e,[]),[x=>x.localName==='a'&&x.hasAttribute('download')])"
+    ")"
+    "due.download=N()+500},true);"
     "window.clearTimeout=new Proxy(C,{apply(f,t,a){delete due[a[0]];return A(f,t,a)}})})()";
 
 /* For an address that is another program's (tel:, and any that it doesn't know) a browser asks a person, in a

@@ -300,7 +300,8 @@ def test_pages_that_can_not_be_had(client, site):
     served = site({"/bare": lambda h: h.give("", 500), "/locked": lambda h: h.give("", 401, WWW_Authenticate='Basic realm="x"'),
                    "/loop": lambda h: h.give("", 302, Location="/loop"), "/cut": lambda h: h.connection.shutdown(2),
                    "/file": lambda h: h.give(b"123", kind="application/octet-stream", Content_Disposition="attachment; filename=a.bin"),
-                   "/": page("Home", LINK.format("/file", "load") + LINK.format("mailto:x@y.z", "mail")), "/empty": PAGES["/empty"]})
+                   "/": page("Home", LINK.format("/file", "load") + "<a href=/file download=b.bin>by name</a> " +
+                         "<a href='/file?wait=0.2' download>late</a> " + LINK.format("mailto:x@y.z", "mail")), "/empty": PAGES["/empty"]})
     w = Web(client)
     w.go(served.url())
     w.go(served.url("/loop"), "redirects for ever.*ERR_TOO_MANY_REDIRECTS")
@@ -314,7 +315,8 @@ def test_pages_that_can_not_be_had(client, site):
     w.go(served.url())
     w.go(served.url("/empty"), "ERR_ABORTED")
     assert 'RootWebArea "Home"' in w.at
-    for how in (lambda: w.go(served.url("/file"), "download.*a.bin"), lambda: w.click("load", "download.*a.bin")):
+    for how in [lambda: w.go(served.url("/file"), "download.*a.bin"), lambda: w.click("load", "download.*a.bin"),
+                lambda: w.click("by name", "download.*a.bin"), lambda: w.click("late", "download.*a.bin")] * 3:
         how()
         assert 'RootWebArea "Home"' in w.at
     w.click("mail")
