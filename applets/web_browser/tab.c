@@ -68,8 +68,10 @@ void tabs_watch(struct tabs *tabs)
     tabs->n_notes = 0;
     free(tabs->failure);
     tabs->failure = NULL;
-    for (struct tab *t = tabs->first; t; t = t->next)
+    for (struct tab *t = tabs->first; t; t = t->next) {
+        t->unreachable = false;
         ids_clear(&t->requests);
+    }
 }
 
 void tabs_note(struct tabs *tabs, const char *fmt, ...)
@@ -328,7 +330,8 @@ static void crashed(struct tabs *tabs, struct tab *t, const char *session)
 static void document_came(struct tab *t, struct span frame)
 {
     struct buf url = BUF_INIT;
-    if (!member_text(frame, "unreachableUrl", &url)) {
+    t->unreachable = member_text(frame, "unreachableUrl", &url);
+    if (!t->unreachable) {
         member_text(frame, "url", &url);
         member_text(frame, "urlFragment", &url);
     }

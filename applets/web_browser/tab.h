@@ -38,14 +38,15 @@ struct tab {
     int number;             /* from 0, never given twice */
     char *target, *session; /* the target's id is its main frame's */
     struct frame *frames;
-    int last_number; /* of a frame */
-    char *url;       /* of the main document */
-    bool ready;      /* set up: it answers calls */
-    bool crashed;    /* until another document comes */
-    bool stuck;      /* its page didn't answer in time */
-    bool parsed;     /* DOMContentLoaded */
-    bool loaded;     /* load */
-    unsigned loads;  /* documents that have come */
+    int last_number;  /* of a frame */
+    char *url;        /* of the main document */
+    bool ready;       /* set up: it answers calls */
+    bool crashed;     /* until another document comes */
+    bool stuck;       /* its page didn't answer in time */
+    bool unreachable; /* since the last tabs_watch a document could not be had; the browser's own is shown */
+    bool parsed;      /* DOMContentLoaded */
+    bool loaded;      /* load */
+    unsigned loads;   /* documents that have come */
     /* When what has been announced is due: another document by a refresh, a download; as now_ms, 0: nothing.
      */
     long long due_ms;

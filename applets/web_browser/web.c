@@ -95,9 +95,14 @@ static void check_what_happened(struct action *a)
     const char *failure = a->web->tabs.failure;
     if (!failure && a->doubt.code != 0)
         failure = a->doubt.msg;
-    if (failure && !a->failed) {
+    const struct tab *t = a->web->tabs.first;
+    if (!a->failed && failure) {
         a->failed = true;
         err_set(&a->err, ERR_TOOL, "%s", failure);
+    } else if (!a->failed && t && t->unreachable) {
+        a->failed = true;
+        err_set(&a->err, ERR_TOOL, "this leads to '%.300s', which can't be loaded; the page shown says why",
+                t->url);
     }
     step_next(a);
 }

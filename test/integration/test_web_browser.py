@@ -301,7 +301,7 @@ def test_pages_that_can_not_be_had(client, site):
                    "/loop": lambda h: h.give("", 302, Location="/loop"), "/cut": lambda h: h.connection.shutdown(2),
                    "/file": lambda h: h.give(b"123", kind="application/octet-stream", Content_Disposition="attachment; filename=a.bin"),
                    "/": page("Home", LINK.format("/file", "load") + "<a href=/file download=b.bin>by name</a> " +
-                         "<a href='/file?wait=0.2' download>late</a> " + LINK.format("mailto:x@y.z", "mail")), "/empty": PAGES["/empty"]})
+                         "<a href='/file?wait=0.2' download>late</a> " + LINK.format("mailto:x@y.z", "mail") + LINK.format("http://127.0.0.1:1/", "dead")), "/empty": PAGES["/empty"]})
     w = Web(client)
     w.go(served.url())
     w.go(served.url("/loop"), "redirects for ever.*ERR_TOO_MANY_REDIRECTS")
@@ -321,6 +321,9 @@ def test_pages_that_can_not_be_had(client, site):
         assert 'RootWebArea "Home"' in w.at
     w.click("mail")
     assert 'RootWebArea "Home"' in w.at
+    w.click("dead", "leads to 'http://127.0.0.1:1/'.*can't be loaded")
+    w.act("scroll", direction="down")
+    assert 'RootWebArea "Home"' in w.act("back")
     assert '"none"' in w.go(served.url("/missing"))
 
 
