@@ -85,12 +85,14 @@ static void on_terminal(void *arg, int events)
 
 static void take_prompt(struct session *s, const struct channel_message *m)
 {
+    bool taken = input_is_taken(&s->input, &s->pty);
+    bool again = (taken || s->has_editor) && session_run_told(s); /* a line editor is given one line a run */
     pty_make_quiet(&s->pty); /* whatever the last program has left it as */
-    if (s->capture) {
+    if (!s->capture) {
+        output_mark(&s->output);
+    } else if (!again) {
         capture_mark(s->capture);
         output_forget_mark(&s->output);
-    } else {
-        output_mark(&s->output);
     }
     s->prompt_noted = false;
     s->tail_after_mark = 0;
@@ -98,10 +100,10 @@ static void take_prompt(struct session *s, const struct channel_message *m)
     s->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
     free(s->cwd);
     s->cwd = mem_strdup(m->cwd);
-    s->status = m->status;
+    s->status = again ? s->status : m->status;
     s->prompts++;
     s->last_prompt = now_ms();
-    s->prompt_after_input = input_is_taken(&s->input, &s->pty);
+    s->prompt_after_input = taken;
 }
 
 /* The shell tells something. All that it printed before is in the terminal by now. */
@@ -115,8 +117,7 @@ static void take_message(struct session *s, const struct channel_message *m)
         return; /* a shell below it that inherited the prompt */
     if (m->kind == 'P')
         take_prompt(s, m);
-    else
-        session_run_message(s, m);
+    session_run_message(s, m);
 }
 
 static void on_channel(void *arg, int events)

@@ -61,6 +61,7 @@ struct session {
     char *cwd;                      /* as the shell last told */
     int status;                     /* of the last command, as the shell last told */
     bool adopted;                   /* exec bash has taken its place, and got our hook */
+    bool has_editor;                /* it had its line editor when it was last looked at */
     unsigned long prompts;          /* how often it told */
     long long last_prompt;          /* now_ms() when it told last */
     bool prompt_after_input;        /* it told since it took the last input */

@@ -129,6 +129,7 @@ int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, 
         buf_release(&in->pending);
         in->written = in->partial = 0;
         write_key(pty, (cc_t)s[key]);
+        in->signalled = now_us();
         s += key + 1;
         n -= key + 1;
     }

@@ -17,8 +17,9 @@
 
 struct input {
     struct buf pending;
-    size_t written; /* of pending */
-    size_t partial; /* bytes of an unfinished line that the terminal holds in canonical mode */
+    size_t written;      /* of pending */
+    size_t partial;      /* bytes of an unfinished line that the terminal holds in canonical mode */
+    long long signalled; /* now_us() of the last key that sends a signal; 0: none yet */
 };
 
 /* Whether there is a key in it that makes a signal now (^C, ^Z, ^\). */

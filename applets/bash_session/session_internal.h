@@ -30,8 +30,9 @@ struct run {
     bool typed;            /* RUN_ASKED: after the command, not before */
     bool asked;            /* once is enough */
     bool adopted;          /* asked by a typed line, which prints nothing, and not by a key */
+    bool told;             /* RUN_TYPED: that the command has ended */
     bool interrupt;        /* when it is abandoned */
-    long long phase_began; /* now_ms() */
+    long long phase_began; /* now_us() */
 };
 
 struct session_call {
@@ -73,7 +74,10 @@ void session_tick(void *session);
 void session_stop_capture(struct session *s);
 void session_release_capture(struct session *s);
 bool session_is_run(const struct session_call *c);
-/* A message of the shell that a run waits for (T, Q). */
+/* Whether the shell has told before that the run which is served has ended, so that only its prompt is waited
+ * for; from now on it has. What comes then, if somebody interrupts there, is none of the run's output. */
+bool session_run_told(struct session *s);
+/* A message of the shell, which a run may wait for. */
 void session_run_message(struct session *s, const struct channel_message *m);
 
 /* ---- session_interrupt.c ---- */

@@ -5,6 +5,7 @@
  * either the command was not finished (a continuation prompt shows) or it took the hook away: the shell is
  * asked, by the same key. Other shells get the command typed. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
@@ -20,6 +21,8 @@
 #define GONE_MS 100    /* for a program that has just been ended */
 #define UNKNOWN_TICK_MS 20
 #define STATUS_UNKNOWN (-1)
+#define SHELL_INTERRUPTED (128 + SIGINT)
+#define AT_ONCE_US 20000    /* between Enter and a key that interrupts */
 #define ASK_MS 2000         /* for an answer to a key */
 #define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
 
@@ -32,10 +35,24 @@ static int64_t run_fail(struct session_call *c, const struct err *err)
     return -1;
 }
 
+/* Together with Enter: whether the command was begun nobody can tell, and what is told as its status may be
+ * that of the one before. */
+static bool was_interrupted_at_once(const struct session *s, struct session_call *c)
+{
+    long long after = s->input.signalled - c->run.phase_began;
+    return s->status == 0 && after > 0 && after < AT_ONCE_US &&
+           strspn(buf_str(&c->answer), "\n") == c->answer.len;
+}
+
 static int64_t run_answer(struct session *s, struct session_call *c, enum run_state state)
 {
     struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->cwd};
+    if (state != RUN_COMPLETED)
+        capture_commit(s->capture);
+    capture_text(s->capture, &c->answer);
     if (state == RUN_COMPLETED) {
+        if (was_interrupted_at_once(s, c))
+            s->status = SHELL_INTERRUPTED;
         r.has_exit_code = s->status != STATUS_UNKNOWN;
         r.exit_code = s->status;
     } else if (state == RUN_EXITED) {
@@ -45,9 +62,6 @@ static int64_t run_answer(struct session *s, struct session_call *c, enum run_st
     }
     s->run_open = state == RUN_TIMEOUT || state == RUN_AWAITING_INPUT;
     s->run_open_prompts = s->prompts;
-    if (state != RUN_COMPLETED)
-        capture_commit(s->capture);
-    capture_text(s->capture, &c->answer);
     r.omitted_bytes = capture_omitted(s->capture);
     r.output = buf_str(&c->answer);
     r.output_len = c->answer.len;
@@ -112,7 +126,8 @@ static int64_t refuse_for_good(const struct session *s, struct session_call *c)
 static void enter(struct session_call *c, enum run_phase phase)
 {
     c->run.phase = phase;
-    c->run.phase_began = now_ms();
+    c->run.told = false;
+    c->run.phase_began = now_us();
 }
 
 /* The shell's own, not that of a program in the foreground. */
@@ -193,16 +208,28 @@ static void begin_capture(struct session *s, struct session_call *c)
     enter(c, RUN_TYPED);
 }
 
+/* A shell that has a line editor is about to start it. It isn't typed to meanwhile: an interrupt in the
+ * middle of a line that its editor has begun to read takes the front of the line away. */
+static bool starts_editor(struct session *s, bool edits)
+{
+    bool starts = !edits && s->has_editor && now_ms() - s->last_prompt < BUSY_MS;
+    s->has_editor = edits || starts;
+    return starts;
+}
+
 static int64_t give_command(struct session *s, struct session_call *c)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err;
+    bool edits = line_editor_waits(s);
+    if (starts_editor(s, edits))
+        return UNKNOWN_TICK_MS;
     while (c->input.len > 0 && c->input.data[c->input.len - 1] == '\n')
         buf_truncate(&c->input, c->input.len - 1);
     session_drain(s);
     output_drop_prompt(&s->output, s->shown_prompt.data, s->shown_prompt.len);
     s->prompt_after_input = false;
-    if (line_editor_waits(s)) {
+    if (edits) {
         shell_put_command(&text, c->input.data, c->input.len, s->channel.path);
         enter(c, RUN_OFFERED);
         send_code(s, &text, SHELL_KEY);
@@ -254,6 +281,46 @@ static void take_answer(struct session *s, struct session_call *c, const struct 
         capture_mark(s->capture);
 }
 
+/* A key has been sent: the shell is about to take code or the command. */
+static bool is_about_to_take(const struct session_call *c)
+{
+    return c->run.phase == RUN_ASKED || c->run.phase == RUN_OFFERED;
+}
+
+/* A key that comes late finds nothing to take. */
+static void withdraw_code(struct session *s, const struct session_call *c)
+{
+    struct buf nothing BUF_AUTO = BUF_INIT;
+    channel_put_code(&s->channel, &nothing);
+    code_done(s, c, c->run.typed);
+}
+
+/* Somebody interrupted the shell when it was to take what the key stands for: a command was not begun, a
+ * question may be asked again. */
+static int64_t lose_key(struct session *s, struct session_call *c)
+{
+    bool offered = c->run.phase == RUN_OFFERED;
+    withdraw_code(s, c);
+    c->run.asked = false;
+    enter(c, c->run.typed ? RUN_TYPED : RUN_READY);
+    if (!offered)
+        return ASK_MS;
+    s->capture = capture_new(c->max);
+    s->prompt_after_input = true;
+    s->status = SHELL_INTERRUPTED;
+    return run_answer(s, c, RUN_COMPLETED);
+}
+
+bool session_run_told(struct session *s)
+{
+    struct session_call *c = s->calls;
+    if (!c || c->state != CALL_ACTIVE || !session_is_run(c) || c->run.phase != RUN_TYPED)
+        return false;
+    bool before = c->run.told;
+    c->run.told = true;
+    return before;
+}
+
 void session_run_message(struct session *s, const struct channel_message *m)
 {
     struct session_call *c = s->calls;
@@ -261,11 +328,15 @@ void session_run_message(struct session *s, const struct channel_message *m)
         return;
     if (m->kind == 'Q' && c->run.phase == RUN_ASKED) {
         take_answer(s, c, m);
+    } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED && s->input.signalled > c->run.phase_began) {
+        kill(-s->shell, SIGINT); /* an interrupted parser is not given a line, which may lose its front */
     } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED) {
         code_done(s, c, false);
         begin_capture(s, c);
         input_add(&s->input, &s->pty, "\n", 1, NULL);
         input_pump(&s->input, &s->pty, true);
+    } else if (m->kind == 'P' && m->status == SHELL_INTERRUPTED && is_about_to_take(c)) {
+        lose_key(s, c);
     }
 }
 
@@ -307,9 +378,12 @@ static int64_t check_ready(struct session *s, struct session_call *c)
 static int64_t check_key(struct session *s, struct session_call *c)
 {
     struct err err;
-    long long left = c->run.phase_began + ASK_MS - now_ms();
+    long long left = c->run.phase_began / 1000 + ASK_MS - now_ms();
     if (left > 0)
         return left;
+    /* the terminal drops what was typed before a key that sends a signal */
+    if (s->input.signalled >= c->run.phase_began - 1000 * BUSY_MS)
+        return lose_key(s, c);
     if (c->run.phase == RUN_ASKED && c->run.typed) {
         /* What it printed last is no continuation prompt: it has ended, and nobody can say how. */
         code_done(s, c, true);
@@ -342,12 +416,6 @@ static int64_t check_typed(struct session *s, struct session_call *c)
     if (c->timeout_ms >= 0 && spent >= c->timeout_ms)
         return run_answer(s, c, RUN_TIMEOUT);
     return c->timeout_ms >= 0 ? c->timeout_ms - spent : INT32_MAX;
-}
-
-/* A key has been sent: the shell is about to take code or the command. */
-static bool is_about_to_take(const struct session_call *c)
-{
-    return c->run.phase == RUN_ASKED || c->run.phase == RUN_OFFERED;
 }
 
 /* The command goes on, or is interrupted; what it has printed and will print is there for the next call. */

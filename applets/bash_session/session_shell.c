@@ -120,12 +120,11 @@ static void put_quoted(struct buf *out, unsigned char c)
         buf_addc(out, (char)c);
 }
 
+/* What tells that it was taken comes last: code that is interrupted before leaves a parser that loses a
+ * character of the line (bash 5.2), which is thrown away then. */
 void shell_put_command(struct buf *out, const char *command, size_t n, const char *channel)
 {
-    put(out,
-        "\\builtin printf \"\\1T%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" >@\n" QUIET_EDITOR
-        "READLINE_LINE=$'",
-        channel);
+    put(out, QUIET_EDITOR "READLINE_LINE=$'", channel);
     size_t in_line = 0;
     for (size_t i = 0; i < n; i++) {
         put_quoted(out, (unsigned char)command[i]);
@@ -135,5 +134,5 @@ void shell_put_command(struct buf *out, const char *command, size_t n, const cha
             in_line = 0;
         }
     }
-    buf_adds(out, "'\n");
+    put(out, "'\n\\builtin printf \"\\1T%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" >@\n", channel);
 }

@@ -239,6 +239,7 @@ def test_c010_signal_keys_and_job_control(shell):
     assert shell.at_once("\x03").endswith(shell.prompt)
     assert shell.bs("echo rc=$?\n") == "rc=130\n" + shell.prompt
     shell.busy("echo begin; sleep 60", "begin")
+    wait_until(lambda: shell.listed()["foreground"] == "sleep", "sleep to run")  # the shell itself ignores it
     assert "Stopped" in shell.at_once("\x1a")
     assert "Stopped" in shell.bs("jobs; kill %1\n")
     shell.bs("wait\n")
