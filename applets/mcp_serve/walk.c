@@ -59,7 +59,7 @@ static enum walk_type type_of(int dir, const struct listed *l)
     struct stat st;
     unsigned char type = l->type;
     if (type == DT_UNKNOWN && fstatat(dir, l->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        type = IFTODT(st.st_mode);
+        type = (unsigned char)IFTODT(st.st_mode);
     return type == DT_REG   ? WALK_FILE
            : type == DT_DIR ? WALK_DIRECTORY
            : type == DT_LNK ? WALK_SYMLINK

@@ -428,9 +428,9 @@ def test_run_behaves_as_the_program(client):
     assert cli(client, "run", "-c", "kill -9 $$")[0] == 137
     assert cli(client, "run", "--", "cat", "-", stdin=b"a\0b\xff\xfe\xc3")[:2] == (0, b"a\0b\xff\xfe\xc3")
     assert cli(client, "run", "--env", "A=b", "--cwd", "/", "sh", "-c", "echo $A; pwd")[:2] == (0, b"b\n/\n")
-    for program, status in (("no-such-program", 127), ("./no/such", 127), ("/etc/passwd", 126), ("/", 126)):
+    for program, wanted in (("no-such-program", 127), ("./no/such", 127), ("/etc/passwd", 126), ("/", 126)):
         code, _, err = cli(client, "run", program)
-        assert code == status and program.encode() in err
+        assert code == wanted and program.encode() in err
     code, _, err = cli(client, "run", "--cwd", "/no/such", "true")
     assert code == 125 and b"/no/such" in err
     assert cli(client, "run", "-c", "no-such-program")[0] == 127

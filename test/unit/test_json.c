@@ -499,15 +499,23 @@ static void bounds_the_tree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_json),         cmocka_unit_test(refuses_everything_else),
-        cmocka_unit_test(refuses_every_prefix), cmocka_unit_test(says_where),
-        cmocka_unit_test(bounds_the_depth),     cmocka_unit_test(finds_members),
-        cmocka_unit_test(walks_elements),       cmocka_unit_test(steps_over_strings),
-        cmocka_unit_test(tells_kinds),          cmocka_unit_test(decodes_strings),
-        cmocka_unit_test(compares_strings),     cmocka_unit_test(writes_strings),
+        cmocka_unit_test(accepts_json),
+        cmocka_unit_test(refuses_everything_else),
+        cmocka_unit_test(refuses_every_prefix),
+        cmocka_unit_test(says_where),
+        cmocka_unit_test(bounds_the_depth),
+        cmocka_unit_test(finds_members),
+        cmocka_unit_test(walks_elements),
+        cmocka_unit_test(steps_over_strings),
+        cmocka_unit_test(tells_kinds),
+        cmocka_unit_test(decodes_strings),
+        cmocka_unit_test(compares_strings),
+        cmocka_unit_test(writes_strings),
         cmocka_unit_test(shows_json),
-        cmocka_unit_test(writes_objects),       cmocka_unit_test(compacts),
-        cmocka_unit_test(keeps_numbers_exact),  cmocka_unit_test(parses_trees),
+        cmocka_unit_test(writes_objects),
+        cmocka_unit_test(compacts),
+        cmocka_unit_test(keeps_numbers_exact),
+        cmocka_unit_test(parses_trees),
         cmocka_unit_test(bounds_the_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
