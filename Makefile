@@ -64,9 +64,9 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 # Where things lie in the binary: what a call to a running server doesn't need in front, the rarest first, so that what
 # every call needs lies together with libc behind it. The kernel maps the pages around those that are touched: that
 # takes time at each start, and they count as resident.
-LAYOUT := core/net.c core/signature.c core/tls.c rpc/http_response.c applets/release/% applets/inject/% applets/call/% \
-    applets/settle/% applets/model_proxy/% applets/mcp_serve/% applets/text_editor/% applets/probe/% applets/mcp/% \
-    applets/exec_remote/% applets/bash_session/%
+LAYOUT := core/net.c core/signature.c core/tls.c rpc/http_response.c applets/install_legacy.c applets/release/% applets/inject/% \
+    applets/call/% applets/settle/% applets/web_browser/% applets/model_proxy/% applets/mcp_serve/% applets/text_editor/% \
+    applets/probe/% applets/mcp/% applets/exec_remote/% applets/bash_session/%
 
 # objects DIR SOURCES: with the foreign code
 VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
