@@ -543,7 +543,7 @@ static void knows_what_was_delivered(void **state)
     expect_answer(fd, ECHO1);
     say_request(fd, "1", "late", NULL); /* who sends on has read */
     expect_answer(fd, ECHO1);
-    expect_state(served.path, "open 0 pending 0 abandoned 0 delivered 1 lost 0");
+    expect_state(served.path, "open 0 pending 0 abandoned 0 delivered 2 lost 0"); /* kept, and read */
     close(fd);
     expect_state(served.path, "open 0 pending 0 abandoned 0 delivered 2 lost 0");
 
