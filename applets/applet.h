@@ -4,13 +4,17 @@
 #ifndef APPLETS_APPLET_H
 #define APPLETS_APPLET_H
 
+#include <stdbool.h>
+
 struct option; /* of <getopt.h> */
+struct command_set;
 
 struct applet {
     const char *name;
-    const char *summary;               /* one line, for the list */
-    const char *usage;                 /* whole text of --help, with a newline at the end */
-    int (*run)(int argc, char **argv); /* argv[0] is the applet's name; returns the exit status */
+    const char *summary;                /* one line, for the list */
+    const struct command_set *commands; /* of one that has several (command.h); or else */
+    const char *usage;                  /* whole text of --help, with a newline at the end */
+    int (*run)(int argc, char **argv);  /* argv[0] is the applet's name; returns the exit status */
 };
 
 /* Exit status where the applet itself defines no other. */
@@ -33,7 +37,11 @@ int usage_option(const char *applet, int argc, char **argv, const char *letters,
                  const char *const *known);
 /* EXIT_OK, or EXIT_FAILED and a message where what was printed on stdout can't be written. */
 int stdout_flushed(void);
-/* Prints the usage text on stdout and stdout_flushed(). */
-int usage_print(const struct applet *applet);
+/* The command of the applet that is run from now on, whose help is pointed to. */
+void usage_command(const char *name);
+/* Whether a word asks for help, or for the version, which version_print prints. */
+bool usage_is_help(const char *word);
+bool usage_is_version(const char *word);
+int version_print(void);
 
 #endif

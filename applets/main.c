@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "applet.h"
+#include "command.h"
 #include "err.h"
 #include "install_legacy.h"
 #include "io.h"
@@ -50,7 +51,7 @@ static int print_help(void)
            "--install makes links of all applets (-s: symbolic) in DIR, --install-legacy the\n"
            "entry points of older clients of inspect_ai below ROOT, / in a container.\n"
            "\n"
-           "Applets ('toolbox APPLET --help' explains one):\n",
+           "Applets ('toolbox help APPLET [COMMAND]' explains one):\n",
            toolbox_version);
     for (size_t i = 0; i < N_APPLETS; i++)
         printf("  %-14s %s\n", applets[i]->name, applets[i]->summary);
@@ -61,12 +62,6 @@ static int print_list(void)
 {
     for (size_t i = 0; i < N_APPLETS; i++)
         puts(applets[i]->name);
-    return stdout_flushed();
-}
-
-static int print_version(void)
-{
-    printf("toolbox %s (build %s)\n", toolbox_version, toolbox_build_id);
     return stdout_flushed();
 }
 
@@ -114,21 +109,32 @@ static int install(int argc, char **argv)
 
 static int run_applet(const struct applet *applet, int argc, char **argv)
 {
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-        return usage_print(applet);
-    return applet->run(argc, argv);
+    int result;
+    if (applet->commands)
+        return command_main(applet, argc, argv);
+    return usage_answered(applet, NULL, argc, argv, &result) ? result : applet->run(argc, argv);
 }
 
 static int unknown_applet(const char *word)
 {
     static const char *const options[] = {"--help",    "--list",           "--version",
                                           "--install", "--install-legacy", NULL};
-    const char *names[N_APPLETS + 1];
+    const char *names[N_APPLETS + 3] = {"help", "version"};
     for (size_t i = 0; i < N_APPLETS; i++)
-        names[i] = applets[i]->name;
-    names[N_APPLETS] = NULL;
+        names[2 + i] = applets[i]->name;
     return word[0] == '-' ? usage_unknown(NULL, "option", word, options)
                           : usage_unknown(NULL, "applet", word, names);
+}
+
+/* help [APPLET [COMMAND]] */
+static int help(int argc, char **argv)
+{
+    if (argc < 2)
+        return print_help();
+    const struct applet *applet = find(argv[1]);
+    if (argc > 3)
+        return usage_error(NULL, "help takes an applet and one of its commands at most");
+    return applet ? usage_print(applet, argv[2]) : unknown_applet(argv[1]);
 }
 
 static int applet_main(int argc, char **argv)
@@ -137,12 +143,12 @@ static int applet_main(int argc, char **argv)
     const struct applet *applet = find(word);
     if (applet)
         return run_applet(applet, argc - 1, argv + 1);
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
-        return argc > 2 && find(argv[2]) ? usage_print(find(argv[2])) : print_help();
+    if (argc < 2 || usage_is_help(word) || strcmp(word, "help") == 0)
+        return help(argc - 1, argv + 1);
     if (strcmp(word, "--list") == 0)
         return print_list();
-    if (strcmp(word, "--version") == 0)
-        return print_version();
+    if (usage_is_version(word) || strcmp(word, "version") == 0)
+        return version_print();
     if (strcmp(word, "--install") == 0)
         return install(argc - 1, argv + 1);
     if (strcmp(word, "--install-legacy") == 0)

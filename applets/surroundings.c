@@ -10,15 +10,24 @@
 #include "spawn.h"
 #include "utf8.h"
 
-int env_words_add(struct env_words *env, const char *applet, char *word)
+int env_words_given(struct env_words *env, const struct command_line *c)
 {
-    const char *equals = strchr(word, '=');
-    if (!equals || equals == word || !utf8_is_valid(word, strlen(word)))
-        return usage_error(applet, "--env takes NAME=VALUE in UTF-8, not '%s'", word);
-    env->list = mem_realloc(env->list, (env->n + 2) * sizeof *env->list);
-    env->list[env->n++] = word;
-    env->list[env->n] = NULL;
+    env->list = mem_zalloc((c->n_given + 1) * sizeof *env->list);
+    for (size_t i = 0; i < c->n_given; i++) {
+        char *word = c->given[i].value;
+        const char *equals = strchr(word, '=');
+        if (strcmp(c->given[i].option->name, "env") != 0)
+            continue;
+        if (!equals || equals == word || !utf8_is_valid(word, strlen(word)))
+            return usage_error(c->applet->name, "--env takes NAME=VALUE in UTF-8, not '%s'", word);
+        env->list[env->n++] = word;
+    }
     return EXIT_OK;
+}
+
+void env_words_release(struct env_words *env)
+{
+    free(env->list);
 }
 
 void surroundings_put_env(struct buf *params, bool of_caller, char *const *extra)

@@ -7,16 +7,18 @@
 #include <stddef.h>
 
 #include "buf.h"
+#include "command.h"
 
-/* The --env options of a command line. `list` ends with NULL, or is it where there are none; free it. */
+/* The --env options of a command line. `list` ends with NULL. */
 struct env_words {
     char **list;
     size_t n;
 };
 
-/* Takes one more, which stays the caller's. EXIT_OK, or EXIT_USAGE, said, when it is no NAME=VALUE in UTF-8.
- */
-int env_words_add(struct env_words *env, const char *applet, char *word);
+/* Takes them from there. EXIT_OK, or EXIT_USAGE, said, when one is no NAME=VALUE in UTF-8. */
+int env_words_given(struct env_words *env, const struct command_line *c);
+void env_words_release(struct env_words *env);
+#define ENV_WORDS_AUTO __attribute__((cleanup(env_words_release)))
 
 /* Adds the member "env": this process's environment where `of_caller`, overlaid with `extra` ("NAME=value";
  * may be NULL). */

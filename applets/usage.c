@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "err.h"
 #include "term_filter.h"
+#include "version.h"
 
 /* On one line and without control characters: what is complained of may be a name that somebody else gave. */
 static int complain(const char *applet, const char *fmt, va_list ap, int status)
@@ -29,13 +30,21 @@ static int complain(const char *applet, const char *fmt, va_list ap, int status)
     return status;
 }
 
+static const char *command = ""; /* of the applet, that is run */
+
+void usage_command(const char *name)
+{
+    command = name;
+}
+
 int usage_error(const char *applet, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     complain(applet, fmt, ap, 0);
     va_end(ap);
-    fprintf(stderr, "Try 'toolbox%s%s --help'.\n", applet ? " " : "", applet ? applet : "");
+    fprintf(stderr, "Try 'toolbox%s%s%s%s --help'.\n", applet ? " " : "", applet ? applet : "",
+            *command ? " " : "", command);
     return EXIT_USAGE;
 }
 
@@ -115,8 +124,18 @@ int stdout_flushed(void)
     return applet_failed(NULL, "cannot write: %s", err_text(errno));
 }
 
-int usage_print(const struct applet *applet)
+bool usage_is_help(const char *word)
 {
-    fputs(applet->usage, stdout);
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+bool usage_is_version(const char *word)
+{
+    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
+}
+
+int version_print(void)
+{
+    printf("toolbox %s (build %s)\n", toolbox_version, toolbox_build_id);
     return stdout_flushed();
 }

@@ -2,205 +2,32 @@
  */
 #include "bash_session.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bash_session_attach.h"
-#include "buf.h"
+#include "command.h"
+#include "command_print.h"
 #include "exec/route.h"
-#include "io.h"
 #include "json.h"
-#include "json_table.h"
-#include "mem.h"
-
-static const char NAME[] = "bash_session";
-
-static const char usage[] =
-    "Usage: toolbox bash_session new [--user USER] [--cwd DIR] [--env NAME=VALUE]...\n"
-    "                                [--shell PATH] [--rows N] [--cols N]\n"
-    "       toolbox bash_session run SESSION COMMAND [--timeout SECONDS]\n"
-    "                                [--max BYTES]\n"
-    "       toolbox bash_session send SESSION TEXT [-n] [--wait SECONDS]\n"
-    "                                [--idle SECONDS] [--max BYTES]\n"
-    "       toolbox bash_session read SESSION [--wait SECONDS] [--idle SECONDS]\n"
-    "                                [--max BYTES]\n"
-    "       toolbox bash_session interrupt|restart|close SESSION\n"
-    "       toolbox bash_session signal SESSION SIGNAL\n"
-    "       toolbox bash_session resize SESSION ROWS COLS\n"
-    "       toolbox bash_session attach SESSION\n"
-    "       toolbox bash_session list\n"
-    "\n"
-    "Shells on terminals of their own that keep their directory, variables and\n"
-    "programs between calls.\n"
-    "\n"
-    "  new        starts a session and prints its name\n"
-    "  run        runs one command, prints what it printed, exits with its status\n"
-    "             (124: still running after the timeout, 125: it waits for input or\n"
-    "             could not be run)\n"
-    "  send       types a line (-n: without Enter) and prints what comes\n"
-    "  read       prints what has come since the last call\n"
-    "  interrupt  types Ctrl-C\n"
-    "  restart    ends everything in the session and starts its shell anew\n"
-    "  close      ends the session\n"
-    "  signal     signals the program in the foreground\n"
-    "  attach     connects this terminal with the session, live; Ctrl-] detaches\n"
-    "  list       one line a session\n"
-    "\n"
-    "  --user USER, --cwd DIR, --env NAME=VALUE, --shell PATH, --rows N, --cols N\n"
-    "                   what the new shell begins with (as the server has it; bash,\n"
-    "                   else sh; 24 by 80)\n"
-    "  --timeout SECONDS  when to leave off waiting for a command, which then runs\n"
-    "                   on (never)\n"
-    "  --max BYTES      how much of the output to print (10 MiB); a line in it says\n"
-    "                   what was left out\n"
-    "  --wait SECONDS   how long to wait for the first output, in whole seconds (5)\n"
-    "  --idle SECONDS   how long output has to pause to be taken for complete (0.5);\n"
-    "                   at a prompt it is at once\n"
-    "  --json           the result as JSON\n"
-    "  --help           this text\n";
-
-enum {
-    OPT_USER = 256,
-    OPT_CWD,
-    OPT_ENV,
-    OPT_SHELL,
-    OPT_ROWS,
-    OPT_COLS,
-    OPT_TIMEOUT,
-    OPT_MAX,
-    OPT_WAIT,
-    OPT_IDLE,
-    OPT_JSON
-};
-
-static const struct option options[] = {
-    {"user", 1, NULL, OPT_USER},   {"cwd", 1, NULL, OPT_CWD},         {"env", 1, NULL, OPT_ENV},
-    {"shell", 1, NULL, OPT_SHELL}, {"rows", 1, NULL, OPT_ROWS},       {"cols", 1, NULL, OPT_COLS},
-    {"max", 1, NULL, OPT_MAX},     {"timeout", 1, NULL, OPT_TIMEOUT}, {"wait", 1, NULL, OPT_WAIT},
-    {"idle", 1, NULL, OPT_IDLE},   {"json", 0, NULL, OPT_JSON},       {0},
-};
-
-/* What the command line says, as the params it will become. */
-struct command_line {
-    struct buf params, env;
-    bool json, no_enter;
-    const char *wait, *idle, *timeout, *session;
-    char **words;
-    int n_words;
-};
-
-/* ---- options ---- */
-
-/* Numbers go into the params as they were written; what is none is refused here. */
-static int check_number(const char *value)
-{
-    struct span text = {value, strlen(value)};
-    if (json_check(text, NULL) < 0 || json_kind(text) != JSON_NUMBER)
-        return usage_error(NAME, "'%s' is no number", value);
-    return EXIT_OK;
-}
-
-static int put_number(struct command_line *c, const char *key, const char *value)
-{
-    if (check_number(value) != EXIT_OK)
-        return EXIT_USAGE;
-    json_key(&c->params, key);
-    buf_adds(&c->params, value);
-    return EXIT_OK;
-}
-
-static int put_env(struct command_line *c, const char *entry)
-{
-    const char *equals = strchr(entry, '=');
-    if (!equals || equals == entry)
-        return usage_error(NAME, "--env takes NAME=VALUE, not '%s'", entry);
-    char *name MEM_AUTO = mem_dup(entry, (size_t)(equals - entry));
-    json_member_string(&c->env, name, equals + 1);
-    return EXIT_OK;
-}
-
-static int take_option(struct command_line *c, int option)
-{
-    switch (option) {
-    case OPT_USER:
-        json_member_string(&c->params, "user", optarg);
-        return EXIT_OK;
-    case OPT_CWD:
-        json_member_string(&c->params, "cwd", optarg);
-        return EXIT_OK;
-    case OPT_SHELL:
-        json_member_string(&c->params, "shell", optarg);
-        return EXIT_OK;
-    case OPT_ENV:
-        return put_env(c, optarg);
-    case OPT_ROWS:
-        return put_number(c, "rows", optarg);
-    case OPT_COLS:
-        return put_number(c, "cols", optarg);
-    case OPT_TIMEOUT:
-        c->timeout = optarg;
-        return check_number(optarg);
-    case OPT_MAX:
-        return put_number(c, "max_output_bytes", optarg);
-    case OPT_WAIT:
-        c->wait = optarg;
-        return optarg[0] && !optarg[strspn(optarg, "0123456789")]
-                   ? EXIT_OK
-                   : usage_error(NAME, "--wait takes whole seconds, not '%s'", optarg);
-    case OPT_IDLE:
-        c->idle = optarg;
-        return EXIT_OK;
-    case OPT_JSON:
-        c->json = true;
-        return EXIT_OK;
-    case 'n':
-        c->no_enter = true;
-        return EXIT_OK;
-    default:
-        return EXIT_USAGE; /* said */
-    }
-}
-
-static int parse(struct command_line *c, int argc, char **argv)
-{
-    for (int option; (option = usage_option(NAME, argc, argv, ":n", options, NULL)) >= 0;) {
-        int result = take_option(c, option);
-        if (result != EXIT_OK)
-            return result;
-    }
-    c->words = argv + optind;
-    c->n_words = argc - optind;
-    return EXIT_OK;
-}
+#include "surroundings.h"
 
 /* ---- calls ---- */
 
-static int failed(const struct err *err)
+/* Begins the params of a call on the session that the first word names. */
+static void begin(const struct command_line *c, struct buf *params)
 {
-    return applet_failed(NAME, "%s", err->msg);
+    buf_addc(params, '{');
+    json_member_string(params, "session_name", c->words[0]);
 }
 
-/* Ends the params and calls. */
-static int call(struct command_line *c, const char *method, struct buf *result, struct err *err)
+static int call(const struct command_line *c, const char *method, struct buf *params, struct buf *result)
 {
-    struct buf params BUF_AUTO = BUF_INIT;
-    if (c->env.len > 0) {
-        json_key(&c->params, "env");
-        buf_addf(&c->params, "{%s}", c->env.data);
-    }
-    buf_addf(&params, "{%s}", buf_str(&c->params));
-    return call_method(method, span_of(&params), result, err);
-}
-
-static int print(const void *data, size_t n)
-{
-    if (io_write_all(STDOUT_FILENO, data, n) == 0)
-        return EXIT_OK;
-    return applet_failed(NAME, "cannot write: %s", err_text(errno));
+    struct err err;
+    buf_addc(params, '}');
+    return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 
 /* The result as JSON, or the string `member` of it (NULL: the result is the string), or nothing for null. */
@@ -208,83 +35,120 @@ static int print_result(const struct command_line *c, const struct buf *result, 
 {
     struct buf text BUF_AUTO = BUF_INIT;
     struct span value = span_of(result);
-    if (c->json)
-        buf_add(&text, value.s, value.n);
-    else if (!member || json_member(value, member, &value, NULL))
+    if (command_value(c, "json"))
+        return command_print_line(c, value);
+    if (!member || json_member(value, member, &value, NULL))
         json_string_text(value, &text);
-    if (text.len > 0 && (c->json || line))
+    if (text.len > 0 && line)
         buf_addc(&text, '\n');
-    return print(text.data, text.len);
+    return command_print(c, span_of(&text));
 }
 
-static int simple(struct command_line *c, const char *method, const char *member, bool line)
+static int simple(const struct command_line *c, const char *method, struct buf *params, const char *member,
+                  bool line)
 {
     struct buf result BUF_AUTO = BUF_INIT;
-    struct err err;
-    return call(c, method, &result, &err) < 0 ? failed(&err) : print_result(c, &result, member, line);
+    int status = call(c, method, params, &result);
+    return status == EXIT_OK ? print_result(c, &result, member, line) : status;
 }
 
-/* ---- commands: each gets its words, the session's name already in the params ---- */
+/* ---- commands ---- */
 
-static int do_new(struct command_line *c)
+static int do_new(const struct command_line *c)
 {
-    return simple(c, "bash_session_new_session", "session_name", true);
+    static const char *const numbers[] = {"rows", "cols"};
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct env_words env ENV_WORDS_AUTO = {0};
+    int status = env_words_given(&env, c);
+    buf_addc(&params, '{');
+    command_put_string(c, "user", &params, "user");
+    command_put_string(c, "cwd", &params, "cwd");
+    command_put_string(c, "shell", &params, "shell");
+    for (size_t i = 0; i < 2 && status == EXIT_OK; i++)
+        status = command_put_number(c, numbers[i], &params, numbers[i]);
+    if (status != EXIT_OK)
+        return status;
+    if (env.n > 0)
+        surroundings_put_env(&params, false, env.list);
+    return simple(c, "bash_session_new_session", &params, "session_name", true);
 }
 
-static int interact(struct command_line *c, const char *input, size_t n)
+static int put_seconds(const struct command_line *c, const char *option, const char *otherwise,
+                       struct buf *params, const char *key)
 {
-    int result = put_number(c, "wait_for_output", c->wait ? c->wait : "5");
+    const char *value = command_value(c, option);
+    return command_number(c, "--wait or --idle", value ? value : otherwise, params, key);
+}
+
+static int interact(const struct command_line *c, const char *input, size_t n)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    const char *wait = command_value(c, "wait");
+    if (wait && (!*wait || wait[strspn(wait, "0123456789")]))
+        return usage_error(c->applet->name, "--wait takes whole seconds, not '%s'", wait);
+    begin(c, &params);
+    int result = put_seconds(c, "wait", "5", &params, "wait_for_output");
     if (result == EXIT_OK)
-        result = put_number(c, "idle_timeout", c->idle ? c->idle : "0.5");
+        result = put_seconds(c, "idle", "0.5", &params, "idle_timeout");
+    if (result == EXIT_OK)
+        result = command_put_number(c, "max", &params, "max_output_bytes");
     if (result != EXIT_OK)
         return result;
     if (input)
-        json_member_text(&c->params, "input", input, n);
-    return simple(c, "bash_session", NULL, false);
+        json_member_text(&params, "input", input, n);
+    return simple(c, "bash_session", &params, NULL, false);
 }
 
-static int do_send(struct command_line *c)
+static int do_send(const struct command_line *c)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    buf_adds(&text, c->words[0]);
-    if (!c->no_enter)
+    buf_adds(&text, c->words[1]);
+    if (!command_value(c, "no-enter"))
         buf_addc(&text, '\n');
     return interact(c, text.data, text.len);
 }
 
-static int do_read(struct command_line *c)
+static int do_read(const struct command_line *c)
 {
     return interact(c, NULL, 0);
 }
 
-static int do_interrupt(struct command_line *c)
+static int do_interrupt(const struct command_line *c)
 {
     return interact(c, "\003", 1);
 }
 
-static int do_restart(struct command_line *c)
+static int do_restart(const struct command_line *c)
 {
-    json_member_bool(&c->params, "restart", true);
-    return simple(c, "bash_session", NULL, true);
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    json_member_bool(&params, "restart", true);
+    return simple(c, "bash_session", &params, NULL, true);
 }
 
-static int do_close(struct command_line *c)
+static int do_close(const struct command_line *c)
 {
-    return simple(c, "bash_session_close", NULL, true);
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    return simple(c, "bash_session_close", &params, NULL, true);
 }
 
-static int do_signal(struct command_line *c)
+static int do_signal(const struct command_line *c)
 {
-    json_member_string(&c->params, "signal", c->words[0]);
-    return simple(c, "bash_session_signal", NULL, true);
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    json_member_string(&params, "signal", c->words[1]);
+    return simple(c, "bash_session_signal", &params, NULL, true);
 }
 
-static int do_resize(struct command_line *c)
+static int do_resize(const struct command_line *c)
 {
-    int result = put_number(c, "rows", c->words[0]);
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    int result = command_number(c, "ROWS", c->words[1], &params, "rows");
     if (result == EXIT_OK)
-        result = put_number(c, "cols", c->words[1]);
-    return result == EXIT_OK ? simple(c, "bash_session_resize", NULL, true) : result;
+        result = command_number(c, "COLS", c->words[2], &params, "cols");
+    return result == EXIT_OK ? simple(c, "bash_session_resize", &params, NULL, true) : result;
 }
 
 enum { EXIT_STILL_RUNNING = 124, EXIT_NOT_RUN = 125 }; /* as timeout(1) has them */
@@ -314,43 +178,48 @@ static int status_of(const struct buf *result)
 #define STEP_MIN_S 0.1
 #define STEP_MAX_S 0.5
 
-static int start_step(struct command_line *c, const char *command, double timeout_s, struct buf *result,
-                      struct err *err)
+/* One step of a run; NULL: of the command that runs. */
+static int step_of(const struct command_line *c, const char *command, const char *timeout_s,
+                   struct buf *result)
 {
-    struct command_line step = {.params = BUF_INIT, .env = BUF_INIT};
-    buf_add(&step.params, c->params.data, c->params.len);
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
     if (command)
-        json_member_string(&step.params, "command", command);
-    json_key(&step.params, "timeout");
-    buf_addf(&step.params, "%.3f", timeout_s);
-    int failed = call(&step, "bash_session_run", result, err);
-    buf_release(&step.params);
-    return failed;
+        json_member_string(&params, "command", command);
+    if (timeout_s) {
+        json_key(&params, "timeout");
+        buf_adds(&params, timeout_s);
+    }
+    int status = command_put_number(c, "max", &params, "max_output_bytes");
+    if (status == EXIT_OK)
+        status = call(c, "bash_session_run", &params, result);
+    return status == EXIT_FAILED ? EXIT_NOT_RUN : status;
 }
 
-static int stream(struct command_line *c, double timeout_s)
+static int stream(const struct command_line *c, double timeout_s)
 {
     double step = STEP_MIN_S, left = timeout_s;
-    struct err err;
-    for (const char *command = c->words[0];; command = NULL) {
+    for (const char *command = c->words[1];; command = NULL) {
         struct buf result BUF_AUTO = BUF_INIT;
         struct span output;
+        char seconds[32];
         step = timeout_s >= 0 && step > left ? left : step;
-        if (start_step(c, command, step, &result, &err) < 0) {
-            failed(&err);
-            return EXIT_NOT_RUN;
-        }
-        int printed = print_result(c, &result, "output", false);
-        if (printed != EXIT_OK)
-            return printed;
-        int status = status_of(&result);
+        snprintf(seconds, sizeof seconds, "%.3f", step);
+        int status = step_of(c, command, seconds, &result);
+        if (status == EXIT_OK)
+            status = print_result(c, &result, "output", false);
+        if (status != EXIT_OK)
+            return status;
         left -= step;
         if (is_state(&result, "awaiting_input"))
-            applet_failed(NAME, "the command waits for input; give it with send");
+            applet_failed(c->applet->name, "the command waits for input; give it with send");
         if (!is_state(&result, "timeout"))
-            return status;
+            return status_of(&result);
         if (timeout_s >= 0 && left <= 0) {
-            applet_failed(NAME, "the command is still running; read gets what it prints, interrupt ends it");
+            applet_failed(
+                c->applet->name,
+                "the command is still running after %s s; read gets what it prints, interrupt ends it",
+                command_value(c, "timeout"));
             return EXIT_STILL_RUNNING;
         }
         json_member(span_of(&result), "output", &output, NULL);
@@ -359,110 +228,121 @@ static int stream(struct command_line *c, double timeout_s)
     }
 }
 
-static int do_run(struct command_line *c)
+static int do_run(const struct command_line *c)
 {
+    struct buf checked BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
-    struct err err;
-    if (!c->json)
-        return stream(c, c->timeout ? strtod(c->timeout, NULL) : -1);
-    json_member_string(&c->params, "command", c->words[0]);
-    if (c->timeout && put_number(c, "timeout", c->timeout) != EXIT_OK)
-        return EXIT_USAGE;
-    if (call(c, "bash_session_run", &result, &err) < 0) {
-        failed(&err);
-        return EXIT_NOT_RUN;
-    }
-    int printed = print_result(c, &result, NULL, true);
-    return printed == EXIT_OK ? status_of(&result) : printed;
+    const char *timeout = command_value(c, "timeout");
+    int status = command_put_number(c, "timeout", &checked, "timeout");
+    if (status != EXIT_OK)
+        return status;
+    if (!command_value(c, "json"))
+        return stream(c, timeout ? strtod(timeout, NULL) : -1);
+    status = step_of(c, c->words[1], timeout, &result);
+    if (status == EXIT_OK)
+        status = print_result(c, &result, NULL, true);
+    return status == EXIT_OK ? status_of(&result) : status;
 }
 
-static int do_attach(struct command_line *c)
+static int do_attach(const struct command_line *c)
 {
+    struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf name BUF_AUTO = BUF_INIT;
-    struct err err;
     struct span socket;
     if (!isatty(STDIN_FILENO))
-        return applet_failed(NAME, "attach needs a terminal; use read and send without");
-    if (call(c, "bash_session_attach", &result, &err) < 0)
-        return failed(&err);
+        return applet_failed(c->applet->name, "attach needs a terminal; use read and send without");
+    begin(c, &params);
+    int status = call(c, "bash_session_attach", &params, &result);
+    if (status != EXIT_OK)
+        return status;
     if (json_member(span_of(&result), "socket", &socket, NULL))
         json_string_text(socket, &name);
-    return attach(NAME, buf_str(&name), c->session);
+    return attach(c->applet->name, buf_str(&name), c->words[0]);
 }
 
-/* ---- list ---- */
-
-static int do_list(struct command_line *c)
+static int do_list(const struct command_line *c)
 {
-    struct buf result BUF_AUTO = BUF_INIT;
-    struct err err;
-    if (call(c, "bash_session_list", &result, &err) < 0)
-        return failed(&err);
-    if (c->json)
-        return print_result(c, &result, NULL, true);
-    struct buf text BUF_AUTO = BUF_INIT;
-    json_table(&text, span_of(&result), bash_session_tool.list.columns);
-    return print(text.data, text.len);
+    return command_print_list(c, &bash_session_tool);
 }
 
-/* ---- dispatch ---- */
+/* ---- the table ---- */
 
-static const struct {
-    const char *name;
-    bool of_session; /* its first word is a session's name */
-    int n_words;     /* behind that */
-    int (*run)(struct command_line *c);
-} commands[] = {
-    {"new", false, 0, do_new},
-    {"run", true, 1, do_run},
-    {"send", true, 1, do_send},
-    {"read", true, 0, do_read},
-    {"interrupt", true, 0, do_interrupt},
-    {"restart", true, 0, do_restart},
-    {"close", true, 0, do_close},
-    {"signal", true, 1, do_signal},
-    {"resize", true, 2, do_resize},
-    {"attach", true, 0, do_attach},
-    {"list", false, 0, do_list},
+static const struct command_option options[] = {
+    {"user", "USER", "whose shell it is (the server's user)", 0},
+    {"cwd", "DIR", "where it begins (the server's directory)", 0},
+    {"env", "NAME=VALUE", "a variable more; may be given several times", 0},
+    {"shell", "PATH", "the shell (bash, else sh)", 0},
+    {"rows", "N", "height of its terminal (24)", 0},
+    {"cols", "N", "width of its terminal (80)", 0},
+    {"timeout", "SECONDS", "leave off waiting then (never); the command runs on", 0},
+    {"no-enter", NULL, "type no Enter behind it", 'n'},
+    {"wait", "SECONDS", "how long to wait for the first output, in whole seconds (5)", 0},
+    {"idle", "SECONDS",
+     "how long output has to pause to be taken for complete (0.5); at a prompt it is at once", 0},
+    {"max", "BYTES", "how much of the output to print (10 MiB); a line in it says what was left out", 0},
+    COMMAND_LIST_OPTIONS,
+    {0},
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-static int run_command(size_t i, int argc, char **argv)
-{
-    struct command_line c = {.params = BUF_INIT, .env = BUF_INIT};
-    int result = parse(&c, argc, argv);
-    int wanted = commands[i].n_words + commands[i].of_session;
-    if (result == EXIT_OK && c.n_words != wanted)
-        result = usage_error(NAME, "%s takes %d argument%s, not %d", commands[i].name, wanted,
-                             wanted == 1 ? "" : "s", c.n_words);
-    if (result == EXIT_OK && commands[i].of_session) {
-        c.session = *c.words++;
-        json_member_string(&c.params, "session_name", c.session);
-    }
-    if (result == EXIT_OK)
-        result = commands[i].run(&c);
-    buf_release(&c.params);
-    buf_release(&c.env);
-    return result;
-}
+#define READ_OPTIONS "wait idle max json"
 
-static int bash_session_main(int argc, char **argv)
-{
-    const char *names[N_COMMANDS + 1] = {0};
-    if (argc < 2)
-        return usage_error(NAME, "a command is missing");
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        names[i] = commands[i].name;
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return run_command(i, argc - 1, argv + 1);
-    }
-    return usage_unknown(NAME, "command", argv[1], names);
-}
+static const struct command list[] = {
+    {"new", "", "user cwd env shell rows cols json", "start a session and print its name", NULL,
+     "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
+    {"run", "SESSION COMMAND", "timeout max json",
+     "run a command, print what it prints, exit with its status",
+     "The status is 124 where the command still runs after the timeout (it goes on: read gets the rest, "
+     "interrupt "
+     "ends it), 125 where it waits for input or could not be run, and 128+N when signal N has ended it.",
+     "BashSession 'make test' --timeout 600", 2, 2, do_run, NULL},
+    {"send", "SESSION TEXT", "no-enter " READ_OPTIONS, "type a line and print what comes", NULL,
+     "BashSession yes --wait 2", 2, 2, do_send, NULL},
+    {"read", "SESSION", READ_OPTIONS, "print what has come since the last call", NULL,
+     "BashSession --wait 60", 1, 1, do_read, NULL},
+    {"interrupt", "SESSION", READ_OPTIONS, "type Ctrl-C and print what comes", NULL, "BashSession", 1, 1,
+     do_interrupt, NULL},
+    {"restart", "SESSION", "json", "end everything in the session and start its shell anew", NULL,
+     "BashSession", 1, 1, do_restart, NULL},
+    {"close", "SESSION", "json", "end the session and everything in it", NULL, "BashSession", 1, 1, do_close,
+     NULL},
+    {"signal", "SESSION SIGNAL", "json", "signal the program in the foreground",
+     "SIGNAL is a name (TERM, SIGTERM) or a number.", "BashSession TERM", 2, 2, do_signal, NULL},
+    {"resize", "SESSION ROWS COLS", "json", "change the size of the terminal", NULL, "BashSession 50 132", 3,
+     3, do_resize, NULL},
+    {"attach", "SESSION", NULL, "connect this terminal with the session, live; Ctrl-] detaches", NULL,
+     "BashSession", 1, 1, do_attach, NULL},
+    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, do_list, NULL},
+    {0},
+};
+
+static const char *const words[][2] = {
+    {"interrupt it with input \"\\u0003\"", "end it with interrupt"},
+    {"with bash_session", "with send"},
+    {"use bash_session", "use send and read"},
+    {0},
+};
+static const char *const params_said[][2] = {
+    {"wait_for_output", "--wait"},
+    {"idle_timeout", "--idle"},
+    {"max_output_bytes", "--max"},
+    {"timeout", "--timeout"},
+    {"rows", "ROWS"},
+    {"cols", "COLS"},
+    {0},
+};
+
+static const struct command_set commands = {
+    .about =
+        "Shells on terminals of their own that keep their directory, variables and programs between calls.",
+    .options = options,
+    .list = list,
+    .words = words,
+    .params = params_said,
+};
 
 const struct applet bash_session_applet = {
-    .name = NAME,
+    .name = "bash_session",
     .summary = "keep shells on terminals of their own",
-    .usage = usage,
-    .run = bash_session_main,
+    .commands = &commands,
 };

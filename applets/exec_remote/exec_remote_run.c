@@ -16,6 +16,7 @@
 
 #include "buf.h"
 #include "client.h"
+#include "command_print.h"
 #include "exchange.h"
 #include "exec/route.h"
 #include "exec_remote.h"
@@ -330,7 +331,7 @@ static int take_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-int exec_remote_run(struct buf *params, const char *program)
+int exec_remote_run(const struct command_line *c, struct buf *params, const char *program)
 {
     struct run r = {.hold_fd = -1,
                     .wait_fd = -1,
@@ -348,7 +349,7 @@ int exec_remote_run(struct buf *params, const char *program)
     io_close(&r.signal_fd);
     buf_release(&r.input);
     if (failed < 0) {
-        applet_failed(NAME, "%s", err.msg);
+        command_failed(c, &err);
         return status_of(program, &err);
     }
     return r.status;

@@ -163,10 +163,6 @@ int mcp_serve_main(int argc, char **argv)
 #endif
     for (int i = 1; i < argc; i++) {
         static const char *const options[] = {"--keep-sessions", "--help", NULL};
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(mcp_serve_usage, stdout);
-            return stdout_flushed();
-        }
         if (argv[i][0] != '-')
             return usage_error(NAME, "takes no argument, not '%s'", argv[i]);
         if (strcmp(argv[i], "--keep-sessions") != 0)

@@ -31,8 +31,6 @@ static int probe_run(int argc, char **argv)
     static const char *const options[] = {"--json", "--help", NULL};
     bool json = !isatty(STDOUT_FILENO);
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return usage_print(&probe_applet);
         if (strcmp(argv[i], "--json") != 0)
             return usage_unknown("probe", argv[i][0] == '-' ? "option" : "argument", argv[i], options);
         json = true;

@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "applet.h"
+#include "command.h"
+#include "command_print.h"
 #include "io.h"
-#include "json_table.h"
 #include "mem.h"
 #include "osinfo.h"
 #include "release_fetch.h"
@@ -21,58 +20,10 @@
 
 static const char NAME[] = "release";
 
-static const char usage[] =
-    "Usage: toolbox release list [--json]\n"
-    "       toolbox release verify [--json] [--key FILE] [DIR]\n"
-    "       toolbox release path [--to DIR] [ARCH]\n"
-    "       toolbox release fetch [--dir DIR] [--arch ARCH]... [--ca FILE]\n"
-    "                             [--key FILE] [--timeout SECONDS] URL\n"
-    "\n"
-    "The binaries of exactly this build, for each architecture. They are packed into\n"
-    "the self-contained program (toolbox-VERSION-linux-ARCH-all), or lie as\n"
-    "toolbox-VERSION-linux-ARCH in $TOOLBOX_RELEASE_DIR or beside the program. Every\n"
-    "one is verified by the sums behind this program; nothing else is ever used.\n"
-    "\n"
-    "  list    those that can be had here\n"
-    "  verify  them, and a folder with a release: its signature, every file's sum\n"
-    "  path    where a verified one is (default: this machine's architecture)\n"
-    "  fetch   gets a release over https into a folder. What was cut off is gone on\n"
-    "          with; a file gets its name once it is verified, by SHA256SUMS and its\n"
-    "          signature, or without a key by the sums behind this program\n"
-    "\n"
-    "  --arch ARCH     amd64, arm64, armv7, i386, ppc64le, riscv64 or s390x; may be\n"
-    "                  given several times (default: all that there are)\n"
-    "  --dir DIR       where to ($TOOLBOX_RELEASE_DIR, else the program's folder)\n"
-    "  --to DIR        put it there, if it isn't a file of its own, or is elsewhere\n"
-    "  --key FILE      public key (PEM, ECDSA P-256) of who signs the release, for\n"
-    "                  the one compiled in\n"
-    "  --ca FILE       certificates to trust, for the system's\n"
-    "  --timeout S     how long the server may be silent (30)\n"
-    "  --json          for programs (list and verify)\n"
-    "  --help          this text\n"
-    "\n"
-    "Exit status: 0 fine, 1 something isn't there or isn't right, 2 usage.\n";
-
-enum { OPT_JSON = 256, OPT_DIR, OPT_TO, OPT_ARCH, OPT_CA, OPT_KEY, OPT_TIMEOUT };
 enum { N_ARCHES = 7, KEY_MAX = 65536 };
 
 static const char *const arches[N_ARCHES + 1] = {"amd64",   "arm64",   "armv7", "i386",
                                                  "ppc64le", "riscv64", "s390x", NULL};
-
-static const struct option options[] = {
-    {"json", 0, NULL, OPT_JSON},       {"dir", 1, NULL, OPT_DIR},
-    {"to", 1, NULL, OPT_TO},           {"arch", 1, NULL, OPT_ARCH},
-    {"ca", 1, NULL, OPT_CA},           {"key", 1, NULL, OPT_KEY},
-    {"timeout", 1, NULL, OPT_TIMEOUT}, {0},
-};
-
-struct command_line {
-    const char *command, *word; /* word: what follows; NULL: nothing */
-    bool json;
-    const char *to, *key_file;
-    const char *arches[N_ARCHES];
-    struct release_fetch fetch;
-};
 
 /* ---- list ---- */
 
@@ -116,18 +67,13 @@ static int collect(struct buf *out)
     return bad;
 }
 
-static int list(const struct command_line *c)
+static int do_list(const struct command_line *c)
 {
     static const char *const columns[] = {"arch", "size", "sha256", "build", "packed", "path", NULL};
-    struct buf files BUF_AUTO = BUF_INIT, text BUF_AUTO = BUF_INIT;
+    struct buf files BUF_AUTO = BUF_INIT;
     int bad = collect(&files);
-    if (c->json)
-        buf_addf(&text, "%s\n", buf_str(&files));
-    else
-        json_table(&text, span_of(&files), columns);
-    if (io_write_all(STDOUT_FILENO, text.data, text.len) < 0)
-        return applet_failed(NAME, "cannot write: %s", err_text(errno));
-    return bad;
+    int status = command_print_table(c, span_of(&files), columns);
+    return status == EXIT_OK ? bad : status;
 }
 
 /* ---- verify ---- */
@@ -135,10 +81,11 @@ static int list(const struct command_line *c)
 static int read_key(const struct command_line *c, struct buf *key)
 {
     buf_init(key, KEY_MAX);
-    if (!c->key_file)
+    const char *file = command_value(c, "key");
+    if (!file)
         buf_adds(key, toolbox_public_key);
-    else if (io_read_file(AT_FDCWD, c->key_file, key) < 0)
-        return applet_failed(NAME, "can't read the key %s: %s", c->key_file, err_text(errno));
+    else if (io_read_file(AT_FDCWD, file, key) < 0)
+        return applet_failed(NAME, "can't read the key %s: %s", file, err_text(errno));
     return EXIT_OK;
 }
 
@@ -158,19 +105,21 @@ static void print_verdict(void *arg, const struct release_verdict *verdict)
     buf_addc(json, '}');
 }
 
-static int verify(const struct command_line *c)
+static int do_verify(const struct command_line *c)
 {
-    if (!c->word)
-        return list(c);
+    bool as_json = command_value(c, "json");
+    if (c->n_words == 0)
+        return do_list(c);
     struct buf key BUF_AUTO = BUF_INIT, json BUF_AUTO = BUF_INIT;
     struct err err;
     if (read_key(c, &key) != EXIT_OK)
         return EXIT_FAILED;
     buf_addc(&json, '[');
-    int result = release_folder_verify(c->word, buf_str(&key), print_verdict, c->json ? &json : NULL, &err);
+    int result =
+        release_folder_verify(c->words[0], buf_str(&key), print_verdict, as_json ? &json : NULL, &err);
     if (result < 0)
         return applet_failed(NAME, "%s", err.msg);
-    if (c->json)
+    if (as_json)
         printf("%s]\n", buf_str(&json));
     return stdout_flushed() != EXIT_OK || result > 0 ? EXIT_FAILED : EXIT_OK;
 }
@@ -197,17 +146,15 @@ static int write_to(const char *dir, const char *arch, const struct release_file
     return stdout_flushed();
 }
 
-static int path(const struct command_line *c)
+static int do_path(const struct command_line *c)
 {
     struct release_file file RELEASE_FILE_AUTO = RELEASE_FILE_INIT;
     struct err err;
-    const char *arch = c->word ? c->word : os_arch();
-    if (c->json)
-        return usage_error(NAME, "path prints a path; --json is for list and verify");
+    const char *arch = c->n_words > 0 ? c->words[0] : os_arch(), *to = command_value(c, "to");
     if (release_pick("linux", arch, &file, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
-    if (c->to)
-        return write_to(c->to, arch, &file);
+    if (to)
+        return write_to(to, arch, &file);
     if (file.packed)
         return applet_failed(NAME, "it is packed into %s: --to DIR makes a file of it", file.path);
     puts(file.path);
@@ -215,36 +162,6 @@ static int path(const struct command_line *c)
 }
 
 /* ---- fetch ---- */
-
-static int fetch(struct command_line *c)
-{
-    char *self MEM_AUTO = self_path();
-    const char *variable = getenv(RELEASE_DIR_VARIABLE);
-    struct buf key BUF_AUTO = BUF_INIT;
-    struct err err;
-    if (c->json)
-        return usage_error(NAME, "fetch prints text; --json is for list and verify");
-    if (!c->word)
-        return usage_error(NAME, "fetch needs the address of a release");
-    if (read_key(c, &key) != EXIT_OK)
-        return EXIT_FAILED;
-    c->fetch.url = c->word;
-    c->fetch.key = buf_str(&key);
-    c->fetch.arches = c->arches;
-    if (!c->fetch.dir && variable && *variable)
-        c->fetch.dir = variable;
-    if (!c->fetch.dir && self && strrchr(self, '/')) {
-        *strrchr(self, '/') = '\0';
-        c->fetch.dir = *self ? self : "/";
-    }
-    if (!c->fetch.dir)
-        return usage_error(NAME, "where to? (--dir DIR)");
-    if (release_fetch(&c->fetch, &err) < 0)
-        return applet_failed(NAME, "%s", err.msg);
-    return stdout_flushed();
-}
-
-/* ---- the command line ---- */
 
 static bool is_arch(const char *word)
 {
@@ -254,80 +171,110 @@ static bool is_arch(const char *word)
     return false;
 }
 
-static int take_option(struct command_line *c, int option, const char *word)
+static int take_arches(const struct command_line *c, struct release_fetch *f, const char *list[N_ARCHES])
 {
-    static const char *const known[] = {"--json", "--dir",     "--to",   "--arch", "--ca",
-                                        "--key",  "--timeout", "--help", NULL};
-    char *end;
-    long seconds;
-    switch (option) {
-    case OPT_JSON:
-        c->json = true;
-        return EXIT_OK;
-    case OPT_DIR:
-        c->fetch.dir = optarg;
-        return EXIT_OK;
-    case OPT_TO:
-        c->to = optarg;
-        return EXIT_OK;
-    case OPT_CA:
-        c->fetch.options.trust = optarg;
-        return EXIT_OK;
-    case OPT_KEY:
-        c->key_file = optarg;
-        return EXIT_OK;
-    case OPT_ARCH:
-        if (!is_arch(optarg))
-            return usage_unknown(NAME, "architecture", optarg, arches);
-        if (c->fetch.n_arches < N_ARCHES)
-            c->arches[c->fetch.n_arches++] = optarg;
-        return EXIT_OK;
-    case OPT_TIMEOUT:
-        seconds = strtol(optarg, &end, 10);
-        if (end == optarg || *end || seconds < 1 || seconds > 86400)
-            return usage_error(NAME, "'%s' is no number of seconds", optarg);
-        c->fetch.options.timeout_ms = (int)seconds * 1000;
-        return EXIT_OK;
-    case ':':
-        return usage_error(NAME, "%s needs a value", word);
-    default:
-        return usage_unknown(NAME, "option", word, known);
+    f->arches = list;
+    for (size_t i = 0; i < c->n_given; i++) {
+        const char *word = c->given[i].value;
+        if (strcmp(c->given[i].option->name, "arch") != 0)
+            continue;
+        if (!is_arch(word))
+            return usage_unknown(NAME, "architecture", word, arches);
+        if (f->n_arches < N_ARCHES)
+            list[f->n_arches++] = word;
     }
+    return EXIT_OK;
 }
 
-static int release_run(int argc, char **argv)
+static int take_timeout(const struct command_line *c, struct release_fetch *f)
 {
-    static const char *const commands[] = {"list", "verify", "path", "fetch", NULL};
-    struct command_line c = {.fetch.options.timeout_ms = 30000};
-    opterr = 0;
-    for (;;) {
-        int at = optind, option = getopt_long(argc, argv, ":", options, NULL);
-        if (option < 0)
-            break;
-        int result = take_option(&c, option, argv[at]);
-        if (result != EXIT_OK)
-            return result;
-    }
-    c.command = argv[optind];
-    if (!c.command)
-        return usage_error(NAME, "which command? (list, verify, path or fetch)");
-    c.word = argv[optind + 1];
-    if (c.word && argv[optind + 2])
-        return usage_error(NAME, "'%s' is one argument too many", argv[optind + 2]);
-    if (strcmp(c.command, "list") == 0 && !c.word)
-        return list(&c);
-    if (strcmp(c.command, "verify") == 0)
-        return verify(&c);
-    if (strcmp(c.command, "path") == 0)
-        return path(&c);
-    if (strcmp(c.command, "fetch") == 0)
-        return fetch(&c);
-    return usage_unknown(NAME, c.word ? "argument" : "command", c.word ? c.word : c.command, commands);
+    const char *word = command_value(c, "timeout");
+    char *end;
+    long seconds = word ? strtol(word, &end, 10) : 30;
+    if (word && (end == word || *end || seconds < 1 || seconds > 86400))
+        return usage_error(NAME, "'%s' is no number of seconds", word);
+    f->options.timeout_ms = (int)seconds * 1000;
+    return EXIT_OK;
 }
+
+/* Where to, by default: `self` is the program's own path. */
+static const char *folder_of(char *self)
+{
+    const char *variable = getenv(RELEASE_DIR_VARIABLE);
+    if (variable && *variable)
+        return variable;
+    if (!self || !strrchr(self, '/'))
+        return NULL;
+    *strrchr(self, '/') = '\0';
+    return *self ? self : "/";
+}
+
+static int do_fetch(const struct command_line *c)
+{
+    char *self MEM_AUTO = self_path();
+    const char *list[N_ARCHES];
+    struct release_fetch f = {.url = c->words[0], .dir = command_value(c, "dir")};
+    struct buf key BUF_AUTO = BUF_INIT;
+    struct err err;
+    f.options.trust = command_value(c, "ca");
+    if (take_arches(c, &f, list) != EXIT_OK || take_timeout(c, &f) != EXIT_OK)
+        return EXIT_USAGE;
+    if (read_key(c, &key) != EXIT_OK)
+        return EXIT_FAILED;
+    f.key = buf_str(&key);
+    if (!f.dir)
+        f.dir = folder_of(self);
+    if (!f.dir)
+        return usage_error(NAME, "where to? (--dir DIR)");
+    if (release_fetch(&f, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    return stdout_flushed();
+}
+
+/* ---- the table ---- */
+
+static const struct command_option options[] = {
+    {"arch", "ARCH",
+     "amd64, arm64, armv7, i386, ppc64le, riscv64 or s390x; may be given several times (all that there are)",
+     0},
+    {"dir", "DIR", "where to ($TOOLBOX_RELEASE_DIR, else the program's folder)", 0},
+    {"to", "DIR", "put it there, if it isn't a file of its own, or is elsewhere", 0},
+    {"key", "FILE", "public key (PEM, ECDSA P-256) of who signs the release, for the one compiled in", 0},
+    {"ca", "FILE", "certificates to trust, for the system's", 0},
+    {"timeout", "SECONDS", "how long the server may be silent (30)", 0},
+    COMMAND_LIST_OPTIONS,
+    {0},
+};
+
+static const struct command list[] = {
+    {"list", "", COMMAND_LIST_TAKES, "show the binaries that can be had here", NULL, "--format arch,path", 0,
+     0, do_list, NULL},
+    {"verify", "[DIR]", "json key", "verify them, or a folder with a release",
+     "Of a folder: its signature, and every file's sum.", "/srv/toolbox-0.1.0", 0, 1, do_verify, NULL},
+    {"path", "[ARCH]", "to", "print where a verified one is (this machine's)", NULL, "arm64 --to /tmp", 0, 1,
+     do_path, NULL},
+    {"fetch", "URL", "dir arch ca key timeout", "get a release over https into a folder",
+     "What was cut off is gone on with; a file gets its name once it is verified, by SHA256SUMS and its "
+     "signature, or "
+     "without a key by the sums behind this program.",
+     "https://example.org/toolbox/0.1.0/ --arch arm64", 1, 1, do_fetch, NULL},
+    {0},
+};
+
+static const struct command_set commands = {
+    .about =
+        "The binaries of exactly this build, for each architecture. They are packed into the self-contained "
+        "program (toolbox-VERSION-linux-ARCH-all), or lie as toolbox-VERSION-linux-ARCH in "
+        "$TOOLBOX_RELEASE_DIR "
+        "or beside the program. Every one is verified by the sums behind this program; nothing else is ever "
+        "used.",
+    .more = "Exit status: 0 fine, 1 something isn't there or isn't right, 2 usage.",
+    .options = options,
+    .list = list,
+};
 
 const struct applet release_applet = {
     .name = "release",
     .summary = "this build's binaries for other machines: list, verify, fetch",
-    .usage = usage,
-    .run = release_run,
+    .commands = &commands,
 };

@@ -3,119 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base64.h"
+#include "command.h"
+#include "command_print.h"
 #include "exec/route.h"
 #include "io.h"
-#include "json_table.h"
-#include "mem.h"
-
-static const char NAME[] = "web_browser";
-
-static const char usage[] =
-    "Usage: toolbox web_browser COMMAND [ARGUMENT]... [--session NAME] [--json]\n"
-    "\n"
-    "Drives a browser (a Chromium that is here already), and shows pages as text: one\n"
-    "element a line, with the number by which it is clicked or typed into.\n"
-    "\n"
-    "  go URL              open a page; without a scheme it is https://\n"
-    "  click ID            click an element\n"
-    "  type ID TEXT        type into one, behind what is there; choose an option of a\n"
-    "                      select\n"
-    "  submit ID TEXT      type in place of what is there, and press Enter\n"
-    "  select ID OPTION    choose an option of a select\n"
-    "  press KEY           press a key: Enter, Escape, Control+A, …\n"
-    "  scroll up|down      by the height of the window\n"
-    "  back, forward, refresh\n"
-    "  text                the page's whole text\n"
-    "  shot FILE           a picture of what is visible, as PNG (-: to stdout; --json\n"
-    "                      in its place: as base64);\n"
-    "                      --full: of the whole page\n"
-    "  eval EXPRESSION     the value of a JavaScript expression, as JSON\n"
-    "  tabs                the open tabs; tab N shows one, tab new opens one,\n"
-    "                      tab close N closes one\n"
-    "  new                 open a session and print its name: [--headful]\n"
-    "                      [--user USER] [--accept-dialogs]\n"
-    "  list                the sessions\n"
-    "  close               end a session\n"
-    "\n"
-    "  --session NAME      which session; otherwise the newest, and for go a new one\n"
-    "                      where there is none\n"
-    "  --json              the result as JSON\n"
-    "  --help              this text\n"
-    "\n"
-    "The browser is what $TOOLBOX_BROWSER says when the server starts, or chromium,\n"
-    "chromium-browser, google-chrome or chrome-headless-shell on the PATH, or one of\n"
-    "Playwright's. The status is 1 when an action has failed.\n"
-    "\n"
-    "  toolbox web_browser go example.org\n"
-    "  toolbox web_browser click 12\n"
-    "  toolbox web_browser shot page.png\n";
-
-enum { OPT_SESSION = 256, OPT_JSON, OPT_HEADFUL, OPT_USER, OPT_FULL, OPT_ACCEPT };
-
-static const struct option options[] = {
-    {"session", 1, NULL, OPT_SESSION},
-    {"json", 0, NULL, OPT_JSON},
-    {"headful", 0, NULL, OPT_HEADFUL},
-    {"user", 1, NULL, OPT_USER},
-    {"full", 0, NULL, OPT_FULL},
-    {"accept-dialogs", 0, NULL, OPT_ACCEPT},
-    {0},
-};
-
-struct command_line {
-    const char *session, *user;
-    bool as_json, headful, full, accept_dialogs;
-    char **words;
-    int n_words;
-};
-
-/* ---- options ---- */
-
-static int parse(struct command_line *c, int argc, char **argv)
-{
-    for (int option; (option = usage_option(NAME, argc, argv, ":", options, NULL)) >= 0;) {
-        if (option == OPT_SESSION)
-            c->session = optarg;
-        else if (option == OPT_USER)
-            c->user = optarg;
-        else if (option == OPT_JSON)
-            c->as_json = true;
-        else if (option == OPT_HEADFUL)
-            c->headful = true;
-        else if (option == OPT_FULL)
-            c->full = true;
-        else if (option == OPT_ACCEPT)
-            c->accept_dialogs = true;
-        else
-            return EXIT_USAGE; /* said */
-    }
-    c->words = argv + optind;
-    c->n_words = argc - optind;
-    return EXIT_OK;
-}
 
 /* ---- calls ---- */
-
-static int print(struct buf *text)
-{
-    if (text->len == 0 || text->data[text->len - 1] != '\n')
-        buf_addc(text, '\n');
-    if (io_write_all(STDOUT_FILENO, text->data, text->len) == 0)
-        return EXIT_OK;
-    return applet_failed(NAME, "cannot write: %s", err_text(errno));
-}
-
-static int failed(const struct err *err)
-{
-    return applet_failed(NAME, "%s", err->msg);
-}
 
 static bool member(struct span object, const char *key, struct buf *text)
 {
@@ -146,11 +45,10 @@ static int open_session(const struct command_line *c, struct buf *name, struct e
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     buf_addc(&params, '{');
-    json_member_bool(&params, "headful", c->headful);
-    if (c->accept_dialogs)
+    json_member_bool(&params, "headful", command_value(c, "headful") != NULL);
+    if (command_value(c, "accept-dialogs"))
         json_member_bool(&params, "accept_dialogs", true);
-    if (c->user)
-        json_member_string(&params, "user", c->user);
+    command_put_string(c, "user", &params, "user");
     buf_addc(&params, '}');
     if (call_method("web_new_session", span_of(&params), &result, err) < 0)
         return -1;
@@ -163,35 +61,38 @@ static int begin(const struct command_line *c, bool may_open, struct buf *params
 {
     struct buf name BUF_AUTO = BUF_INIT;
     struct err err;
-    if (c->session)
-        buf_adds(&name, c->session);
+    const char *session = command_value(c, "session");
+    if (session)
+        buf_adds(&name, session);
     else if (newest(&name, &err) < 0 || (name.len == 0 && may_open && open_session(c, &name, &err) < 0))
-        return failed(&err);
+        return command_failed(c, &err);
     if (name.len == 0)
-        return applet_failed(NAME, "there is no session; 'toolbox web_browser go URL' opens one");
+        return applet_failed(c->applet->name, "there is no session; 'toolbox web_browser go URL' opens one");
     buf_addc(params, '{');
     json_member_text(params, "session_name", buf_str(&name), name.len);
     return EXIT_OK;
 }
 
-static int call(const char *method, struct buf *params, struct buf *result)
+static int call(const struct command_line *c, const char *method, struct buf *params, struct buf *result)
 {
     struct err err;
     buf_addc(params, '}');
-    return call_method(method, span_of(params), result, &err) < 0 ? failed(&err) : EXIT_OK;
+    return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 
 /* ---- what answers with the page ---- */
 
-static void print_notes(struct span page)
+static void print_notes(const struct command_line *c, struct span page)
 {
     struct span notes, note;
     if (!json_member(page, "notes", &notes, NULL))
         return;
     for (size_t at = 0; json_element(notes, &at, &note);) {
         struct buf text BUF_AUTO = BUF_INIT;
-        if (json_string_text(note, &text))
-            fprintf(stderr, "toolbox %s: %s\n", NAME, buf_str(&text));
+        if (!json_string_text(note, &text))
+            continue;
+        command_reword(c, &text);
+        applet_failed(c->applet->name, "%s", buf_str(&text));
     }
 }
 
@@ -200,20 +101,21 @@ static int print_page(const struct command_line *c, struct buf *page)
     struct buf text BUF_AUTO = BUF_INIT;
     struct buf error BUF_AUTO = BUF_INIT;
     bool wrong = member(span_of(page), "error", &error);
-    if (c->as_json) {
-        int result = print(page);
+    if (command_value(c, "json")) {
+        int result = command_print_line(c, span_of(page));
         return result == EXIT_OK && wrong ? EXIT_FAILED : result;
     }
     member(span_of(page), "web_url", &text);
     buf_addc(&text, '\n');
     member(span_of(page), "web_at", &text);
-    print_notes(span_of(page));
-    int result = print(&text);
-    return wrong ? applet_failed(NAME, "%s", buf_str(&error)) : result;
+    print_notes(c, span_of(page));
+    int result = command_print_line(c, span_of(&text));
+    command_reword(c, &error);
+    return wrong ? applet_failed(c->applet->name, "%s", buf_str(&error)) : result;
 }
 
-/* Methods with up to two arguments: a number stands for an element's id. */
-static const struct action_command {
+/* Methods with up to two arguments. */
+static const struct action {
     const char *name, *method, *arguments[2];
 } actions[] = {
     {"go", "web_go", {"url"}},
@@ -227,70 +129,57 @@ static const struct action_command {
     {"forward", "web_forward", {NULL}},
     {"refresh", "web_refresh", {NULL}},
 };
-enum { N_ACTIONS = sizeof actions / sizeof *actions };
 
-static int put_number(struct buf *params, const char *key, const char *word)
+static int put_number(const struct command_line *c, struct buf *params, const char *key, const char *word)
 {
-    char *end;
-    errno = 0;
-    long long number = strtoll(word, &end, 10);
-    if (*word == '\0' || *end != '\0' || errno != 0 || number < 0)
-        return usage_error(NAME, "'%s' is no number", word);
-    json_member_int(params, key, number);
-    return EXIT_OK;
+    if (!*word || word[strspn(word, "0123456789")])
+        return usage_error(c->applet->name, "'%s' is no number", word);
+    return command_number(c, "it", word, params, key);
 }
 
-static int do_action(const struct action_command *action, const struct command_line *c)
+static int do_action(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf page BUF_AUTO = BUF_INIT;
-    int wanted = !action->arguments[0] ? 0 : !action->arguments[1] ? 1 : 2;
-    if (c->n_words != wanted)
-        return usage_error(NAME, "%s takes %d argument%s, not %d", action->name, wanted,
-                           wanted == 1 ? "" : "s", c->n_words);
-    int result = begin(c, strcmp(action->name, "go") == 0, &params);
-    for (int i = 0; result == EXIT_OK && i < wanted; i++) {
+    const struct action *action = actions;
+    while (strcmp(action->name, c->command->name) != 0)
+        action++;
+    int result = begin(c, action == actions, &params);
+    for (int i = 0; result == EXIT_OK && i < c->n_words; i++) {
         if (strcmp(action->arguments[i], "element_id") == 0)
-            result = put_number(&params, "element_id", c->words[i]);
+            result = put_number(c, &params, "element_id", c->words[i]);
         else
             json_member_string(&params, action->arguments[i], c->words[i]);
     }
     if (result == EXIT_OK)
-        result = call(action->method, &params, &page);
+        result = call(c, action->method, &params, &page);
     return result == EXIT_OK ? print_page(c, &page) : result;
 }
 
 /* ---- what answers with something else ---- */
-
-static int no_words(const struct command_line *c, const char *name)
-{
-    return c->n_words == 0 ? EXIT_OK : usage_error(NAME, "%s takes no arguments", name);
-}
 
 static int do_text(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
-    int result = no_words(c, "text");
+    int result = begin(c, false, &params);
     if (result == EXIT_OK)
-        result = begin(c, false, &params);
-    if (result == EXIT_OK)
-        result = call("web_text", &params, &answer);
-    if (result != EXIT_OK || c->as_json)
-        return result == EXIT_OK ? print(&answer) : result;
+        result = call(c, "web_text", &params, &answer);
+    if (result != EXIT_OK || command_value(c, "json"))
+        return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
     member(span_of(&answer), "text", &text);
-    return print(&text);
+    return command_print_line(c, span_of(&text));
 }
 
-static int write_file(const char *path, const struct buf *data)
+static int write_file(const struct command_line *c, const char *path, const struct buf *data)
 {
     bool to_stdout = strcmp(path, "-") == 0;
     int fd = to_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     int wrong = fd < 0 || io_write_all(fd, data->data, data->len) < 0 ? errno : 0;
     if (!to_stdout && fd >= 0 && close(fd) < 0 && wrong == 0)
         wrong = errno;
-    return wrong == 0 ? EXIT_OK : applet_failed(NAME, "%s: %s", path, err_text(wrong));
+    return wrong == 0 ? EXIT_OK : applet_failed(c->applet->name, "%s: %s", path, err_text(wrong));
 }
 
 static int do_shot(const struct command_line *c)
@@ -299,19 +188,19 @@ static int do_shot(const struct command_line *c)
     struct buf answer BUF_AUTO = BUF_INIT;
     struct buf coded BUF_AUTO = BUF_INIT;
     struct buf picture BUF_AUTO = BUF_INIT;
-    if (c->n_words != (c->as_json ? 0 : 1))
-        return usage_error(NAME, "shot takes a file, or --json in its place");
+    if (c->n_words != (command_value(c, "json") ? 0 : 1))
+        return usage_error(c->applet->name, "shot takes a file, or --json in its place");
     int result = begin(c, false, &params);
-    if (result == EXIT_OK && c->full)
+    if (result == EXIT_OK && command_value(c, "full"))
         json_member_bool(&params, "full_page", true);
     if (result == EXIT_OK)
-        result = call("web_screenshot", &params, &answer);
-    if (result != EXIT_OK || c->as_json)
-        return result == EXIT_OK ? print(&answer) : result;
-    print_notes(span_of(&answer));
+        result = call(c, "web_screenshot", &params, &answer);
+    if (result != EXIT_OK || command_value(c, "json"))
+        return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
+    print_notes(c, span_of(&answer));
     if (!member(span_of(&answer), "data", &coded) || !base64_get(&picture, buf_str(&coded), coded.len))
-        return applet_failed(NAME, "the answer holds no picture");
-    return write_file(c->words[0], &picture);
+        return applet_failed(c->applet->name, "the answer holds no picture");
+    return write_file(c, c->words[0], &picture);
 }
 
 static int do_eval(const struct command_line *c)
@@ -320,29 +209,18 @@ static int do_eval(const struct command_line *c)
     struct buf answer BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
     struct span value;
-    if (c->n_words != 1)
-        return usage_error(NAME, "eval takes one expression");
     int result = begin(c, false, &params);
     if (result == EXIT_OK) {
         json_member_string(&params, "expression", c->words[0]);
-        result = call("web_evaluate", &params, &answer);
+        result = call(c, "web_evaluate", &params, &answer);
     }
-    if (result != EXIT_OK || c->as_json)
-        return result == EXIT_OK ? print(&answer) : result;
-    print_notes(span_of(&answer));
+    if (result != EXIT_OK || command_value(c, "json"))
+        return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
+    print_notes(c, span_of(&answer));
     if (!member(span_of(&answer), "description", &text) &&
         json_member(span_of(&answer), "value", &value, NULL))
         buf_add(&text, value.s, value.n);
-    return print(&text);
-}
-
-static int print_list(const struct command_line *c, struct buf *list, const char *const *columns)
-{
-    struct buf table BUF_AUTO = BUF_INIT;
-    if (c->as_json)
-        return print(list);
-    json_table(&table, span_of(list), columns);
-    return print(&table);
+    return command_print_line(c, span_of(&text));
 }
 
 static int do_tabs(const struct command_line *c)
@@ -350,12 +228,10 @@ static int do_tabs(const struct command_line *c)
     static const char *const columns[] = {"tab", "current", "title", "url", NULL};
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
-    int result = no_words(c, "tabs");
+    int result = begin(c, false, &params);
     if (result == EXIT_OK)
-        result = begin(c, false, &params);
-    if (result == EXIT_OK)
-        result = call("web_tabs", &params, &answer);
-    return result == EXIT_OK ? print_list(c, &answer, columns) : result;
+        result = call(c, "web_tabs", &params, &answer);
+    return result == EXIT_OK ? command_print_table(c, span_of(&answer), columns) : result;
 }
 
 static int do_tab(const struct command_line *c)
@@ -365,16 +241,16 @@ static int do_tab(const struct command_line *c)
     const char *word = c->n_words > 0 ? c->words[0] : "";
     bool opens = strcmp(word, "new") == 0, closes = strcmp(word, "close") == 0;
     if (c->n_words != (closes ? 2 : 1))
-        return usage_error(NAME, "tab takes a number, 'new', or 'close' and a number");
+        return usage_error(c->applet->name, "tab takes a number, 'new', or 'close' and a number");
     int result = begin(c, false, &params);
     if (result == EXIT_OK && opens)
         json_member_bool(&params, "new", true);
     else if (result == EXIT_OK)
-        result = put_number(&params, "tab", c->words[closes ? 1 : 0]);
+        result = put_number(c, &params, "tab", c->words[closes ? 1 : 0]);
     if (closes)
         json_member_bool(&params, "close", true);
     if (result == EXIT_OK)
-        result = call("web_tabs", &params, &page);
+        result = call(c, "web_tabs", &params, &page);
     return result == EXIT_OK ? print_page(c, &page) : result;
 }
 
@@ -382,66 +258,97 @@ static int do_new(const struct command_line *c)
 {
     struct buf name BUF_AUTO = BUF_INIT;
     struct err err;
-    int result = no_words(c, "new");
-    if (result != EXIT_OK)
-        return result;
-    return open_session(c, &name, &err) < 0 ? failed(&err) : print(&name);
+    return open_session(c, &name, &err) < 0 ? command_failed(c, &err) : command_print_line(c, span_of(&name));
 }
 
 static int do_list(const struct command_line *c)
 {
-    struct buf list BUF_AUTO = BUF_INIT;
-    struct err err;
-    int result = no_words(c, "list");
-    if (result != EXIT_OK)
-        return result;
-    if (call_method("web_list_sessions", (struct span){"{}", 2}, &list, &err) < 0)
-        return failed(&err);
-    return print_list(c, &list, web_browser_tool.list.columns);
+    return command_print_list(c, &web_browser_tool);
 }
 
 static int do_close(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
-    int result = no_words(c, "close");
-    if (result == EXIT_OK)
-        result = begin(c, false, &params);
-    return result == EXIT_OK ? call("web_close_session", &params, &answer) : result;
+    int result = begin(c, false, &params);
+    return result == EXIT_OK ? call(c, "web_close_session", &params, &answer) : result;
 }
 
-/* ---- dispatch ---- */
+/* ---- the table ---- */
 
-static const struct {
-    const char *name;
-    int (*run)(const struct command_line *c);
-} commands[] = {
-    {"text", do_text}, {"shot", do_shot}, {"eval", do_eval}, {"tabs", do_tabs},
-    {"tab", do_tab},   {"new", do_new},   {"list", do_list}, {"close", do_close},
+static const struct command_option options[] = {
+    {"session", "NAME", "which session (the newest; for go a new one where there is none)", 0},
+    {"headful", NULL, "with a window", 0},
+    {"user", "USER", "whom the browser runs as", 0},
+    {"accept-dialogs", NULL, "answer yes to dialogs", 0},
+    {"full", NULL, "of the whole page", 0},
+    COMMAND_LIST_OPTIONS,
+    {0},
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-static int web_main(int argc, char **argv)
-{
-    const char *names[N_ACTIONS + N_COMMANDS + 1] = {NULL};
-    struct command_line c = {0};
-    if (argc < 2)
-        return usage_error(NAME, "a command is missing");
-    for (size_t i = 0; i < N_ACTIONS + N_COMMANDS; i++) {
-        names[i] = i < N_ACTIONS ? actions[i].name : commands[i - N_ACTIONS].name;
-        if (strcmp(argv[1], names[i]) != 0)
-            continue;
-        int result = parse(&c, argc - 1, argv + 1);
-        if (result != EXIT_OK)
-            return result;
-        return i < N_ACTIONS ? do_action(&actions[i], &c) : commands[i - N_ACTIONS].run(&c);
+#define OPENING "headful user accept-dialogs"
+#define PAGE "session json"
+#define ACTION(name, arguments, words, summary, help, example)                                               \
+    {                                                                                                        \
+        name, arguments, PAGE, summary, help, example, words, words, do_action, NULL                         \
     }
-    return usage_unknown(NAME, "command", argv[1], names);
-}
+
+static const struct command list[] = {
+    {"go", "URL", PAGE " " OPENING, "open a page; without a scheme it is https://", NULL, "example.org", 1, 1,
+     do_action, NULL},
+    ACTION("click", "ID", 1, "click an element", "ID is the number at the front of its line.", "12"),
+    ACTION("type", "ID TEXT", 2, "type into an element, behind what is there",
+           "Of a select: choose an option.", "12 words"),
+    ACTION("submit", "ID TEXT", 2, "type in place of what is there, and press Enter", NULL, "12 words"),
+    ACTION("select", "ID OPTION", 2, "choose an option of a select", "OPTION is its value, or what it shows.",
+           "12 red"),
+    ACTION("press", "KEY", 1, "press a key: Enter, Escape, Control+A, …", NULL, "Control+A"),
+    ACTION("scroll", "up|down", 1, "scroll by the height of the window", NULL, "down"),
+    ACTION("back", "", 0, "go back in the history", NULL, ""),
+    ACTION("forward", "", 0, "go forward in the history", NULL, ""),
+    ACTION("refresh", "", 0, "load the page again", NULL, ""),
+    {"text", "", PAGE, "print the page's whole text", NULL, "", 0, 0, do_text, NULL},
+    {"shot", "[FILE]", PAGE " full", "take a picture of what is visible, as PNG",
+     "FILE - is stdout; with --json it is left out, and the picture is in base64.", "page.png --full", 0, 1,
+     do_shot, NULL},
+    {"eval", "EXPRESSION", PAGE, "print the value of a JavaScript expression, as JSON", NULL,
+     "document.title", 1, 1, do_eval, NULL},
+    {"tabs", "", "session " COMMAND_LIST_TAKES, "show the open tabs", NULL, "", 0, 0, do_tabs, NULL},
+    {"tab", "N|new|close N", PAGE, "show a tab, open or close one", NULL, "close 2", 1, 2, do_tab, NULL},
+    {"new", "", OPENING " json", "open a session and print its name", NULL, "--accept-dialogs", 0, 0, do_new,
+     NULL},
+    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, do_list, NULL},
+    {"close", "", PAGE, "end a session", NULL, "--session WebBrowser_1", 0, 0, do_close, NULL},
+    {0},
+};
+
+static const char *const words[][2] = {
+    {"web_new_session", "new"},
+    {"web_refresh", "refresh"},
+    {"web_go", "go"},
+    {0},
+};
+static const char *const params_said[][2] = {
+    {"element_id", "ID"}, {"session_name", "--session"}, {"url", "URL"}, {"direction", "the direction"},
+    {"key", "KEY"},       {"value", "OPTION"},           {"tab", "N"},   {0},
+};
+
+static const struct command_set commands = {
+    .about = "Drives a browser (a Chromium that is here already), and shows pages as text: one element a "
+             "line, with "
+             "the number by which it is clicked or typed into.",
+    .more =
+        "The browser is what $TOOLBOX_BROWSER says when the server starts, or chromium, chromium-browser, "
+        "google-chrome or chrome-headless-shell on the PATH, or one of Playwright's. The status is 1 when an "
+        "action has failed.",
+    .options = options,
+    .list = list,
+    .words = words,
+    .params = params_said,
+};
 
 const struct applet web_browser_applet = {
-    .name = NAME,
+    .name = "web_browser",
     .summary = "drive a browser: pages as text, clicks, typing, pictures",
-    .usage = usage,
-    .run = web_main,
+    .commands = &commands,
 };

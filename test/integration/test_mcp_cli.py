@@ -106,16 +106,16 @@ def test_launch_is_as_if_started_here(client, workdir):
 @pytest.mark.parametrize("words, message", [
     ([], "a command is missing"),
     (["lst"], "did you mean 'list'"),
-    (["launch"], "a program is missing"),
-    (["launch", "--env", "x"], "NAME=VALUE"),
+    (["launch"], "lacks an argument; it takes [--] PROGRAM"),
+    (["launch", "--env", "x", "true"], "NAME=VALUE"),
     (["launch", "--cwd"], "takes a value"),
-    (["tools"], "takes 1 to 1 words"),
+    (["tools"], "lacks an argument; it takes SESSION"),
     (["tools", "x"], "no number of a session"),
     (["tools", "01"], "no number of a session"),
-    (["call", "0"], "takes 2 to 3 words"),
+    (["call", "0"], "lacks an argument; it takes SESSION TOOL"),
     (["call", "0", "t", "{"], "no JSON"),
     (["call", "0", "t", "[]"], "no JSON object"),
-    (["list", "x"], "takes no words"),
+    (["list", "x"], "takes no arguments"),
     (["kill", "0", "--frob"], "unknown option"),
 ])
 def test_usage(client, words, message):

@@ -61,6 +61,7 @@ def test_alone_and_help(client):
     text = said(client.cli())
     for words in (["--help"], ["-h"], ["help"]):
         assert said(client.cli(*words)) == text
+    assert "unknown applet 'exek'; did you mean 'exec'" in said(client.cli("help", "exek"), 2)
     listed = [line.split()[0] for line in text.partition("\nApplets (")[2].split("\n")[1:] if line]
     assert listed == APPLETS
     assert re.match(r"toolbox \d+\.\d+\.\d+: ", text) and "Usage: toolbox APPLET" in text

@@ -1,4 +1,4 @@
-/* What the applets say of themselves: the texts of --help fit a terminal of 80 columns. */
+/* What the applets and their commands say of themselves: the texts of --help fit a terminal of 80 columns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "applet.h"
-#include "mcp_serve/mcp_serve.h"
+#include "command.h"
+#include "mem.h"
 #include "utf8.h"
 
 #define APPLET(id) extern const struct applet id##_applet;
@@ -33,12 +33,58 @@ static void check_lines(const char *name, const char *line)
     assert_string_equal(line, ""); /* a newline at the end */
 }
 
+static void check_usage(const struct applet *applet, const struct command *command)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    char *name MEM_AUTO = mem_printf("%s %s", applet->name, command ? command->name : "");
+    command_usage(applet, command, &text);
+    check_lines(name, text.data);
+}
+
 static void test_usage_lines(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < N_APPLETS; i++)
-        check_lines(applets[i]->name, applets[i]->usage);
-    check_lines("mcp serve", mcp_serve_usage);
+    for (size_t i = 0; i < N_APPLETS; i++) {
+        check_usage(applets[i], NULL);
+        for (const struct command *c = applets[i]->commands ? applets[i]->commands->list : NULL; c && c->name;
+             c++)
+            check_usage(applets[i], c);
+    }
+}
+
+static size_t count_options(const struct command_option *options)
+{
+    size_t n = 0;
+    while (options[n].name)
+        n++;
+    return n;
+}
+
+/* Each name that a command lists is an option of its applet, and each option is taken by some command. */
+static void test_options_of_commands(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_APPLETS; i++) {
+        const struct command_set *set = applets[i]->commands;
+        bool taken[COMMAND_OPTIONS_MAX] = {false};
+        if (!set)
+            continue;
+        assert_in_range(count_options(set->options), 1, COMMAND_OPTIONS_MAX);
+        for (const struct command *c = set->list; c->name; c++) {
+            char *names MEM_AUTO = mem_strdup(c->options ? c->options : ""), *rest = names, *name;
+            while ((name = strsep(&rest, " ")) && *name) {
+                size_t at = 0;
+                while (set->options[at].name && strcmp(set->options[at].name, name) != 0)
+                    at++;
+                if (!set->options[at].name)
+                    fail_msg("%s %s: --%s is no option of the applet", applets[i]->name, c->name, name);
+                taken[at] = true;
+            }
+        }
+        for (size_t at = 0; set->options[at].name; at++)
+            if (!taken[at])
+                fail_msg("%s: no command takes --%s", applets[i]->name, set->options[at].name);
+    }
 }
 
 static void test_summaries(void **state)
@@ -52,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_usage_lines),
+        cmocka_unit_test(test_options_of_commands),
         cmocka_unit_test(test_summaries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

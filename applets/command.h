@@ -1,0 +1,89 @@
+/* The commands of an applet that has several: one table from which they are parsed, run and explained, and
+ * from which a word that is unknown is put right. */
+#ifndef APPLETS_COMMAND_H
+#define APPLETS_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "applet.h"
+#include "buf.h"
+
+enum { COMMAND_OPTIONS_MAX = 24 };
+
+struct command_option {
+    const char *name;  /* without its dashes; the list ends with NULL */
+    const char *value; /* what its value is called; NULL: it has none */
+    const char *help;
+    char letter; /* its short form; 0: none */
+};
+
+struct command_line;
+
+struct command {
+    const char *name; /* the list ends with NULL */
+    const char *arguments;
+    const char *options;  /* names of those it takes, with blanks between; NULL: none */
+    const char *summary;  /* a few words for the list */
+    const char *help;     /* what else there is to say; NULL: nothing */
+    const char *example;  /* what stands behind "toolbox APPLET NAME "; more lines are shown as they are */
+    signed char min, max; /* how many words it takes; max COMMAND_PROGRAM: a program with its own options, */
+    int (*run)(const struct command_line *c); /* at whose first word ours end */
+    int (*main)(int argc, char **argv); /* in place of run: parses for itself, and help is all of its usage */
+};
+enum { COMMAND_PROGRAM = -1 };
+
+struct command_set {
+    const char *about; /* what the commands are about */
+    const char *more;  /* behind their list; NULL: nothing */
+    const struct command_option *options;
+    const struct command *list;
+    /* What is said here for what the methods' messages say, and for the parameters that they refuse: pairs,
+     * the last one empty; each may be NULL. */
+    const char *const (*words)[2], *const (*params)[2];
+};
+
+/* A command as it was given. */
+struct command_line {
+    const struct applet *applet;
+    const struct command *command;
+    struct command_given {
+        const struct command_option *option;
+        char *value; /* of argv; "" of an option without */
+    } * given;       /* in their order */
+    size_t n_given;
+    char **words; /* what is no option; ends with NULL */
+    int n_words;
+};
+
+/* The value of an option, of several the last; NULL when it wasn't given. */
+char *command_value(const struct command_line *c, const char *name);
+
+/* Runs what argv (the applet's) names. Help and version are answered here. */
+int command_main(const struct applet *applet, int argc, char **argv);
+
+/* Appends the text of --help: of the applet, which may be one without commands, or of one command. */
+void command_usage(const struct applet *applet, const struct command *command, struct buf *out);
+
+/* Prints that, of the command that is called so unless it is NULL. EXIT_USAGE, said, when there is none. */
+int usage_print(const struct applet *applet, const char *command);
+/* Whether the words of an applet or a command that parses for itself ask for help or version, which is then
+ * printed. */
+bool usage_answered(const struct applet *applet, const struct command *command, int argc, char **argv,
+                    int *result);
+
+/* EXIT_OK, or EXIT_USAGE, said: a request can hold nothing but UTF-8. */
+int command_check_program(const struct command_line *c);
+/* An array of the words from that one on. */
+void command_put_words(const struct command_line *c, int from, struct buf *params);
+
+/* Members of params from the values of options, where they were given: as a string; as a number, written as
+ * it is there, with EXIT_USAGE, said, when it is none. */
+void command_put_string(const struct command_line *c, const char *option, struct buf *params,
+                        const char *key);
+int command_put_number(const struct command_line *c, const char *option, struct buf *params, const char *key);
+/* The same of a word that is what `kind` says. */
+int command_number(const struct command_line *c, const char *kind, const char *word, struct buf *params,
+                   const char *key);
+
+#endif

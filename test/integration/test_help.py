@@ -1,0 +1,93 @@
+"""Every applet and every command of one explains itself, and puts right what is nearly its name."""
+import re
+import shlex
+
+import pytest
+
+APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "mcp", "web_browser", "model_proxy", "inject", "eject", "call",
+           "settle", "server", "start-server", "stop-server", "healthcheck", "status", "release"]
+WITH_COMMANDS = {"bash_session": 11, "exec_remote": 10, "text_editor": 6, "mcp": 6, "web_browser": 18, "release": 4}
+VERSION = re.compile(r"toolbox \d+\.\d+\.\d+ \(build [0-9a-f]{16}\)\n")
+
+
+def said(done, status=0):
+    assert done.returncode == status, done
+    out, other = (done.stdout, done.stderr) if status == 0 else (done.stderr, done.stdout)
+    assert other == b"", done
+    return out.decode()
+
+
+def commands(client, applet):
+    """The names in the list that --help shows."""
+    block = said(client.cli(applet, "--help")).split("\n\n")[2]
+    return [line.split()[0] for line in block.splitlines() if re.match(r"  \S", line)]
+
+
+@pytest.mark.parametrize("applet", WITH_COMMANDS)
+def test_every_command_has_its_own_help(client, applet):
+    names = commands(client, applet)
+    assert len(names) == len(set(names)) == WITH_COMMANDS[applet]
+    for name in names:
+        text = said(client.cli(applet, name, "--help"))
+        for words in ((applet, name, "-h"), ("help", applet, name), (applet, "help", name)):
+            assert said(client.cli(*words)) == text, words
+        assert text.startswith(f"Usage: toolbox {applet} {name}") and max(map(len, text.splitlines())) <= 80
+        if (applet, name) == ("mcp", "serve"):
+            continue  # it explains itself
+        # what it says of itself, its options, and an example that is no other command's
+        assert re.search(r"^  -h, --help +this text$", text, re.M)
+        (example,) = re.findall(r"^Example:\n  (.*)$", text, re.M)
+        assert shlex.split(example)[:3] == ["toolbox", applet, name]
+        for option in re.findall(r"--[a-z-]+", example):
+            assert re.search(rf"^  (-\w, )?{option}\b", text, re.M), f"{option} of the example isn't explained"
+        assert ("[OPTION]" in text.splitlines()[0]) == (len(re.findall(r"^  (?:-\w, )?--\w", text, re.M)) > 1)
+    assert not client.dir.exists(), "help has started something"
+
+
+@pytest.mark.parametrize("applet", WITH_COMMANDS)
+def test_unknown_words_of_commands(client, applet):
+    for name in commands(client, applet):
+        if len(name) > 3:
+            near = name[:-1] + name[-1] * 2
+            assert f"did you mean '{name}'?" in said(client.cli(applet, near), 2)
+            assert f"did you mean '{name}'?" in said(client.cli("help", applet, near), 2)
+        text = said(client.cli(applet, name, "--frobnicate"), 2)
+        assert "--frobnicate" in text and (name == "serve" or f"Try 'toolbox {applet} {name} --help'." in text)
+        usage = said(client.cli(applet, name, "--help"))
+        for option in re.findall(r"^  (?:-\w, )?(--[a-z-]{4,})", usage, re.M):
+            wrong = option + option[-1] if option[-1] != option[-2] else option[:-1] + "q"
+            assert f"did you mean '{option}'?" in said(client.cli(applet, name, wrong), 2), wrong
+    assert not client.dir.exists()
+
+
+def test_an_option_of_another_command(client):
+    text = said(client.cli("bash_session", "read", "S", "--timeout", "3"), 2)
+    assert "read takes no option --timeout" in text and "Try 'toolbox bash_session read --help'." in text
+
+
+@pytest.mark.parametrize("applet", APPLETS)
+def test_version_everywhere(client, applet):
+    text = said(client.cli("--version"))
+    assert VERSION.fullmatch(text)
+    for words in (["-V"], ["version"], [applet, "-V"], [applet, "--version"]):
+        assert said(client.cli(*words)) == text, words
+    if applet in WITH_COMMANDS:
+        assert said(client.cli(applet, "version")) == text
+        for name in commands(client, applet):
+            assert said(client.cli(applet, name, "-V")) == said(client.cli(applet, name, "--version")) == text
+    else:
+        assert "has no commands" in said(client.cli("help", applet, "x"), 2)
+    assert not client.dir.exists()
+
+
+@pytest.mark.parametrize("words", [["status", "--json"], ["probe", "--json"], ["start-server", "--log-level", "info"], ["exec", "--whole"],
+                                   ["inject", "local:"], ["call", "local:", "version"]], ids=" ".join)
+def test_help_behind_other_words(client, words):
+    assert said(client.cli(*words, "--help")) == said(client.cli(words[0], "-h"))
+    assert not client.dir.exists()
+
+
+def test_a_program_keeps_its_own_options(client):
+    """What stands behind the program is the program's, however it looks."""
+    assert said(client.cli("exec_remote", "run", "echo", "--help", "-V", "--timeout")) == "--help -V --timeout\n"
+    assert said(client.cli("exec_remote", "run", "--", "echo", "-h")) == "-h\n"
