@@ -18,7 +18,8 @@
 #include "mem.h"
 
 /* Fields of /proc/PID/stat behind the name, whose closing parenthesis is the last one in the line (a name may
- * hold any bytes): the state, and numbers from the parent to the time of the start. */
+ * hold any bytes): the state, and numbers from the parent to the time of the start. An ended process still
+ * counts its first thread, which waits to be reaped; so does one whose other threads run on. */
 static int parse_stat(const char *text, struct proc *p)
 {
     long long numbers[19];
@@ -37,6 +38,7 @@ static int parse_stat(const char *text, struct proc *p)
     p->ppid = (pid_t)numbers[0];
     p->group = (pid_t)numbers[1];
     p->session = (pid_t)numbers[2];
+    p->ended = (p->state == 'Z' || p->state == 'X') && numbers[16] < 2;
     p->start = (unsigned long long)numbers[18];
     return 0;
 }

@@ -12,7 +12,8 @@ struct user;
 
 struct proc {
     pid_t pid, ppid, group, session;
-    char state;               /* R, S, D, T, Z, … */
+    char state;               /* R, S, D, T, Z, …: of its first thread */
+    bool ended;               /* all of its threads have; the first one alone says nothing of the others */
     unsigned long long start; /* with the pid, the identity of a process */
 };
 
@@ -42,16 +43,21 @@ int proc_signal(const struct proc *p, int signal);
  * is that group's and no other's. Needs no /proc. */
 bool proc_group_is_ours(pid_t group);
 
-/* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop.
- * TERM and CONT to `group` (0: none) and to all that is not in it, after `grace_ms` KILL to the
- * children, and again to what then becomes a child, until none is left or `limit_ms` has passed. `spare` (may
- * be NULL) says which children stay, with all that is theirs. Then done is called, from the loop, with how
- * many are left. Without /proc the group is signalled, and children found by number: grandchildren only once
- * they are orphans.
- */
+/* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop: TERM and
+ * CONT to `group` and to all that is not in it, after grace_ms KILL to all, again and again, until none is
+ * left or limit_ms has passed. Then done is called, from the loop, with how many are left. Without /proc the
+ * group is signalled, and children found by number: grandchildren only once they are orphans. */
+struct tree_end_options {
+    pid_t group; /* 0: none */
+    int grace_ms, limit_ms;
+    bool (*spare)(void *arg, pid_t pid); /* which children stay, with all that is theirs; NULL: none */
+};
 struct tree_end;
-struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
-                          bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),
-                          void *arg);
+struct tree_end *tree_end(struct loop *loop, const struct tree_end_options *how,
+                          void (*done)(void *arg, size_t left), void *arg);
+
+/* Kills a process that is no child of ours with all that hangs below it, which could not be found any more
+ * afterwards. How many could not be signalled. */
+size_t proc_kill_tree(pid_t root);
 
 #endif

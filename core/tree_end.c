@@ -10,22 +10,22 @@
 #include "proc.h"
 
 #define TICK_MS 10
+#define STOP_ROUNDS 10    /* to find what was started while the others were being stopped */
 #define PID_MOST 4194304  /* the kernel's own bound */
 #define PIDS_A_TICK 32768 /* where they have to be asked for one by one */
 
 struct tree_end {
     struct loop_source *timer;
     long long kill_at, give_up_at;
-    pid_t group;
+    struct tree_end_options how;
     pid_t first_pid; /* without /proc */
-    bool (*spare)(void *arg, pid_t pid);
     void (*done)(void *arg, size_t left);
     void *arg;
 };
 
 static bool is_spared(const struct tree_end *t, pid_t pid)
 {
-    return t->spare && t->spare(t->arg, pid);
+    return t->how.spare && t->how.spare(t->arg, pid);
 }
 
 /* Works without /proc as well, as long as nothing is spared. */
@@ -40,6 +40,8 @@ bool proc_group_is_ours(pid_t group)
     siginfo_t info;
     return group > 0 && waitid(P_PGID, (id_t)group, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
+
+/* ---- without /proc ---- */
 
 /* The kernel says of any number whether it is that of a child of ours, without /proc as well. */
 static bool is_running_child(pid_t pid)
@@ -68,36 +70,77 @@ static size_t signal_children(struct tree_end *t, int signal)
 {
     size_t count = signal_numbers(t, signal, getpid() + 1, PIDS_A_TICK);
     t->first_pid = t->first_pid + PIDS_A_TICK < PID_MOST ? t->first_pid + PIDS_A_TICK : 1;
-    return count + signal_numbers(t, signal, t->first_pid, PIDS_A_TICK);
+    count += signal_numbers(t, signal, t->first_pid, PIDS_A_TICK);
+    return count > 0 || t->how.spare ? count : 1; /* it has children, among other numbers */
 }
 
-/* Signals the descendants (with `all`) or just the children, but for the spared ones and what hangs below
- * those. How many descendants there are, also such as were not or may not be signalled; signal 0 only counts.
- * The list has parents before their children. */
-static size_t signal_all(struct tree_end *t, int signal, bool all)
+/* ---- with it ---- */
+
+/* Who is to end: the descendants that live, but for the spared ones and what hangs below those. The list has
+ * parents before their children. */
+static size_t list_victims(const struct tree_end *t, struct proc **list)
+{
+    size_t n = proc_descendants(getpid(), list), kept = 0;
+    struct proc *all = *list;
+    bool *spared MEM_AUTO = mem_zalloc(n);
+    for (size_t i = 0; i < n && t->how.spare; i++) {
+        spared[i] = all[i].ppid == getpid() && is_spared(t, all[i].pid);
+        for (size_t j = 0; j < i && !spared[i]; j++)
+            spared[i] = spared[j] && all[j].pid == all[i].ppid;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!spared[i] && !all[i].ended)
+            all[kept++] = all[i];
+    return kept;
+}
+
+static bool is_stopped(const struct proc *p)
+{
+    return p->state == 'T' || p->state == 't';
+}
+
+/* Signals all of them, but for those that a STOP has reached. How many there are, also such as may not be
+ * signalled; *running: how many of those were not stopped. */
+static size_t signal_victims(struct tree_end *t, int signal, size_t *running)
 {
     struct proc *list;
     /* The group at one stroke: none of it can fork itself out of the way. */
-    bool group = signal != 0 && proc_group_is_ours(t->group) && kill(-t->group, signal) == 0;
-    size_t n = proc_descendants(getpid(), &list), count = 0;
-    bool *spared MEM_AUTO = mem_zalloc(n);
+    bool group = signal != 0 && proc_group_is_ours(t->how.group) && kill(-t->how.group, signal) == 0;
+    if (!proc_is_ours()) {
+        *running = 0;
+        return signal_children(t, signal);
+    }
+    size_t n = list_victims(t, &list), count = 0;
+    *running = 0;
     for (size_t i = 0; i < n; i++) {
-        bool child = list[i].ppid == getpid();
-        spared[i] = child && is_spared(t, list[i].pid);
-        for (size_t j = 0; j < i && !spared[i]; j++)
-            spared[i] = spared[j] && list[j].pid == list[i].ppid;
-        if (spared[i] || list[i].state == 'Z')
+        bool stopped = is_stopped(&list[i]);
+        bool wanted = signal != 0 && !(group && list[i].group == t->how.group) && !(stopped && signal == SIGSTOP);
+        if (wanted && proc_signal(&list[i], signal) < 0 && errno == ESRCH)
             continue;
-        bool wanted = signal != 0 && (all || child) && !(group && list[i].group == t->group);
-        if (!wanted || proc_signal(&list[i], signal) == 0 || errno != ESRCH)
-            count++;
+        count++;
+        *running += !stopped;
     }
     free(list);
-    if (n > 0 || proc_is_ours())
-        return count;
-    count = signal_children(t, signal);
-    return count > 0 || t->spare ? count : 1; /* it has children, among other numbers */
+    return count;
 }
+
+/* To all, however deep they are: level by level, a tree that is deep enough outlives any limit. What could
+ * fork while the others are killed is stopped first; so it also keeps its place in a limit on processes. */
+static size_t kill_victims(struct tree_end *t)
+{
+    size_t running = 1;
+    for (int i = 0; i < STOP_ROUNDS && running > 0; i++)
+        signal_victims(t, SIGSTOP, &running);
+    return signal_victims(t, SIGKILL, &running);
+}
+
+static size_t count_victims(struct tree_end *t)
+{
+    size_t running;
+    return signal_victims(t, 0, &running);
+}
+
+/* ---- from beginning to end ---- */
 
 static void finish(struct tree_end *t, size_t left)
 {
@@ -114,30 +157,55 @@ static void tick(void *arg)
     long long now = now_ms();
     bool none = has_no_children(), last = now >= t->give_up_at;
     size_t left = none ? 0 : 1;
-    if (!none && (t->spare || last || now >= t->kill_at))
-        left = signal_all(t, last || now < t->kill_at ? 0 : SIGKILL, false);
-    if (none || (t->spare && left == 0) || last)
+    if (!none && (t->how.spare || last || now >= t->kill_at))
+        left = last || now < t->kill_at ? count_victims(t) : kill_victims(t);
+    if (none || (t->how.spare && left == 0) || last)
         finish(t, left);
     else
         loop_timer_set(t->timer, TICK_MS);
 }
 
-struct tree_end *tree_end(struct loop *loop, pid_t group, int grace_ms, int limit_ms,
-                          bool (*spare)(void *arg, pid_t pid), void (*done)(void *arg, size_t left),
-                          void *arg)
+struct tree_end *tree_end(struct loop *loop, const struct tree_end_options *how,
+                          void (*done)(void *arg, size_t left), void *arg)
 {
+    size_t running;
     struct tree_end *t = mem_zalloc(sizeof *t);
-    t->kill_at = now_ms() + grace_ms;
-    t->give_up_at = now_ms() + limit_ms;
-    t->group = group;
+    t->how = *how;
+    t->kill_at = now_ms() + how->grace_ms;
+    t->give_up_at = now_ms() + how->limit_ms;
     t->first_pid = 1;
-    t->spare = spare;
     t->done = done;
     t->arg = arg;
-    if (grace_ms > 0) {
-        signal_all(t, SIGTERM, true);
-        signal_all(t, SIGCONT, true);
+    if (how->grace_ms > 0) {
+        signal_victims(t, SIGTERM, &running);
+        signal_victims(t, SIGCONT, &running);
     }
     t->timer = loop_timer(loop, 1, tick, t);
     return t;
+}
+
+/* ---- somebody else's tree ---- */
+
+size_t proc_kill_tree(pid_t root)
+{
+    struct proc *list, itself;
+    size_t alive = 0;
+    bool there = proc_read(root, &itself) == 0;
+    for (int i = 0; i < STOP_ROUNDS; i++) {
+        size_t n = proc_descendants(root, &list), running = 0;
+        for (size_t k = 0; k < n; k++)
+            if (!list[k].ended && !is_stopped(&list[k]) && proc_signal(&list[k], SIGSTOP) == 0)
+                running++;
+        free(list);
+        if (running == 0)
+            break;
+    }
+    size_t n = proc_descendants(root, &list);
+    for (size_t k = 0; k < n; k++)
+        if (!list[k].ended && proc_signal(&list[k], SIGKILL) < 0 && errno != ESRCH)
+            alive++;
+    free(list);
+    if (there ? proc_signal(&itself, SIGKILL) < 0 : kill(root, SIGKILL) < 0)
+        alive += errno != ESRCH;
+    return alive;
 }

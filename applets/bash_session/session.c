@@ -336,12 +336,14 @@ static void tree_ended(void *arg, size_t left)
     struct restart *r = arg;
     struct session *s = r->session;
     struct err err;
-    (void)left; /* what can't be killed (it sleeps in the kernel) ends later; it has no terminal any more */
     session_stop_capture(s);
     output_release(&s->output);
     s->ending = NULL;
     s->told_end = false;
     int failed = open_terminal(s, &err);
+    if (failed == 0 && left > 0) /* what sleeps in the kernel ends later; it has no terminal any more */
+        failed = err_set(&err, ERR_TOOL,
+                         "there is a new shell, but %zu processes of the old one could not be ended; see ps", left);
     r->done(r->arg, failed < 0 ? &err : NULL);
     loop_timer_set(s->tick, 0);
     free(r);
@@ -369,7 +371,8 @@ void session_restart(struct session *s, void (*done)(void *arg, const struct err
     pid_t group = session_hang_up(s);
     struct restart *r = mem_zalloc(sizeof *r);
     *r = (struct restart){.session = s, .done = done, .arg = arg};
-    s->ending = tree_end(s->loop, group, END_GRACE_MS, END_LIMIT_MS, NULL, tree_ended, r);
+    struct tree_end_options all = {.group = group, .grace_ms = END_GRACE_MS, .limit_ms = END_LIMIT_MS};
+    s->ending = tree_end(s->loop, &all, tree_ended, r);
 }
 
 /* ---- the rest ---- */

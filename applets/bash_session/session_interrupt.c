@@ -50,7 +50,7 @@ static long long age_ms(unsigned long long start)
 /* A program that dies of the signal now, or takes it. */
 static bool is_sure(const struct proc *p)
 {
-    return p->state != 'Z' && (age_ms(p->start) >= YOUNG_MS || proc_handles(p->pid, SIGINT));
+    return !p->ended && (age_ms(p->start) >= YOUNG_MS || proc_handles(p->pid, SIGINT));
 }
 
 /* What else is in the group. */
@@ -73,7 +73,7 @@ static void look_at_members(struct target *t, const char *shell)
 /* `quickly`: the less time passes until the key is written, the surer it is meant for what was seen. */
 static void aim(const struct session *s, struct target *t, bool quickly)
 {
-    struct proc leader = {.state = 'Z'};
+    struct proc leader = {.ended = true};
     char shell[16];
     *t = (struct target){.group = pty_foreground(&s->pty), .alone = true};
     if (t->group == 0)

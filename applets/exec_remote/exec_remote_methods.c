@@ -79,6 +79,22 @@ static void pending_ready(void *arg)
     pending_free(p);
 }
 
+/* What is left ends later, if ever (it sleeps in the kernel, or is not ours to signal). The output that there
+ * is comes with the next call. */
+static void kill_ready(void *arg)
+{
+    struct pending *p = arg;
+    const struct job *j = &p->hosted->job;
+    struct err err;
+    if (j->left == 0 || !p->call) {
+        pending_ready(p);
+        return;
+    }
+    err_set(&err, ERR_TOOL, "%zu processes of job %ld could not be ended; see ps", j->left, (long)j->pid);
+    rpc_fail(p->call, &err);
+    pending_free(p);
+}
+
 /* From the loop, where nobody else looks whether this was the last one. */
 static void pending_timeout(void *arg)
 {
@@ -161,6 +177,7 @@ static void kill_job(struct rpc_call *call, struct span params, void *ctx)
         return;
     }
     struct pending *pending = pending_new(h, call, false);
+    pending->waiter.ready = kill_ready;
     rpc_on_abandon(call, kill_abandoned, pending);
     job_kill(&h->job, &pending->waiter);
 }

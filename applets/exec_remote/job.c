@@ -102,7 +102,7 @@ static void other_ended(void *arg, pid_t pid, int status)
 static void tree_ended(void *arg, size_t left)
 {
     struct job *j = arg;
-    (void)left; /* what can't be killed (it sleeps in the kernel) ends later */
+    j->left = left;
     j->ending = NULL;
     wake(&j->killers);
     job_stir(j);
@@ -110,9 +110,10 @@ static void tree_ended(void *arg, size_t left)
 
 static void begin_kill(struct job *j)
 {
+    struct tree_end_options all = {.group = j->pid, .grace_ms = GRACE_MS, .limit_ms = LIMIT_MS};
     j->kill_began = !j->reaped;
     if (!j->ending)
-        j->ending = tree_end(j->loop, j->pid, GRACE_MS, LIMIT_MS, NULL, tree_ended, j);
+        j->ending = tree_end(j->loop, &all, tree_ended, j);
 }
 
 void job_kill(struct job *j, struct job_waiter *w)

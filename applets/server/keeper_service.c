@@ -90,7 +90,8 @@ void keeper_end(struct keeper_service *s, struct rpc_call *call, enum keeper_end
     s->how = how;
     if (call)
         rpc_on_abandon(call, client_gone, s);
-    tree_end(s->keeper->base.loop, s->hang_up(s->ctx), GRACE_MS, LIMIT_MS, NULL, ended, s);
+    struct tree_end_options all = {.group = s->hang_up(s->ctx), .grace_ms = GRACE_MS, .limit_ms = LIMIT_MS};
+    tree_end(s->keeper->base.loop, &all, ended, s);
 }
 
 void keeper_on_cleared(struct keeper_service *s, void (*cleared)(void *ctx))

@@ -118,7 +118,7 @@ static int health_main(int argc, char **argv)
 
 /* ---- stop-server ---- */
 
-#define STOP_MS 4500  /* the server ends by itself within 4 s */
+#define STOP_MS 6000  /* the server ends by itself within 5 s */
 #define GONE_MS 10000 /* to remove its files once it has answered */
 
 /* A program that is none of ours may listen under our name; where the kernel can't say which it is, it is

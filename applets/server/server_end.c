@@ -9,10 +9,10 @@
 #include "proc.h"
 #include "server_internal.h"
 
-/* A keeper has TERM, 2 s, KILL, 1 s; one that hasn't answered by then is stuck. In all: 4 s. */
+/* A keeper has TERM, 2 s, KILL, 1 s; one that hasn't answered by then is stuck. In all: 5 s. */
 #define GRACE_MS 2000
 #define KEEPERS_MS 3300
-#define REST_MS 500
+#define REST_MS 1500 /* a stuck keeper may have had a large tree */
 
 struct waiter {
     struct waiter *next;
@@ -62,7 +62,8 @@ static void end_rest(struct server *s)
     long long grace = s->kept ? e->began + KEEPERS_MS - now_ms() : 0;
     if (grace < 0)
         grace = 0;
-    tree_end(s->base.loop, 0, (int)grace, (int)grace + REST_MS, NULL, all_ended, s);
+    struct tree_end_options all = {.grace_ms = (int)grace, .limit_ms = (int)grace + REST_MS};
+    tree_end(s->base.loop, &all, all_ended, s);
 }
 
 static void others_ended(void *arg, size_t left)
@@ -71,30 +72,15 @@ static void others_ended(void *arg, size_t left)
     end_rest(arg);
 }
 
-/* With all that hangs below it first: afterwards that could not be found any more. */
-void server_kill_tree(pid_t keeper)
-{
-    for (int tries = 0; tries < 10; tries++) {
-        struct proc *list;
-        size_t n = proc_descendants(keeper, &list), alive = 0;
-        for (size_t i = 0; i < n; i++)
-            if (list[i].state != 'Z' && proc_signal(&list[i], SIGKILL) == 0)
-                alive++;
-        free(list);
-        if (alive == 0)
-            break;
-    }
-    kill(keeper, SIGKILL);
-}
-
 static void keepers_ended(void *arg, struct reply *replies, size_t n)
 {
     struct server *s = arg;
     for (size_t i = 0; i < n; i++) {
+        size_t left = strtoul(buf_str(&replies[i].result), NULL, 10);
         if (replies[i].pid > 0 && replies[i].result.len == 0)
-            server_kill_tree(replies[i].pid);
-        else if (!server_is_own_keeper(s, replies[i].pid)) /* what its own ones leave comes to the server */
-            s->ending->left += strtoul(buf_str(&replies[i].result), NULL, 10);
+            left = proc_kill_tree(replies[i].pid);
+        if (!server_is_own_keeper(s, replies[i].pid)) /* what its own ones leave comes to the server */
+            s->ending->left += left;
     }
     end_rest(s);
 }
@@ -114,6 +100,8 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
     log_line(LOG_INFO, "ending, with %zu calls open", http_server_pending(s->http));
     s->ending->began = now_ms();
     s->ending->open = 2;
-    tree_end(s->base.loop, 0, GRACE_MS, KEEPERS_MS, server_is_own_keeper, others_ended, s);
+    struct tree_end_options others = {
+        .grace_ms = GRACE_MS, .limit_ms = KEEPERS_MS, .spare = server_is_own_keeper};
+    tree_end(s->base.loop, &others, others_ended, s);
     server_ask(s, NULL, KEEPER_END, KEEPERS_MS, keepers_ended, s);
 }

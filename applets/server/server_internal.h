@@ -70,9 +70,6 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
 /* Removes all sockets, unless another server has taken this one's place. */
 void server_clear_sockets(const struct server *s);
 
-/* Kills a keeper that doesn't answer, and all that hangs below it. */
-void server_kill_tree(pid_t keeper);
-
 /* `arg` is the server; whether the process is a keeper that it has forked itself. */
 bool server_is_own_keeper(void *arg, pid_t pid);
 /* Or a process that does an in-process method (server_in_process.c). */

@@ -47,8 +47,7 @@ static int end_keeper(int fd)
         client_delivered(fd);
         return span_is(result, "0") ? 0 : -1;
     }
-    server_kill_tree(pid);
-    return 0;
+    return proc_kill_tree(pid) == 0 ? 0 : -1;
 }
 
 /* Ends who listens at one of the names: servers, or keepers. How many didn't end. */

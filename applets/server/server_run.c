@@ -117,8 +117,10 @@ static void keeper_exited(void *arg, pid_t pid, int status)
     if (k->door)
         door_return(k->door, s->base.dirfd);
     forget(k);
-    if (WIFSIGNALED(status) && !s->ending)
-        tree_end(s->base.loop, 0, 2000, 4000, server_is_own_process, killed_tree_ended, s);
+    if (WIFSIGNALED(status) && !s->ending) {
+        struct tree_end_options orphans = {.grace_ms = 2000, .limit_ms = 4000, .spare = server_is_own_process};
+        tree_end(s->base.loop, &orphans, killed_tree_ended, s);
+    }
 }
 
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,

@@ -160,7 +160,8 @@ static void browser_ended(void *arg)
     err_set(&web->end, ERR_TOOL, "%.800s; open a new session with web_new_session", why.msg);
     why = web->end;
     web_end(web, &why);
-    tree_end(web->loop, 0, GRACE_MS, LIMIT_MS, NULL, rest_has_ended, h);
+    struct tree_end_options all = {.grace_ms = GRACE_MS, .limit_ms = LIMIT_MS};
+    tree_end(web->loop, &all, rest_has_ended, h);
 }
 
 /* ---- status ---- */

@@ -332,7 +332,8 @@ static void done(void *arg, size_t left)
 static void end_tree(pid_t group, int grace_ms, int limit_ms, bool (*spare)(void *, pid_t))
 {
     done_calls = 0;
-    tree_end(loop, group, grace_ms, limit_ms, spare, done, &left_over);
+    struct tree_end_options how = {group, grace_ms, limit_ms, spare};
+    tree_end(loop, &how, done, &left_over);
     CHECK(done_calls == 0);
     CHECK(loop_run(loop) == 0 && done_calls == 1);
 }
