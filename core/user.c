@@ -91,6 +91,7 @@ void user_of_numbers(struct user *u, uid_t uid, const gid_t *groups, size_t n, c
     u->groups = mem_alloc(n * sizeof *groups);
     memcpy(u->groups, groups, n * sizeof *groups);
     u->n_groups = n;
+    u->exact = true;
     if (home) {
         free(u->home);
         u->home = mem_strdup(home);
@@ -104,11 +105,6 @@ void user_release(struct user *u)
     free(u->shell);
     free(u->groups);
     *u = (struct user){0};
-}
-
-bool user_is_self(const struct user *u)
-{
-    return getuid() == u->uid && geteuid() == u->uid;
 }
 
 /* For messages: the name, or the number in `number`. */
@@ -160,10 +156,35 @@ static const char *unproven(const struct user *u)
     return NULL;
 }
 
+/* Those of the process are the user's, and the other way round. */
+static bool has_its_groups(const struct user *u)
+{
+    gid_t groups[USER_GROUPS_MAX + 1];
+    int n = getgroups(USER_GROUPS_MAX, groups);
+    if (n < 0)
+        return false;
+    groups[n++] = getegid();
+    const struct user process = {.groups = groups, .n_groups = (size_t)n};
+    bool same = true;
+    for (int i = 0; i < n && same; i++)
+        same = has_group(u, groups[i]);
+    for (size_t i = 0; i < u->n_groups && same; i++)
+        same = has_group(&process, u->groups[i]);
+    return same;
+}
+
+bool user_is_self(const struct user *u)
+{
+    if (getuid() != u->uid || geteuid() != u->uid)
+        return false;
+    bool same_gid = getgid() == u->gid && getegid() == u->gid;
+    return u->exact ? same_gid && has_its_groups(u) : same_gid || u->uid != 0;
+}
+
 int user_become(const struct user *u, struct err *err)
 {
     uid_t real, effective, saved;
-    if (getresuid(&real, &effective, &saved) == 0 && real == u->uid && effective == u->uid && saved == u->uid)
+    if (user_is_self(u) && getresuid(&real, &effective, &saved) == 0 && saved == u->uid)
         return 0; /* nothing to give up, and without capabilities not even root may call setgroups */
     if (setgroups(u->n_groups, u->groups) < 0)
         return refuse(u, "setgroups", errno, err);
@@ -198,8 +219,8 @@ int user_wanted(struct user *u, bool *other, struct err *err)
     if (*other && geteuid() == 0)
         return 0;
     if (*other)
-        result = err_set(err, ERR_TOOL, "cannot run a program as '%s': the server does not run as root",
-                         label(u, number));
+        result = err_set(err, ERR_TOOL, "cannot run a program as '%s'%s: the server does not run as root",
+                         label(u, number), u->uid == geteuid() ? " with other groups than its own" : "");
     *other = false;
     user_release(u);
     return result;

@@ -49,9 +49,10 @@ static _Noreturn void run_child(const struct edit_user *u, const struct edit_req
 {
     struct buf answer = BUF_INIT;
     struct err err = {0};
-    /* Our place is not that user's; he has his own. */
-    unsetenv("TOOLBOX_DIR");
-    unsetenv("INSPECT_SANDBOX_TOOLS_DIR");
+    if (u->user.uid != geteuid()) { /* our place is not that user's; he has his own */
+        unsetenv("TOOLBOX_DIR");
+        unsetenv("INSPECT_SANDBOX_TOOLS_DIR");
+    }
     int rc = user_become(&u->user, &err);
     if (rc == 0) {
         /* Killed with us: what it does is whole or not there at any moment. */

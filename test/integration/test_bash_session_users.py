@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from harness.client import PARAMERR, TOOLERR, RpcError
+from harness.jobs import Job
 from harness.processes import wait_until
 from harness.sessions import Shell, exists, shared_server
 from harness.users import NOBODY_KNOWS, needs_root
@@ -140,8 +141,29 @@ def test_a_user_by_numbers(open_shell, user, workdir):
     unknown = open_shell(user={"uid": NOBODY_KNOWS, "gid": 777, "groups": [], "home": None})
     assert unknown.out("id -u; id -G; echo $HOME") == f"{NOBODY_KNOWS}\n777\n/\n"
     assert unknown.at_once("echo hi\n") == "hi\n" + unknown.prompt
-    own = open_shell(user={"uid": os.geteuid(), "gid": os.getegid(), "groups": [], "home": "/elsewhere"})
+    own = open_shell(user={"uid": os.geteuid(), "gid": os.getegid(), "groups": os.getgroups(), "home": "/elsewhere"})
     assert own.out("id -u") == f"{os.geteuid()}\n" and own.out("echo $HOME") != "/elsewhere\n"
+
+
+@needs_root
+def test_the_servers_own_uid_with_other_numbers(server, open_shell, workdir):
+    """A uid that is the server's own says nothing of gid and groups: each kind of call takes them as they are."""
+    numbers = {"uid": os.geteuid(), "gid": 1000, "groups": [1, 2]}
+    assert open_shell(user=numbers).out("id -u; id -g; id -G") == f"{os.geteuid()}\n1000\n1000 1 2\n"
+    job = Job(server, "id -g; id -G", user=numbers)
+    assert job.finish() == (0, "1000\n1000 1 2\n", "")
+    server.rpc("text_editor", {"command": "create", "path": str(workdir / "made"), "file_text": "x", "_run_as": numbers})
+    assert (workdir / "made").stat().st_gid == 1000
+    assert open_shell(user={"uid": os.geteuid(), "gid": os.getegid(), "groups": [4321]}).out("id -G") == f"{os.getegid()} 4321\n"
+
+
+@needs_root
+def test_numbers_that_only_root_could_have_are_refused(new_client):
+    """A server that isn't root has the groups that it has."""
+    client = new_client(user=NOBODY_KNOWS)
+    for numbers in ({"uid": NOBODY_KNOWS, "gid": 1}, {"uid": NOBODY_KNOWS, "gid": NOBODY_KNOWS, "groups": [1]}):
+        refused(client, TOOLERR, "other groups", user=numbers)
+    assert client.new(user={"uid": NOBODY_KNOWS, "gid": NOBODY_KNOWS, "groups": []})
 
 
 @pytest.mark.parametrize(
