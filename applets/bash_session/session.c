@@ -95,6 +95,7 @@ static void take_prompt(struct session *s, const struct channel_message *m)
         output_forget_mark(&s->output);
     }
     s->prompt_noted = false;
+    s->last_run.prompt_read = s->last_run.prompt_read && again;
     s->tail_after_mark = 0;
     free(s->ps2);
     s->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
@@ -169,7 +170,7 @@ bool session_at_prompt(const struct session *s, enum waiting waiting)
     struct termios t;
     if (waiting == WAITING_PROGRAM || !s->prompt_after_input)
         return false;
-    return !s->capture || s->capture->after.len > 0 ||
+    return !s->capture || s->capture->after.len > 0 || s->last_run.prompt_read ||
            (tcgetattr(s->pty.slave, &t) == 0 && !(t.c_lflag & ICANON));
 }
 
@@ -314,6 +315,7 @@ int session_start(struct session *s, struct loop *loop, const struct session_opt
         .recent = BUF_INIT,
         .tail = BUF_INIT,
         .shown_prompt = BUF_INIT,
+        .last_run = {.text = BUF_INIT},
     };
     s->calls_end = &s->calls;
     s->last_activity = now_ms();
@@ -337,6 +339,7 @@ static void tree_ended(void *arg, size_t left)
     struct session *s = r->session;
     struct err err;
     session_stop_capture(s);
+    session_run_close(s);
     output_release(&s->output);
     s->ending = NULL;
     s->told_end = false;
@@ -413,7 +416,7 @@ void session_status(struct session *s, struct session_status *status)
         .user = s->options.user_name,
         .shell = s->shell_path,
         .idle_ms = now_ms() - s->last_activity,
-        .unread_bytes = s->output.text.len + s->output.omitted,
+        .unread_bytes = s->output.text.len + s->output.omitted + session_run_unread(s),
     };
     if (!s->shell) {
         status->state = "ended";

@@ -31,6 +31,19 @@ struct session_options {
     unsigned short rows, cols;
 };
 
+/* The last run that was begun, until somebody has got how it ended: whoever asks for it then gets that, also
+ * when the client that began it has gone. */
+struct last_run {
+    bool open;
+    bool waited;      /* by the active call */
+    bool told;        /* the shell has told that it is over: what comes then is the prompt */
+    bool prompt_read; /* a read got that */
+    bool ended;       /* then: */
+    struct run_result result;
+    struct buf text; /* its output */
+    char *cwd;
+};
+
 struct session_call;
 struct interrupt;
 struct viewer;
@@ -48,24 +61,23 @@ struct session {
     bool told_end;   /* a call has said that the shell ended */
 
     struct term_filter filter;
-    struct output output;           /* what reads will get */
-    struct input input;             /* what the terminal has not taken yet */
-    struct capture *capture;        /* of the run in progress, also after its timeout; NULL: none */
-    char *ps2;                      /* the continuation prompt, as the shell last told */
-    struct buf tail;                /* the last that was printed */
-    size_t tail_after_mark;         /* bytes of it since the shell told */
-    struct buf shown_prompt;        /* what it last prompted with */
-    bool prompt_noted;              /* it is the one that the shell last told of */
-    bool run_open;                  /* a run was answered before its command had ended */
-    unsigned long run_open_prompts; /* prompts at that time */
-    char *cwd;                      /* as the shell last told */
-    int status;                     /* of the last command, as the shell last told */
-    bool adopted;                   /* exec bash has taken its place, and got our hook */
-    bool has_editor;                /* it had its line editor when it was last looked at */
-    unsigned long prompts;          /* how often it told */
-    long long last_prompt;          /* now_ms() when it told last */
-    bool prompt_after_input;        /* it told since it took the last input */
-    long long last_activity;        /* now_ms() */
+    struct output output;    /* what reads will get */
+    struct input input;      /* what the terminal has not taken yet */
+    struct capture *capture; /* what the run in progress prints and nobody got yet; NULL: none */
+    struct last_run last_run;
+    char *ps2;               /* the continuation prompt, as the shell last told */
+    struct buf tail;         /* the last that was printed */
+    size_t tail_after_mark;  /* bytes of it since the shell told */
+    struct buf shown_prompt; /* what it last prompted with */
+    bool prompt_noted;       /* it is the one that the shell last told of */
+    char *cwd;               /* as the shell last told */
+    int status;              /* of the last command, as the shell last told */
+    bool adopted;            /* exec bash has taken its place, and got our hook */
+    bool has_editor;         /* it had its line editor when it was last looked at */
+    unsigned long prompts;   /* how often it told */
+    long long last_prompt;   /* now_ms() when it told last */
+    bool prompt_after_input; /* it told since it took the last input */
+    long long last_activity; /* now_ms() */
 
     struct viewer *viewers;
     struct buf recent; /* raw output, for viewers to come */

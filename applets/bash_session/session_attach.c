@@ -118,6 +118,7 @@ static void take_frame(struct session *s, char type, const unsigned char *data, 
                    (unsigned short)(data[2] << 8 | data[3]));
     } else if (type == ATTACH_INPUT) {
         echo(s, (const char *)data, n);
+        session_run_typed(s);
         s->prompt_after_input = false;
         input_add(&s->input, &s->pty, (const char *)data, n, NULL);
         loop_timer_set(s->tick, 0);

@@ -258,6 +258,7 @@ static void read_begin(struct session *s, struct session_call *c)
     struct err err;
     if (c->input.len == 0 || !s->shell)
         return; /* nothing to type, or typed ahead */
+    session_run_typed(s);
     s->prompt_after_input = false;
     follow_interrupt(s, c);
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
@@ -268,6 +269,7 @@ static void read_begin(struct session *s, struct session_call *c)
 static int64_t read_check(struct session *s, struct session_call *c)
 {
     session_drain(s);
+    session_run_yield(s);
     long long now = now_ms();
     size_t n = s->output.text.len;
     bool came = n > 0 || s->output.omitted > 0;

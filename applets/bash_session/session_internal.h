@@ -2,6 +2,8 @@
 #ifndef APPLETS_BASH_SESSION_SESSION_INTERNAL_H
 #define APPLETS_BASH_SESSION_SESSION_INTERNAL_H
 
+#include <signal.h>
+
 #include "session.h"
 #include "session_wait.h"
 
@@ -27,11 +29,12 @@ enum run_phase {
 };
 struct run {
     enum run_phase phase;
-    bool typed;            /* RUN_ASKED: after the command, not before */
-    bool asked;            /* once is enough */
-    bool adopted;          /* asked by a typed line, which prints nothing, and not by a key */
-    bool told;             /* RUN_TYPED: that the command has ended */
-    bool interrupt;        /* when it is abandoned */
+    bool typed;     /* RUN_ASKED: after the command, not before */
+    bool asked;     /* once is enough */
+    bool adopted;   /* asked by a typed line, which prints nothing, and not by a key */
+    bool answered;  /* with a result, which is kept until it is known to have arrived */
+    bool interrupt; /* when it is abandoned */
+    unsigned long long omitted;
     long long phase_began; /* now_us() */
 };
 
@@ -69,16 +72,44 @@ void session_evaluate(struct session *s);
 void session_tick(void *session);
 
 /* ---- session_run.c ---- */
-/* What is printed from here on is the session's again; what was captured is dropped, or becomes the session's
- * too. */
-void session_stop_capture(struct session *s);
-void session_release_capture(struct session *s);
 bool session_is_run(const struct session_call *c);
-/* Whether the shell has told before that the run which is served has ended, so that only its prompt is waited
- * for; from now on it has. What comes then, if somebody interrupts there, is none of the run's output. */
+/* Whether the shell has told before that the last run has ended, so that only its prompt is waited for; from
+ * now on it has. What comes then, if somebody interrupts there, is none of the run's output. */
 bool session_run_told(struct session *s);
 /* A message of the shell, which a run may wait for. */
 void session_run_message(struct session *s, const struct channel_message *m);
+
+/* ---- session_run_answer.c ---- */
+#define STATUS_UNKNOWN (-1)
+#define SHELL_INTERRUPTED (128 + SIGINT)
+/* Each answers the call, and returns what a check returns then (-1). */
+int64_t session_run_give(struct session_call *c, struct run_result *r);
+int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state);
+int64_t session_run_fail(struct session_call *c, const struct err *err);
+/* Says what the session is busy with. */
+int64_t session_run_refuse(const struct session *s, struct session_call *c);
+/* This shell doesn't tell. */
+int64_t session_run_refuse_for_good(const struct session *s, struct session_call *c);
+
+/* ---- session_last_run.c ---- */
+/* What is printed from here on is the session's again; what was captured is dropped. */
+void session_stop_capture(struct session *s);
+/* A run begins, and is waited for. */
+void session_run_opened(struct session *s);
+/* It goes on without anybody who waits for it. */
+void session_run_leave(struct session *s);
+/* It is over, as `result` says. */
+void session_run_ended(struct session *s, const struct run_result *result);
+/* Its end is known to who asked for it, or of no interest any more. */
+void session_run_close(struct session *s);
+/* What it has printed and nobody got is the session's, for who reads now. */
+void session_run_yield(struct session *s);
+/* Bytes of that. */
+unsigned long long session_run_unread(const struct session *s);
+/* Somebody types: if it is over, what comes from here on is none of it. */
+void session_run_typed(struct session *s);
+/* An answer of it did not arrive. */
+void session_run_unheard(struct session *s, const struct buf *answer, unsigned long long omitted);
 
 /* ---- session_interrupt.c ---- */
 /* Called before an interrupt is sent: sees to it that it is not lost. */

@@ -232,7 +232,7 @@ static size_t excess(const struct capture *c)
 
 unsigned long long capture_omitted(const struct capture *c)
 {
-    return c->omitted + excess(c);
+    return c->omitted_before + c->omitted + excess(c);
 }
 
 void capture_text(const struct capture *c, struct buf *out)
@@ -241,10 +241,46 @@ void capture_text(const struct capture *c, struct buf *out)
     buf_add(out, c->head.data, c->head.len);
     if (has_notice(c)) {
         buf_adds(out, "\n");
-        put_notice(out, capture_omitted(c));
+        put_notice(out, c->omitted + from);
     }
     if (c->tail.len > from)
         buf_add(out, c->tail.data + from, c->tail.len - from);
+}
+
+void capture_drop_text(struct capture *c)
+{
+    buf_release(&c->head);
+    buf_release(&c->tail);
+    c->omitted = c->omitted_before = 0;
+}
+
+/* Takes its text anew, with other text in front. Where something was left out the rest of the head would come
+ * to lie behind that place. */
+static void rebuild(struct capture *c, const char *front, size_t n)
+{
+    struct buf head BUF_AUTO = c->head, tail BUF_AUTO = c->tail;
+    unsigned long long omitted = c->omitted;
+    c->head = c->tail = (struct buf){.max = BUF_NO_MAX};
+    c->omitted = 0;
+    keep(c, front, n);
+    keep(c, head.data, head.len);
+    if (omitted > 0) {
+        c->omitted += omitted + c->tail.len;
+        buf_release(&c->tail);
+    }
+    keep(c, tail.data, tail.len);
+}
+
+void capture_put_front(struct capture *c, const char *s, size_t n, unsigned long long omitted)
+{
+    c->omitted_before += omitted;
+    rebuild(c, s, n);
+}
+
+void capture_resize(struct capture *c, size_t max)
+{
+    c->max = max;
+    rebuild(c, NULL, 0);
 }
 
 void capture_free(struct capture *c)

@@ -45,7 +45,7 @@ void output_release(struct output *o);
 struct capture {
     size_t max;
     struct buf head, tail, after;
-    unsigned long long omitted;
+    unsigned long long omitted, omitted_before; /* the latter in text that says so itself */
     bool marked;
 };
 
@@ -61,6 +61,12 @@ void capture_drop_key(struct capture *c, const char *path);
 void capture_strip(struct capture *c, const char *text, size_t n);
 /* Appends the text to out, with a line where something is left out. */
 void capture_text(const struct capture *c, struct buf *out);
+/* The text has been given: what comes now is the rest. What lies behind the mark stays. */
+void capture_drop_text(struct capture *c);
+/* It was not, and is again in front of what has come since. */
+void capture_put_front(struct capture *c, const char *s, size_t n, unsigned long long omitted);
+/* For somebody who wants more or less of it. */
+void capture_resize(struct capture *c, size_t max);
 /* Bytes that the text leaves out. */
 unsigned long long capture_omitted(const struct capture *c);
 void capture_free(struct capture *c);

@@ -20,113 +20,14 @@
 #define BUSY_MS 1000   /* for one that is about to prompt */
 #define GONE_MS 100    /* for a program that has just been ended */
 #define UNKNOWN_TICK_MS 20
-#define STATUS_UNKNOWN (-1)
-#define SHELL_INTERRUPTED (128 + SIGINT)
-#define AT_ONCE_US 20000    /* between Enter and a key that interrupts */
 #define ASK_MS 2000         /* for an answer to a key */
 #define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
-
-/* ---- answers ---- */
-
-static int64_t run_fail(struct session_call *c, const struct err *err)
-{
-    session_call_answered(c);
-    c->done.run(c->arg, NULL, err);
-    return -1;
-}
-
-/* Together with Enter: whether the command was begun nobody can tell, and what is told as its status may be
- * that of the one before. */
-static bool was_interrupted_at_once(const struct session *s, struct session_call *c)
-{
-    long long after = s->input.signalled - c->run.phase_began;
-    return s->status == 0 && after > 0 && after < AT_ONCE_US &&
-           strspn(buf_str(&c->answer), "\n") == c->answer.len;
-}
-
-static int64_t run_answer(struct session *s, struct session_call *c, enum run_state state)
-{
-    struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->cwd};
-    if (state != RUN_COMPLETED)
-        capture_commit(s->capture);
-    capture_text(s->capture, &c->answer);
-    if (state == RUN_COMPLETED) {
-        if (was_interrupted_at_once(s, c))
-            s->status = SHELL_INTERRUPTED;
-        r.has_exit_code = s->status != STATUS_UNKNOWN;
-        r.exit_code = s->status;
-    } else if (state == RUN_EXITED) {
-        r.has_exit_code = true;
-        r.exit_code = session_exit_code(s->exit_status);
-        s->told_end = true;
-    }
-    s->run_open = state == RUN_TIMEOUT || state == RUN_AWAITING_INPUT;
-    s->run_open_prompts = s->prompts;
-    r.omitted_bytes = capture_omitted(s->capture);
-    r.output = buf_str(&c->answer);
-    r.output_len = c->answer.len;
-    session_stop_capture(s);
-    session_call_answered(c);
-    c->done.run(c->arg, &r, NULL);
-    return -1;
-}
-
-void session_stop_capture(struct session *s)
-{
-    capture_free(s->capture);
-    s->capture = NULL;
-}
-
-void session_release_capture(struct session *s)
-{
-    struct buf text BUF_AUTO = BUF_INIT;
-    capture_commit(s->capture);
-    capture_text(s->capture, &text);
-    session_stop_capture(s);
-    output_add(&s->output, text.data, text.len);
-}
-
-static int64_t refuse(const struct session *s, struct session_call *c)
-{
-    struct err err;
-    char name[16] = "", shell[16];
-    pid_t group = pty_foreground(&s->pty);
-    enum waiting w = session_look(s, true);
-    proc_name(s->shell, shell);
-    if (group != s->shell)
-        proc_name(group, name);
-    else if (shell_is_bash(s->shell_path) && !shell_is_bash(shell))
-        snprintf(name, sizeof name, "%s", shell); /* exec */
-    if (*name)
-        err_set(&err, ERR_TOOL,
-                "the session is busy: '%s' is %s; wait, type into it with bash_session, interrupt it with "
-                "input \"\\u0003\", "
-                "or restart the session",
-                name, w == WAITING_NOT ? "still running" : "waiting for input");
-    else
-        err_set(&err, ERR_TOOL,
-                "the session is busy: the shell is %s interrupt it with input \"\\u0003\", or restart the "
-                "session",
-                w == WAITING_SHELL
-                    ? "in the middle of a command that was not finished; finish it with bash_session,"
-                    : "still running a command; wait,");
-    return run_fail(c, &err);
-}
-
-static int64_t refuse_for_good(const struct session *s, struct session_call *c)
-{
-    struct err err;
-    err_set(&err, ERR_TOOL, "%s does not tell when a command has ended; use bash_session instead",
-            s->shell_path);
-    return run_fail(c, &err);
-}
 
 /* ---- steps ---- */
 
 static void enter(struct session_call *c, enum run_phase phase)
 {
     c->run.phase = phase;
-    c->run.told = false;
     c->run.phase_began = now_us();
 }
 
@@ -172,6 +73,10 @@ static bool can_ask(const struct session *s)
 static int64_t ask(struct session *s, struct session_call *c, bool typed)
 {
     struct buf code BUF_AUTO = BUF_INIT;
+    if (!typed) {
+        session_run_yield(s);
+        session_stop_capture(s);
+    }
     c->run.asked = true;
     c->run.typed = typed;
     c->run.adopted = s->prompts == 0 || is_replaced(s);
@@ -194,13 +99,17 @@ static void code_done(struct session *s, const struct session_call *c, bool type
     if (!c->run.adopted)
         capture_drop_key(s->capture, s->channel.path);
     capture_commit(s->capture);
-    if (!typed)
-        session_release_capture(s);
+    if (!typed) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        capture_text(s->capture, &text);
+        session_stop_capture(s);
+        output_add(&s->output, text.data, text.len);
+    }
 }
 
 static void begin_capture(struct session *s, struct session_call *c)
 {
-    session_stop_capture(s);
+    session_run_opened(s);
     s->capture = capture_new(c->max);
     s->prompt_after_input = false;
     c->run.asked = false;
@@ -227,6 +136,9 @@ static int64_t give_command(struct session *s, struct session_call *c)
     while (c->input.len > 0 && c->input.data[c->input.len - 1] == '\n')
         buf_truncate(&c->input, c->input.len - 1);
     session_drain(s);
+    session_run_yield(s); /* of the one before */
+    session_run_close(s);
+    session_stop_capture(s);
     output_drop_prompt(&s->output, s->shown_prompt.data, s->shown_prompt.len);
     s->prompt_after_input = false;
     if (edits) {
@@ -245,7 +157,7 @@ static int64_t give_command(struct session *s, struct session_call *c)
     }
     buf_addc(&c->input, '\n');
     if (input_add(&s->input, &s->pty, c->input.data, c->input.len, &err) < 0)
-        return run_fail(c, &err);
+        return session_run_fail(c, &err);
     buf_release(&c->input);
     input_pump(&s->input, &s->pty, true);
     return ASK_MS;
@@ -287,6 +199,11 @@ static bool is_about_to_take(const struct session_call *c)
     return c->run.phase == RUN_ASKED || c->run.phase == RUN_OFFERED;
 }
 
+static struct session_call *active_run(const struct session *s)
+{
+    return s->calls && s->calls->state == CALL_ACTIVE && session_is_run(s->calls) ? s->calls : NULL;
+}
+
 /* A key that comes late finds nothing to take. */
 static void withdraw_code(struct session *s, const struct session_call *c)
 {
@@ -308,23 +225,23 @@ static int64_t lose_key(struct session *s, struct session_call *c)
     s->capture = capture_new(c->max);
     s->prompt_after_input = true;
     s->status = SHELL_INTERRUPTED;
-    return run_answer(s, c, RUN_COMPLETED);
+    return session_run_answer(s, c, RUN_COMPLETED);
 }
 
 bool session_run_told(struct session *s)
 {
-    struct session_call *c = s->calls;
-    if (!c || c->state != CALL_ACTIVE || !session_is_run(c) || c->run.phase != RUN_TYPED)
+    struct session_call *c = active_run(s);
+    if (!s->last_run.open || s->last_run.ended || (c && is_about_to_take(c)))
         return false;
-    bool before = c->run.told;
-    c->run.told = true;
+    bool before = s->last_run.told;
+    s->last_run.told = true;
     return before;
 }
 
 void session_run_message(struct session *s, const struct channel_message *m)
 {
-    struct session_call *c = s->calls;
-    if (!c || c->state != CALL_ACTIVE || !session_is_run(c))
+    struct session_call *c = active_run(s);
+    if (!c)
         return;
     if (m->kind == 'Q' && c->run.phase == RUN_ASKED) {
         take_answer(s, c, m);
@@ -351,10 +268,10 @@ static int64_t check_settled(struct session *s, struct session_call *c)
     if (s->prompts == 0 && now_ms() - c->began < BUSY_MS)
         return 0;
     if (s->prompts == 0 && (c->run.asked || !can_ask(s)))
-        return refuse_for_good(s, c);
+        return session_run_refuse_for_good(s, c);
     if (!c->run.asked && can_ask(s))
         return ask(s, c, false);
-    return refuse(s, c);
+    return session_run_refuse(s, c);
 }
 
 static int64_t check_ready(struct session *s, struct session_call *c)
@@ -363,7 +280,7 @@ static int64_t check_ready(struct session *s, struct session_call *c)
     if (s->interrupt)
         return READY_MS; /* its end is told */
     if (s->channel.pty.master < 0 || (s->prompts == 0 && now - c->began >= READY_MS))
-        return refuse_for_good(s, c);
+        return session_run_refuse_for_good(s, c);
     int64_t left = session_settled(s) ? check_settled(s, c) : 0;
     if (left != 0)
         return left;
@@ -371,7 +288,7 @@ static int64_t check_ready(struct session *s, struct session_call *c)
     long long busy = now - (s->last_prompt > c->began ? s->last_prompt : c->began);
     bool other = group != 0 && group != s->shell && now - c->began >= GONE_MS;
     if (s->prompts > 0 && (busy >= BUSY_MS || other))
-        return refuse(s, c);
+        return session_run_refuse(s, c);
     return READY_MS;
 }
 
@@ -389,14 +306,14 @@ static int64_t check_key(struct session *s, struct session_call *c)
         code_done(s, c, true);
         capture_strip(s->capture, s->shown_prompt.data, s->shown_prompt.len);
         s->status = STATUS_UNKNOWN;
-        return run_answer(s, c, RUN_COMPLETED);
+        return session_run_answer(s, c, RUN_COMPLETED);
     }
     code_done(s, c, false);
     err_set(
         &err, ERR_TOOL,
         "the shell does not take commands (has it been replaced, or its key bindings?); use bash_session, "
         "or restart the session");
-    return run_fail(c, &err);
+    return session_run_fail(c, &err);
 }
 
 static int64_t check_typed(struct session *s, struct session_call *c)
@@ -405,24 +322,24 @@ static int64_t check_typed(struct session *s, struct session_call *c)
     if (session_settled(s)) {
         enum waiting w = session_look(s, true);
         if (session_at_prompt(s, w))
-            return run_answer(s, c, RUN_COMPLETED);
+            return session_run_answer(s, c, RUN_COMPLETED);
         if (w == WAITING_SHELL && !c->run.asked && can_ask(s))
             return ask(s, c, true);
         /* It has told of its prompt and not shown it yet: nobody knows that it waits for something else. */
         if (w == WAITING_UNKNOWN && now_ms() - s->last_prompt < BUSY_MS)
             return UNKNOWN_TICK_MS;
-        return run_answer(s, c, RUN_AWAITING_INPUT);
+        return session_run_answer(s, c, RUN_AWAITING_INPUT);
     }
     if (c->timeout_ms >= 0 && spent >= c->timeout_ms)
-        return run_answer(s, c, RUN_TIMEOUT);
+        return session_run_answer(s, c, RUN_TIMEOUT);
     return c->timeout_ms >= 0 ? c->timeout_ms - spent : INT32_MAX;
 }
 
 /* The command goes on, or is interrupted; what it has printed and will print is there for the next call. */
 static int64_t let_go(struct session *s, struct session_call *c)
 {
-    if (s->capture)
-        session_release_capture(s);
+    if (c->run.phase == RUN_TYPED)
+        session_run_leave(s);
     if (c->run.phase == RUN_TYPED && c->run.interrupt)
         session_interrupt_run(s);
     session_call_answered(c);
@@ -436,11 +353,11 @@ static int64_t run_check(struct session *s, struct session_call *c)
     session_drain(s);
     if (c->orphan && !is_about_to_take(c))
         return let_go(s, c);
-    if (!s->shell && s->capture)
-        return run_answer(s, c, RUN_EXITED);
+    if (!s->shell && s->capture && c->run.phase != RUN_READY)
+        return session_run_answer(s, c, RUN_EXITED);
     if (!s->shell) {
         err_set(&err, ERR_TOOL, "the shell has ended; restart the session");
-        return run_fail(c, &err);
+        return session_run_fail(c, &err);
     }
     switch (c->run.phase) {
     case RUN_READY:
@@ -457,18 +374,23 @@ static int64_t run_check(struct session *s, struct session_call *c)
 /* What has been printed since the answer, and by nobody read, is this call's. */
 static void resume(struct session *s, struct session_call *c)
 {
-    struct buf *text = &s->output.text;
-    size_t prompt =
-        s->prompts != s->run_open_prompts && s->output.after_mark <= text->len ? s->output.after_mark : 0;
-    session_stop_capture(s);
-    s->capture = capture_new(c->max);
-    capture_add(s->capture, text->data, text->len - prompt);
-    if (s->prompts != s->run_open_prompts) {
-        capture_mark(s->capture);
-        capture_add(s->capture, text->data + text->len - prompt, prompt);
-    }
-    buf_release(text);
+    struct last_run *last = &s->last_run;
     enter(c, RUN_TYPED);
+    if (last->ended) {
+        struct run_result r = last->result;
+        struct capture *text = capture_new(c->max);
+        capture_put_front(text, last->text.data, last->text.len, r.omitted_bytes);
+        capture_text(text, &c->answer);
+        r.omitted_bytes = capture_omitted(text);
+        capture_free(text);
+        buf_release(&last->text);
+        session_run_give(c, &r);
+        return;
+    }
+    last->waited = true;
+    if (!s->capture)
+        s->capture = capture_new(c->max);
+    capture_resize(s->capture, c->max);
 }
 
 static void run_begin(struct session *s, struct session_call *c)
@@ -477,18 +399,20 @@ static void run_begin(struct session *s, struct session_call *c)
     enter(c, RUN_READY);
     if (c->has_input)
         return;
-    if (s->run_open) {
+    if (s->last_run.open) {
         resume(s, c);
         return;
     }
     err_set(&err, ERR_TOOL, "no command is running that could be waited for; give one");
-    run_fail(c, &err);
+    session_run_fail(c, &err);
 }
 
 static void run_delivered(struct session *s, struct session_call *c, bool delivered)
 {
-    if (!delivered)
-        output_put_back(&s->output, c->answer.data, c->answer.len);
+    if (!delivered && c->run.answered)
+        session_run_unheard(s, &c->answer, c->run.omitted);
+    else if (c->run.answered && s->last_run.ended)
+        session_run_close(s);
 }
 
 static void nobody(void *arg, const struct run_result *result, const struct err *err)

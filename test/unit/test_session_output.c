@@ -370,6 +370,55 @@ static void the_middle_of_much_output_is_left_out(void **state)
     }
 }
 
+/* Of a run that is asked for again and again. */
+static void what_was_not_given_comes_with_the_rest(void **state)
+{
+    (void)state;
+    struct capture *c = capture_new(1000);
+    capture(c, "one\n");
+    capture_mark(c);
+    capture(c, "two");
+    assert_text(c, "one\n");
+    capture_drop_text(c);
+    assert_text(c, "");
+    capture(c, " lines\n"); /* behind the mark still */
+    assert_text(c, "");
+    capture_commit(c);
+    assert_text(c, "two lines\n");
+    capture_put_front(c, "one\n", 4, 7);
+    assert_text(c, "one\ntwo lines\n");
+    assert_int_equal(capture_omitted(c), 7); /* what it says itself */
+    capture_drop_text(c);
+    assert_int_equal(capture_omitted(c), 0);
+    capture_free(c);
+}
+
+/* Head and tail are what they would be had it been asked for so from the start, and every byte is counted. */
+static void another_cap_takes_other_text(void **state)
+{
+    (void)state;
+    static const size_t maxima[] = {3000, 200, 5000, 300};
+    struct buf all BUF_AUTO = BUF_INIT;
+    unsigned next = 0;
+    put_text(&all, 40000, &next);
+    struct capture *c = capture_new(5000);
+    capture_add(c, all.data, all.len);
+    for (size_t i = 0; i < 4; i++) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        const char *rest;
+        capture_resize(c, maxima[i]);
+        capture_text(c, &text);
+        char *at = strstr(text.data, "\n[");
+        assert_true(text.len <= maxima[i] && at);
+        assert_int_equal(notice_of(at + 1, &rest), capture_omitted(c));
+        size_t head = (size_t)(at - text.data), tail = strlen(rest);
+        assert_int_equal(head + tail + capture_omitted(c), all.len);
+        assert_memory_equal(text.data, all.data, head);
+        assert_memory_equal(rest, all.data + all.len - tail, tail);
+    }
+    capture_free(c);
+}
+
 static void a_flood_takes_little_memory(void **state)
 {
     (void)state;
@@ -402,6 +451,8 @@ int main(void)
         cmocka_unit_test(much_behind_a_mark_is_output),
         cmocka_unit_test(what_ends_the_output_is_stripped),
         cmocka_unit_test(the_middle_of_much_output_is_left_out),
+        cmocka_unit_test(what_was_not_given_comes_with_the_rest),
+        cmocka_unit_test(another_cap_takes_other_text),
         cmocka_unit_test(a_flood_takes_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

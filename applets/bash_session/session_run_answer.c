@@ -1,0 +1,97 @@
+/* The answers to runs. */
+#include <string.h>
+
+#include "io.h"
+#include "proc.h"
+#include "session_internal.h"
+#include "session_shell.h"
+
+#define AT_ONCE_US 20000 /* between Enter and a key that interrupts */
+
+int64_t session_run_fail(struct session_call *c, const struct err *err)
+{
+    session_call_answered(c);
+    c->done.run(c->arg, NULL, err);
+    return -1;
+}
+
+/* Together with Enter: whether the command was begun nobody can tell, and what is told as its status may be
+ * that of the one before. */
+static bool was_interrupted_at_once(const struct session *s, struct session_call *c)
+{
+    long long after = s->input.signalled - c->run.phase_began;
+    return s->status == 0 && after > 0 && after < AT_ONCE_US &&
+           strspn(buf_str(&c->answer), "\n") == c->answer.len;
+}
+
+int64_t session_run_give(struct session_call *c, struct run_result *r)
+{
+    r->output = buf_str(&c->answer);
+    r->output_len = c->answer.len;
+    c->run.answered = true;
+    c->run.omitted = r->omitted_bytes;
+    session_call_answered(c);
+    c->done.run(c->arg, r, NULL);
+    return -1;
+}
+
+int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state)
+{
+    struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->cwd};
+    if (state == RUN_AWAITING_INPUT || state == RUN_EXITED) /* at a timeout it may yet be the prompt */
+        capture_commit(s->capture);
+    capture_text(s->capture, &c->answer);
+    if (state == RUN_COMPLETED) {
+        if (was_interrupted_at_once(s, c))
+            s->status = SHELL_INTERRUPTED;
+        r.has_exit_code = s->status != STATUS_UNKNOWN;
+        r.exit_code = s->status;
+    } else if (state == RUN_EXITED) {
+        r.has_exit_code = true;
+        r.exit_code = session_exit_code(s->exit_status);
+        s->told_end = true;
+    }
+    r.omitted_bytes = capture_omitted(s->capture);
+    if (state == RUN_COMPLETED || state == RUN_EXITED) {
+        session_run_ended(s, &r);
+    } else {
+        session_run_leave(s);
+        capture_drop_text(s->capture);
+    }
+    return session_run_give(c, &r);
+}
+
+int64_t session_run_refuse(const struct session *s, struct session_call *c)
+{
+    struct err err;
+    char name[16] = "", shell[16];
+    pid_t group = pty_foreground(&s->pty);
+    enum waiting w = session_look(s, true);
+    proc_name(s->shell, shell);
+    if (group != s->shell)
+        proc_name(group, name);
+    else if (shell_is_bash(s->shell_path) && !shell_is_bash(shell))
+        snprintf(name, sizeof name, "%s", shell); /* exec */
+    if (*name)
+        err_set(&err, ERR_TOOL,
+                "the session is busy: '%s' is %s; wait, type into it with bash_session, interrupt it with "
+                "input \"\\u0003\", "
+                "or restart the session",
+                name, w == WAITING_NOT ? "still running" : "waiting for input");
+    else
+        err_set(&err, ERR_TOOL,
+                "the session is busy: the shell is %s interrupt it with input \"\\u0003\", or restart the "
+                "session",
+                w == WAITING_SHELL
+                    ? "in the middle of a command that was not finished; finish it with bash_session,"
+                    : "still running a command; wait,");
+    return session_run_fail(c, &err);
+}
+
+int64_t session_run_refuse_for_good(const struct session *s, struct session_call *c)
+{
+    struct err err;
+    err_set(&err, ERR_TOOL, "%s does not tell when a command has ended; use bash_session instead",
+            s->shell_path);
+    return session_run_fail(c, &err);
+}
