@@ -272,6 +272,7 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
         .cwd = o->params.cwd.s,
         .shell = o->params.shell.s,
         .env = spawn_env(k->base.env, o->params.env.list, o->as_user ? &o->user : NULL),
+        .keeps_history = o->params.env.list && spawn_env_get(o->params.env.list, "HISTFILE"),
         .start_dir = k->base.start_dir,
         .rows = (unsigned short)o->params.rows,
         .cols = (unsigned short)o->params.cols,

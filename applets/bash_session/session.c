@@ -232,7 +232,7 @@ static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
 {
     bool bash = shell_is_bash(shell), hooked = s->channel.pty.master >= 0;
     struct buf startup BUF_AUTO = BUF_INIT;
-    shell_put_startup(&startup, bash, s->channel.path);
+    shell_put_startup(&startup, bash, s->options.keeps_history, s->channel.path);
     if (hooked)
         channel_put_code(&s->channel, &startup);
     char *with_rc[] = {(char *)"bash", (char *)"--rcfile", s->channel.path, (char *)"-i", NULL};

@@ -27,6 +27,7 @@ struct session_options {
     const char *user_name;   /* for those who look; a uid that has no name in decimal */
     const char *cwd, *shell; /* NULL: the server's directory; bash, else sh */
     char **env;              /* whole environment of the shell */
+    bool keeps_history;      /* in a file, as it does by itself */
     int start_dir;
     unsigned short rows, cols;
 };

@@ -69,10 +69,12 @@ static void put(struct buf *out, const char *template, const char *channel)
     }
 }
 
-void shell_put_startup(struct buf *out, bool bash, const char *channel)
+void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const char *channel)
 {
     if (bash)
         buf_adds(out, "[ -r ~/.bashrc ] && . ~/.bashrc\n");
+    if (!keeps_history) /* others than bash take a name of their own where there is none */
+        put(out, bash ? "unset HISTFILE 2>@\n" : "HISTFILE=\n", channel);
     put(out, bash ? bash_setup : sh_startup, channel);
 }
 

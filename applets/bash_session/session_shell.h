@@ -15,8 +15,8 @@ bool shell_is_bash(const char *path);
 #define SHELL_KEY "\033[7771~"
 
 /* The start-up file: the user's own first, as always, then the hook at the prompt. `channel` is the channel's
- * path. */
-void shell_put_startup(struct buf *out, bool bash, const char *channel);
+ * path. Without `keeps_history` nothing of the session goes to a history file. */
+void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const char *channel);
 
 /* bash: tells its state (message Q: pid, status, directory, whether the hook was still in place, the prompt
  * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */

@@ -1,5 +1,7 @@
 """bash_session_run among all that a shell's user may do to it: options, traps, prompts, functions, jobs, history."""
+import os
 import re
+import shutil
 
 import pytest
 
@@ -135,6 +137,49 @@ def test_the_history_can_be_used(shell):
     shell.out("echo remembered")
     assert shell.out("fc -s 'echo rem'").endswith("remembered\n")
     assert "echo remembered" in shell.out("fc -ln -5 -1")
+
+
+@pytest.fixture
+def at_home(new_client, workdir):
+    """Starts sessions whose user has a history of his own."""
+    for name in (".bash_history", ".ash_history", ".sh_history"):
+        (workdir / name).write_text("echo mine\n")
+    client = new_client(env={"HOME": str(workdir)})
+    return lambda **params: Shell(client, **params)
+
+
+def histories(workdir):
+    return {path.name: path.read_text() for path in workdir.glob(".*history*")}
+
+
+@pytest.mark.parametrize("shell", ["/bin/bash", "/bin/dash", "busybox"])
+@pytest.mark.parametrize("end", ["exit", "close", "restart"])
+def test_no_history_file_is_written(at_home, workdir, shell, end):
+    """What an agent runs is not left in the history of whose home it is."""
+    if shell == "busybox":
+        if not shutil.which("busybox"):
+            pytest.skip("no busybox here")
+        shell = str(workdir / "ash")
+        os.symlink(shutil.which("busybox"), shell)
+    before = histories(workdir)
+    session = at_home(shell=shell)
+    session.out("export SECRET=hunter2")
+    session.bs("echo typed\n")
+    if end == "exit":
+        session.run("exit")
+    else:
+        getattr(session, end)()
+    assert histories(workdir) == before
+
+
+def test_a_history_file_that_is_asked_for(at_home, workdir):
+    with at_home(env={"HISTFILE": str(workdir / ".my_history")}) as session:
+        session.run("echo one; history -a")
+        assert "echo one" in (workdir / ".my_history").read_text()
+    with at_home() as session:
+        assert session.out("echo ${HISTFILE-unset}") == "unset\n"
+        session.run("HISTFILE=~/.bash_history; echo two; exit")
+    assert "echo two" in (workdir / ".bash_history").read_text()
 
 
 # ---- options ----
