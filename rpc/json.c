@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-bool span_is(struct span span, const char *text)
-{
-    size_t n = strlen(text);
-    return span.s && span.n == n && memcmp(span.s, text, n) == 0;
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';

@@ -8,27 +8,12 @@
 #ifndef RPC_JSON_H
 #define RPC_JSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "buf.h"
 #include "err.h"
+#include "span.h"
 
 struct cJSON;
 
 #define JSON_DEPTH_MAX 512
-
-/* A stretch of text that somebody else owns. s == NULL: not there. */
-struct span {
-    const char *s;
-    size_t n;
-};
-
-static inline struct span span_of(const struct buf *b)
-{
-    return (struct span){b->data ? b->data : "", b->len};
-}
-bool span_is(struct span span, const char *text);
 
 /* 0 when `text` is exactly one JSON value (white space around it is fine); else -1 with ERR_PARSE, the
  * message saying what is wrong at which byte. Linear in n, no recursion. */
