@@ -14,15 +14,6 @@
 #include "pty.h"
 #include "self.h"
 
-#define TEXT_MAX 65536
-
-bool probe_read_text(int root, const char *path, struct buf *text)
-{
-    buf_init(text, TEXT_MAX);
-    io_read_file(root, path + 1, text);
-    return text->len > 0;
-}
-
 /* ---- this binary ---- */
 
 static void collect_self(struct probe_self *self)

@@ -6,8 +6,6 @@
 
 #include "probe_types.h"
 
-struct buf;
-
 void probe_collect(struct probe *p);
 void probe_release(struct probe *p);
 
@@ -16,8 +14,6 @@ void probe_platform(struct probe_platform *s, int root);
 void probe_limits(struct probe_limits *l, int root);
 void probe_identity(struct probe_identity *id);
 
-/* What can be read of a small file, 64 KB at most, into a fresh buffer; false when that is nothing. */
-bool probe_read_text(int root, const char *path, struct buf *text);
 /* Tries one directory. NULL when a file can be written there and executed, else a constant: why not. */
 const char *probe_try_place(const char *directory);
 

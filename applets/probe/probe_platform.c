@@ -14,15 +14,24 @@
 #include "probe_controller.h"
 
 #define LINKS_MAX 8
+#define TEXT_MAX 65536
+
+/* What can be read of a small file into a fresh buffer; false when that is nothing. */
+static bool read_text(int root, const char *path, struct buf *text)
+{
+    buf_init(text, TEXT_MAX);
+    io_read_file(root, path + 1, text);
+    return text->len > 0;
+}
 
 /* ---- distribution ---- */
 
 static void collect_distribution(struct probe_platform *s, int root)
 {
     struct buf text BUF_AUTO;
-    if (!probe_read_text(root, "/etc/os-release", &text)) {
+    if (!read_text(root, "/etc/os-release", &text)) {
         buf_release(&text);
-        probe_read_text(root, "/usr/lib/os-release", &text);
+        read_text(root, "/usr/lib/os-release", &text);
     }
     s->id = os_release_get(buf_str(&text), text.len, "ID");
     s->version = os_release_get(buf_str(&text), text.len, "VERSION_ID");
@@ -154,7 +163,7 @@ static char *container_of_init(int root)
 {
     static const char key[] = "container=";
     struct buf text BUF_AUTO;
-    probe_read_text(root, "/proc/1/environ", &text);
+    read_text(root, "/proc/1/environ", &text);
     for (size_t at = 0; at < text.len; at += strlen(text.data + at) + 1)
         if (strncmp(text.data + at, key, sizeof key - 1) == 0)
             return mem_strdup(text.data + at + sizeof key - 1);
@@ -171,7 +180,7 @@ static char *container_told(int root)
     if (own && *own)
         return mem_strdup(own);
     struct buf text BUF_AUTO;
-    if (probe_read_text(root, "/run/systemd/container", &text))
+    if (read_text(root, "/run/systemd/container", &text))
         return mem_dup(text.data, strcspn(text.data, "\r\n"));
     if (getenv("KUBERNETES_SERVICE_HOST"))
         return mem_strdup("kubernetes");
@@ -219,7 +228,7 @@ static void collect_shells(struct probe_platform *s, int root)
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         add_shell(s, root, usual[i]);
     struct buf text BUF_AUTO;
-    probe_read_text(root, "/etc/shells", &text);
+    read_text(root, "/etc/shells", &text);
     for (char *at = text.data, *end; at && *at; at = end) {
         size_t len = strcspn(at, "\r\n");
         end = at + len + (at[len] != '\0');
