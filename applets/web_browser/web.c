@@ -1,14 +1,11 @@
 #include "web.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mem.h"
 #include "web_params.h"
 
-static void run_step(struct action *a);
 static void begin_next(struct web *web);
 
 /* ---- the end of an action ---- */
@@ -88,7 +85,7 @@ static void finish(struct action *a)
     begin_next(web);
 }
 
-/* ---- from step to step ---- */
+/* ---- behind the steps of every action ---- */
 
 static void check_what_happened(struct action *a)
 {
@@ -107,128 +104,9 @@ static void check_what_happened(struct action *a)
     step_next(a);
 }
 
-/* Behind the steps of every action: what is last answers and frees it. */
+/* What is last answers and frees it. */
 static const step_fn tail_steps[] = {step_settle, check_what_happened, step_read, finish, NULL};
 static const step_fn bare_tail_steps[] = {finish, NULL};
-
-static void run_step(struct action *a)
-{
-    step_fn step = a->steps[a->at];
-    if (step)
-        step(a);
-    else
-        step_done(a);
-}
-
-void step_next(struct action *a)
-{
-    a->at++;
-    run_step(a);
-}
-
-void step_branch(struct action *a, const step_fn *steps)
-{
-    a->steps = steps;
-    a->at = 0;
-    run_step(a);
-}
-
-void step_done(struct action *a)
-{
-    step_branch(a, a->bare ? bare_tail_steps : tail_steps);
-}
-
-void step_fail(struct action *a, const char *fmt, ...)
-{
-    char text[ERR_MSG_MAX];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    action_limit(a, 0, NULL);
-    if (!a->failed && !a->consenting) {
-        a->failed = true;
-        err_set(&a->err, ERR_TOOL, "%s", text);
-    }
-    a->result = (struct span){0};
-    step_done(a);
-}
-
-/* ---- time ---- */
-
-static void on_timer(void *arg)
-{
-    struct action *a = arg;
-    void (*too_late)(struct action * a) = a->too_late;
-    action_limit(a, 0, NULL);
-    too_late(a);
-}
-
-void action_limit(struct action *a, int limit_ms, void (*too_late)(struct action *a))
-{
-    a->too_late = too_late;
-    if (limit_ms <= 0)
-        loop_drop(&a->timer);
-    else if (a->timer)
-        loop_timer_set(a->timer, limit_ms);
-    else
-        a->timer = loop_timer(a->web->loop, limit_ms, on_timer, a);
-}
-
-static void no_answer(struct action *a)
-{
-    struct tab *t = a->web->tabs.first;
-    cdp_forget(a->web->browser.cdp, a);
-    if (t)
-        t->stuck = true;
-    step_fail(a, "the page does not respond: a script of its own keeps it busy; web_go opens another one");
-}
-
-/* ---- questions ---- */
-
-static void answered(void *arg, struct span result, const struct err *err)
-{
-    struct action *a = arg;
-    action_limit(a, 0, NULL);
-    a->result = result; /* none, where it failed */
-    if (err)
-        a->why = *err;
-    if (err && !a->lax)
-        step_fail(a, "%s", err->msg);
-    else
-        step_next(a);
-}
-
-static void ask(struct action *a, const char *session, const char *method, const struct buf *params,
-                int limit_ms, bool lax)
-{
-    a->lax = lax;
-    a->result = (struct span){0};
-    if (!session) {
-        step_fail(a, "no page is open; web_go opens one");
-        return;
-    }
-    action_limit(a, limit_ms, no_answer);
-    cdp_call(a->web->browser.cdp, session, method,
-             params && params->len > 0 ? span_of(params) : (struct span){0}, answered, a);
-}
-
-void step_ask(struct action *a, const char *session, const char *method, const struct buf *params,
-              int limit_ms)
-{
-    ask(a, session, method, params, limit_ms, false);
-}
-
-void step_ask_lax(struct action *a, const char *session, const char *method, const struct buf *params,
-                  int limit_ms)
-{
-    ask(a, session, method, params, limit_ms, true);
-}
-
-const char *page_session(const struct action *a)
-{
-    return a->web->tabs.first ? a->web->tabs.first->session : NULL;
-}
 
 /* ---- the queue ---- */
 
@@ -255,7 +133,7 @@ static void begin_next(struct web *web)
         if (web->tabs.first && web->tabs.first->crashed && !works_without_page(a))
             step_fail(a, "the page has crashed; load it again with web_refresh, or another one with web_go");
         else
-            run_step(a);
+            action_run(a);
         return;
     }
 }
@@ -269,7 +147,12 @@ void web_act(struct web *web, struct rpc_call *call, struct web_params *params, 
              bool bare)
 {
     struct action *a = mem_zalloc(sizeof *a);
-    *a = (struct action){.web = web, .call = call, .params = *params, .steps = steps, .bare = bare};
+    *a = (struct action){.web = web,
+                         .call = call,
+                         .params = *params,
+                         .steps = steps,
+                         .tail = bare ? bare_tail_steps : tail_steps,
+                         .bare = bare};
     buf_init(&a->answer, BUF_NO_MAX);
     rpc_on_abandon(call, abandoned, a);
     *web->last = a;

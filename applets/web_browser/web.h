@@ -50,6 +50,7 @@ struct action {
     struct rpc_call *call; /* NULL: its client has gone */
     struct web_params params;
     const step_fn *steps; /* ends with NULL */
+    const step_fn *tail;  /* what follows them, whatever became of them */
     size_t at;
     bool bare; /* answers with what `answer` holds, not with the page */
     bool failed;
@@ -99,7 +100,7 @@ void web_end(struct web *web, const struct err *why);
 /* tabs.changed */
 void web_changed(void *arg);
 
-/* ---- for the steps: each ends with one of these ---- */
+/* ---- action.c: for the steps, each of which ends with one of these ---- */
 
 /* Asks the page (or a session, "" the browser) and goes on with its answer; an error ends the action.
  * `params` is an object's text, "": none. The lax one goes on with an error as well. */
@@ -123,6 +124,11 @@ void settle_look(struct action *a);
 /* Reads the page into web->tree; an action that has failed is answered all the same. */
 void step_read(struct action *a);
 void read_forget(struct action *a);
+
+/* ---- action.c: the rest ---- */
+
+/* Runs the step that the action is at; behind its last one what follows. */
+void action_run(struct action *a);
 
 /* After `limit_ms` calls too_late, unless something else comes first (0: nothing is waited for any more). */
 void action_limit(struct action *a, int limit_ms, void (*too_late)(struct action *a));

@@ -1,0 +1,124 @@
+/* From step to step of an action, and the questions that steps ask. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "web.h"
+
+void action_run(struct action *a)
+{
+    step_fn step = a->steps[a->at];
+    if (step)
+        step(a);
+    else
+        step_done(a);
+}
+
+void step_next(struct action *a)
+{
+    a->at++;
+    action_run(a);
+}
+
+void step_branch(struct action *a, const step_fn *steps)
+{
+    a->steps = steps;
+    a->at = 0;
+    action_run(a);
+}
+
+void step_done(struct action *a)
+{
+    step_branch(a, a->tail);
+}
+
+void step_fail(struct action *a, const char *fmt, ...)
+{
+    char text[ERR_MSG_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    action_limit(a, 0, NULL);
+    if (!a->failed && !a->consenting) {
+        a->failed = true;
+        err_set(&a->err, ERR_TOOL, "%s", text);
+    }
+    a->result = (struct span){0};
+    step_done(a);
+}
+
+/* ---- time ---- */
+
+static void on_timer(void *arg)
+{
+    struct action *a = arg;
+    void (*too_late)(struct action * a) = a->too_late;
+    action_limit(a, 0, NULL);
+    too_late(a);
+}
+
+void action_limit(struct action *a, int limit_ms, void (*too_late)(struct action *a))
+{
+    a->too_late = too_late;
+    if (limit_ms <= 0)
+        loop_drop(&a->timer);
+    else if (a->timer)
+        loop_timer_set(a->timer, limit_ms);
+    else
+        a->timer = loop_timer(a->web->loop, limit_ms, on_timer, a);
+}
+
+static void no_answer(struct action *a)
+{
+    struct tab *t = a->web->tabs.first;
+    cdp_forget(a->web->browser.cdp, a);
+    if (t)
+        t->stuck = true;
+    step_fail(a, "the page does not respond: a script of its own keeps it busy; web_go opens another one");
+}
+
+/* ---- questions ---- */
+
+static void answered(void *arg, struct span result, const struct err *err)
+{
+    struct action *a = arg;
+    action_limit(a, 0, NULL);
+    a->result = result; /* none, where it failed */
+    if (err)
+        a->why = *err;
+    if (err && !a->lax)
+        step_fail(a, "%s", err->msg);
+    else
+        step_next(a);
+}
+
+static void ask(struct action *a, const char *session, const char *method, const struct buf *params,
+                int limit_ms, bool lax)
+{
+    a->lax = lax;
+    a->result = (struct span){0};
+    if (!session) {
+        step_fail(a, "no page is open; web_go opens one");
+        return;
+    }
+    action_limit(a, limit_ms, no_answer);
+    cdp_call(a->web->browser.cdp, session, method,
+             params && params->len > 0 ? span_of(params) : (struct span){0}, answered, a);
+}
+
+void step_ask(struct action *a, const char *session, const char *method, const struct buf *params,
+              int limit_ms)
+{
+    ask(a, session, method, params, limit_ms, false);
+}
+
+void step_ask_lax(struct action *a, const char *session, const char *method, const struct buf *params,
+                  int limit_ms)
+{
+    ask(a, session, method, params, limit_ms, true);
+}
+
+const char *page_session(const struct action *a)
+{
+    return a->web->tabs.first ? a->web->tabs.first->session : NULL;
+}
