@@ -58,13 +58,16 @@ static bool is_busy(const struct serve *s)
     return s->out.len > 0 && !s->output_ended;
 }
 
+static void finish(struct serve *s);
+static void advanced(struct serve *s);
+
 static void out_of_patience(void *arg)
 {
     struct serve *s = arg;
     if (s->ending)
         loop_stop(s->loop, EXIT_OK);
     else
-        serve_finish(s);
+        finish(s);
 }
 
 /* A command that runs is left to the end of its session, or, where that is kept, to itself. Subscriptions end
@@ -74,10 +77,12 @@ static void end_calls(struct serve *s)
     s->scheduling = true; /* nothing more is begun */
     for (struct call *c = s->calls, *next; c; c = next) {
         next = c->next;
-        if (c->tool)
+        if (c->tool) {
             serve_cancel(c);
-        else if (!c->task)
-            serve_subscription_end(c);
+        } else if (!c->task) {
+            serve_subscription_result(c);
+            serve_call_end(c);
+        }
     }
     s->scheduling = false;
 }
@@ -94,8 +99,9 @@ static void end_what_was_made(struct serve *s)
             serve_task(s, mcp_end_job, NULL, note->pid);
 }
 
-/* First all that runs ends, so that what it makes is known; then what was made. */
-void serve_finish(struct serve *s)
+/* Nobody is there any more, or TERM. First all that runs ends, so that what it makes is known; then what was
+ * made. */
+static void finish(struct serve *s)
 {
     if (s->ending)
         return;
@@ -106,16 +112,18 @@ void serve_finish(struct serve *s)
     loop_drop(&s->patience);
     s->patience = loop_timer(s->loop, LEAVE_MS, out_of_patience, s);
     end_calls(s);
-    serve_call_ended(s);
+    advanced(s);
 }
 
-void serve_be_patient(struct serve *s)
+/* The client has begun to go: from now on there is so much time for the rest. */
+static void be_patient(struct serve *s)
 {
     if (!s->patience)
         s->patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
 }
 
-void serve_call_ended(struct serve *s)
+/* When the last call has ended, and no other can come, that is the end. */
+static void advanced(struct serve *s)
 {
     if (!s->input_ended || s->scheduling)
         return;
@@ -125,9 +133,9 @@ void serve_call_ended(struct serve *s)
             end_what_was_made(s);
     }
     if (is_busy(s))
-        serve_be_patient(s);
+        be_patient(s);
     else if (!s->ending)
-        serve_finish(s);
+        finish(s);
     else if (s->swept)
         loop_stop(s->loop, EXIT_OK);
 }
@@ -135,15 +143,19 @@ void serve_call_ended(struct serve *s)
 static void on_signal(void *arg, int signal)
 {
     (void)signal;
-    serve_finish(arg);
+    finish(arg);
 }
 
 /* ---- the begin ---- */
 
+static const struct serve_owner owner = {
+    .line = serve_message, .stalled = be_patient, .deaf = finish, .advanced = advanced};
+
 static int serve(bool keep)
 {
     struct err err;
-    struct serve s = {.pid = getpid(), .keep = keep, .level = LEVEL_WARNING, .line = BUF_INIT};
+    struct serve s = {
+        .owner = &owner, .pid = getpid(), .keep = keep, .level = LEVEL_WARNING, .line = BUF_INIT};
     s.last = &s.calls;
     s.loop = loop_new(&err);
     if (!s.loop)

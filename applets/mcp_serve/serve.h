@@ -1,12 +1,14 @@
 /* The inside of `mcp serve`: one process that reads messages, hands each tool call to a process of its own
  * and writes what comes of it. Nothing here blocks but for writing to a file.
  *
- *   serve_io.c        lines in, lines out
+ * From the top down, each calling those below it alone:
+ *
+ *   mcp_serve.c       the command line; begin and end
  *   serve_message.c   what a message is, and whether it is one: revisions, methods, errors
- *   serve_answer.c    results and notifications as JSON
  *   serve_call.c      calls: when each is begun, what its process says, how it ends
  *   serve_work.c      the inside of such a process (mcp_tool.h)
- *   mcp_serve.c       the command line; begin and end */
+ *   serve_answer.c    results and notifications as JSON
+ *   serve_io.c        lines in, lines out */
 #ifndef APPLETS_MCP_SERVE_SERVE_H
 #define APPLETS_MCP_SERVE_SERVE_H
 
@@ -93,7 +95,20 @@ struct names {
     size_t n;
 };
 
+struct serve;
+
+/* Whom the lower layers tell what has happened: the calls go downwards only. */
+struct serve_owner {
+    void (*line)(struct serve *s,
+                 struct span line); /* a message; s == NULL: one that was too long, and is gone */
+    void (*stalled)(
+        struct serve *s); /* the client has closed its side, and what it sent can't all be read yet */
+    void (*deaf)(struct serve *s);     /* the client reads no more */
+    void (*advanced)(struct serve *s); /* the input has ended, output has gone, or a call has ended */
+};
+
 struct serve {
+    const struct serve_owner *owner;
     struct loop *loop;
     pid_t pid; /* our own */
     bool keep; /* sessions and jobs outlive us */
@@ -140,10 +155,6 @@ void serve_send(struct serve *s, struct span message);
 /* Reads on, or pauses, as the amount of waiting output wants it. */
 void serve_io_balance(struct serve *s);
 
-/* ---- serve_message.c ---- */
-
-void serve_message(struct serve *s, struct span line);
-
 /* ---- serve_answer.c ---- */
 
 /* `members`: the result's own, without braces. */
@@ -153,7 +164,7 @@ void serve_error(struct serve *s, const struct origin *o, const struct err *err,
 void serve_nothing(struct serve *s, const struct origin *o);
 void serve_batch_release(struct serve *s, struct batch *b); /* sends it when all of it is answered */
 void serve_tool_result(struct serve *s, struct call *c);
-void serve_subscription_end(struct call *c); /* answers and forgets it */
+void serve_subscription_result(struct call *c); /* a subscription's, which ends it */
 void serve_progress(struct call *c);
 void serve_log(struct call *c, const char *level, const char *text);
 
@@ -175,6 +186,11 @@ void serve_call_end(struct call *c); /* forgets it */
 void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), const char *session,
                 long long job);
 void serve_schedule(struct serve *s);
+
+/* ---- serve_message.c ---- */
+
+/* serve_owner.line */
+void serve_message(struct serve *s, struct span line);
 
 /* ---- serve_work.c ---- */
 
@@ -206,14 +222,5 @@ struct frame_output {
 };
 
 _Noreturn void serve_work(struct call *c, int out);
-
-/* ---- mcp_serve.c ---- */
-
-/* The client has begun to go: from now on there is so much time for the rest. */
-void serve_be_patient(struct serve *s);
-/* Nobody is there any more, or TERM: leaves nothing behind and ends. */
-void serve_finish(struct serve *s);
-/* A call has ended: when it was the last one, and no other can come, that is the end. */
-void serve_call_ended(struct serve *s);
 
 #endif

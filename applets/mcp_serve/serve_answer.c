@@ -88,10 +88,9 @@ void serve_result(struct serve *s, const struct origin *o, struct span members)
     send_result(s, o, members, (struct span){0});
 }
 
-void serve_subscription_end(struct call *c)
+void serve_subscription_result(struct call *c)
 {
     send_result(c->serve, &c->origin, (struct span){"", 0}, c->origin.id);
-    serve_call_end(c);
 }
 
 /* JSON-RPC wants null for an id that could not be read; MCP since 2025-11-25 wants none. */

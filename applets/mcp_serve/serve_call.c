@@ -310,7 +310,7 @@ static void complete(struct call *c)
     }
     serve_call_end(c);
     serve_schedule(s);
-    serve_call_ended(s);
+    s->owner->advanced(s);
 }
 
 /* It has gone, and not in the way it should. */
@@ -516,7 +516,7 @@ static void after_cancel(struct call *c)
     serve_nothing(s, &c->origin);
     serve_call_end(c);
     serve_schedule(s);
-    serve_call_ended(s);
+    s->owner->advanced(s);
 }
 
 void serve_cancel(struct call *c)

@@ -14,23 +14,15 @@
 
 /* ---- in ---- */
 
-static void too_long(struct serve *s)
-{
-    struct origin nobody = {.revision = s->revision};
-    struct err err;
-    err_set(&err, ERR_INVALID_REQUEST, "Invalid request: a message has at most %u MiB", SERVE_LINE_MAX >> 20);
-    serve_error(s, &nobody, &err, (struct span){0});
-}
-
 /* The line that begins the buffer has `n` bytes, without its newline. */
 static void take_line(struct serve *s, const char *line, size_t n)
 {
     if (s->skipping)
         s->skipping = false;
     else if (n > SERVE_LINE_MAX)
-        too_long(s);
+        s->owner->line(s, (struct span){0});
     else
-        serve_message(s, (struct span){line, n});
+        s->owner->line(s, (struct span){line, n});
 }
 
 /* The whole lines that are there, as long as there is room for answers. */
@@ -51,7 +43,7 @@ static void take_lines(struct serve *s)
     s->looked_at = s->line.len;
     if (s->line.len > SERVE_LINE_MAX) {
         if (!s->skipping)
-            too_long(s);
+            s->owner->line(s, (struct span){0});
         s->skipping = true;
     }
     if (s->skipping) {
@@ -84,7 +76,7 @@ static void input_end(struct serve *s)
     loop_drop(&s->in_timer);
     s->input_ended = true;
     serve_feed_end(s);
-    serve_call_ended(s);
+    s->owner->advanced(s);
 }
 
 static void read_input(struct serve *s)
@@ -105,7 +97,7 @@ static void on_input(void *arg, int events)
         read_input(s);
     } else if (s->in) { /* closed, with something left to read, which has to wait, but not for ever */
         loop_drop(&s->in);
-        serve_be_patient(s);
+        s->owner->stalled(s);
     }
 }
 
@@ -132,7 +124,7 @@ static void on_leaving(void *arg)
 {
     struct serve *s = arg;
     loop_drop(&s->leaving);
-    serve_finish(s);
+    s->owner->deaf(s);
 }
 
 static void output_end(struct serve *s)
@@ -165,7 +157,7 @@ static void on_output(void *arg, int events)
     if (s->out.len > 0)
         write_output(s);
     serve_io_balance(s);
-    serve_call_ended(s);
+    s->owner->advanced(s);
 }
 
 void serve_send(struct serve *s, struct span message)

@@ -389,6 +389,12 @@ void serve_message(struct serve *s, struct span line)
 {
     struct origin nobody = {.revision = s->revision};
     struct err err;
+    if (!line.s) {
+        err_set(&err, ERR_INVALID_REQUEST, "Invalid request: a message has at most %u MiB",
+                SERVE_LINE_MAX >> 20);
+        serve_error(s, &nobody, &err, (struct span){0});
+        return;
+    }
     if (is_blank(line))
         return;
     if (json_check(line, &err) < 0)

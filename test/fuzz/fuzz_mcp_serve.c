@@ -8,6 +8,14 @@
 
 #include "mcp_serve/serve.h"
 
+static void nothing(struct serve *s)
+{
+    (void)s;
+}
+
+static const struct serve_owner owner = {
+    .line = serve_message, .stalled = nothing, .deaf = nothing, .advanced = nothing};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_message(struct span message)
@@ -52,8 +60,11 @@ static void check_output(struct fifo *out)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int ends[2];
-    struct serve s = {
-        .pid = getpid(), .level = LEVEL_WARNING, .line = BUF_INIT, .n_workers = SERVE_WORKERS_MAX};
+    struct serve s = {.owner = &owner,
+                      .pid = getpid(),
+                      .level = LEVEL_WARNING,
+                      .line = BUF_INIT,
+                      .n_workers = SERVE_WORKERS_MAX};
     s.last = &s.calls;
     s.loop = loop_new(NULL);
     if (!s.loop || pipe(ends) < 0)
