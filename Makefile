@@ -349,8 +349,8 @@ SCRIPTS = $(shell git ls-files -co --exclude-standard | xargs awk 'FNR == 1 && /
     FNR > 1 { nextfile }' 2>/dev/null)
 PYTHON = $(shell git ls-files -co --exclude-standard '*.py')
 
-check: check-format check-gcc check-clang check-tidy check-cppcheck check-scripts ## every static check, warnings are errors
-.PHONY: check check-format check-gcc check-clang check-tidy check-cppcheck check-scripts
+check: check-format check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts ## every static check, warnings are errors
+.PHONY: check check-format check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts
 
 check-format:
 	$(Q)clang-format --dry-run -Werror $(OWN_C) $(OWN_H)
@@ -358,6 +358,9 @@ check-format:
 format: ## put every C file into the project's form
 	clang-format -i $(OWN_C) $(OWN_H)
 .PHONY: format
+
+check-circles: $(call objects,$(B),$(SRC))
+	$(Q)scripts/check-circles $(B)
 
 # The real compilation, with the warnings that only gcc has. -O2: the flow analysis sees more.
 GCC_WARN := -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference -Wcast-align=strict -Werror
