@@ -131,11 +131,25 @@ struct request {
 };
 
 static const struct param request_params[] = {
-    {.key = "handle", .type = PARAM_NAME, .offset = offsetof(struct request, handle), .required = true},
-    {.key = "offset", .type = PARAM_INT, .offset = offsetof(struct request, offset), .max = PARAM_MAX},
-    {.key = "release", .type = PARAM_BOOL, .offset = offsetof(struct request, release)},
+    {.key = "handle",
+     .type = PARAM_NAME,
+     .offset = offsetof(struct request, handle),
+     .required = true,
+     PARAM_DOC("That of the long answer", NULL)},
+    {.key = "offset",
+     .type = PARAM_INT,
+     .offset = offsetof(struct request, offset),
+     .max = PARAM_MAX,
+     PARAM_DOC("Where the piece begins: next_offset of the one before; needed unless release is true", NULL)},
+    {.key = "release",
+     .type = PARAM_BOOL,
+     .offset = offsetof(struct request, release),
+     PARAM_DOC("Forget the answer", "false")},
     /* Stored answers are the caller's, whoever the call was done as. */
-    {.key = "_run_as_user", .type = PARAM_NAME, .offset = offsetof(struct request, user)},
+    {.key = "_run_as_user",
+     .type = PARAM_NAME,
+     .offset = offsetof(struct request, user),
+     PARAM_DOC("Nothing: the answer is the caller\'s", NULL)},
 };
 static const struct params_table request_table = PARAMS_TABLE(request_params);
 
@@ -214,4 +228,9 @@ static void run(struct rpc_call *call, struct span params, void *ctx)
     params_release(&request_table, &r);
 }
 
-const struct rpc_method chunk_methods[] = {{CHUNK_METHOD, run}, {NULL, NULL}};
+const struct rpc_method chunk_methods[] = {
+    {CHUNK_METHOD, run, &request_table, DOC("The next piece of a long answer"),
+     DOC("a response with the piece; null where it was released"), DOC("the handle is unknown (-32000)"),
+     NULL, NULL},
+    {0},
+};

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "doc.h"
 #include "err.h"
 #include "json.h"
 
@@ -51,17 +52,26 @@ struct params_table;
 
 struct param {
     const char *key;
-    enum param_type type;
-    size_t offset;
+    unsigned short offset; /* in the struct that is filled */
+    unsigned char type;    /* enum param_type */
     bool required;
     double min, max; /* inclusive; both 0: no bounds. "At least min" is max = PARAM_MAX */
     const struct params_table *table;
+    const char *about, *otherwise; /* what it means, and its default, in words: PARAM_DOC */
 };
+
+#define PARAM_DOC(about_, otherwise_) .about = DOC(about_), .otherwise = DOC(otherwise_)
 
 struct params_table {
     const struct param *list;
     size_t n;            /* at most 64 */
     bool ignore_unknown; /* otherwise an unknown or a doubled key is refused */
+};
+
+/* One of several tables that a method takes its params by. */
+struct params_variant {
+    const char *name; /* the list ends with NULL */
+    struct params_table table;
 };
 
 #define PARAMS_TABLE(array)                                                                                  \

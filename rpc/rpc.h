@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "buf.h"
+#include "doc.h"
 #include "err.h"
 #include "json.h"
 
@@ -20,9 +21,17 @@ struct rpc_call;
 
 typedef void (*rpc_handler)(struct rpc_call *call, struct span params, void *ctx);
 
+struct params_table;
+struct params_variant;
+
 struct rpc_method {
     const char *name; /* the table ends with NULL */
     rpc_handler run;
+    const struct params_table *params; /* NULL: none */
+    /* What `toolbox methods` says of it: what it does, its result, why it says no (NULL: never), and the tool
+     * of `mcp serve` that calls it (NULL: none). */
+    const char *about, *result, *errors, *mcp_tool;
+    const struct params_variant *variants; /* NULL: none; more params, by the value of one of the others */
 };
 
 /* Answers: `result` is the JSON text of the result (no copy is kept). */

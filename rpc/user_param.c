@@ -6,10 +6,27 @@
 #define ID_MAX 4294967294.0
 
 static const struct param numbers_list[] = {
-    {.key = "uid", .type = PARAM_INT, .offset = AT(uid), .required = true, .max = ID_MAX},
-    {.key = "gid", .type = PARAM_INT, .offset = AT(gid), .required = true, .max = ID_MAX},
-    {.key = "groups", .type = PARAM_INTS, .offset = AT(groups), .max = ID_MAX},
-    {.key = "home", .type = PARAM_NAME, .offset = AT(home)},
+    {.key = "uid",
+     .type = PARAM_INT,
+     .offset = AT(uid),
+     .required = true,
+     .max = ID_MAX,
+     PARAM_DOC("User id", NULL)},
+    {.key = "gid",
+     .type = PARAM_INT,
+     .offset = AT(gid),
+     .required = true,
+     .max = ID_MAX,
+     PARAM_DOC("Group id", NULL)},
+    {.key = "groups",
+     .type = PARAM_INTS,
+     .offset = AT(groups),
+     .max = ID_MAX,
+     PARAM_DOC("More groups", "none")},
+    {.key = "home",
+     .type = PARAM_NAME,
+     .offset = AT(home),
+     PARAM_DOC("Home directory", "that of the uid's entry in /etc/passwd")},
 };
 const struct params_table user_param_numbers = PARAMS_TABLE(numbers_list);
 

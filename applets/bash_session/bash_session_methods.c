@@ -285,11 +285,22 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 }
 
 const struct rpc_method session_keeper_methods[] = {
-    {"bash_session", interact},
-    {"bash_session_run", run},
-    {"bash_session_close", close_session},
-    {"bash_session_resize", resize},
-    {"bash_session_signal", signal_session},
-    {"bash_session_attach", attach_viewer},
+    {"bash_session", interact, &session_interact_params, DOC("Type into a session, and read what comes"),
+     DOC("a string: the output"), DOC("no such session; its shell has ended"),
+     DOC("shell_input, shell_read, shell_interrupt, shell_restart"), NULL},
+    {"bash_session_run", run, &session_run_params,
+     DOC("Run a command in a session, and tell its exit status"),
+     DOC("{state, exit_code, output, cwd, duration_ms, omitted_bytes}"), DOC("no such session; it is busy"),
+     DOC("shell_run, shell_wait"), NULL},
+    {"bash_session_close", close_session, &session_name_params, DOC("End a session with all that runs in it"),
+     DOC("null"), DOC("no such session"), DOC("shell_close"), NULL},
+    {"bash_session_resize", resize, &session_resize_params, DOC("Change the size of the terminal"),
+     DOC("null"), DOC("no such session"), NULL, NULL},
+    {"bash_session_signal", signal_session, &session_signal_params,
+     DOC("Signal the programs in the foreground"), DOC("null"),
+     DOC("no such session; no such signal; nothing is in the foreground"), NULL, NULL},
+    {"bash_session_attach", attach_viewer, &session_name_params, DOC("Let a terminal take part in a session"),
+     DOC("{socket}: a name in the server's directory, there for one viewer for five seconds"),
+     DOC("no such session"), NULL, NULL},
     {0},
 };

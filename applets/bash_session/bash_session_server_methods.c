@@ -114,8 +114,13 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
 }
 
 static const struct rpc_method server_methods[] = {
-    {"bash_session_new_session", new_session},
-    {"bash_session_list", list},
+    {"bash_session_new_session", new_session, &session_new_params,
+     DOC("Start a session: a shell on a terminal of its own"), DOC("{session_name, shell}"),
+     DOC("the directory, the shell or the user can't be used"), DOC("shell_new"), NULL},
+    {"bash_session_list", list, NULL, DOC("List the sessions"),
+     DOC("an array of {session_name, pid, user, shell, cwd, state, foreground, idle_s, unread_bytes, age_s, "
+         "processes, memory_kb, …}"),
+     NULL, DOC("shell_list"), NULL},
     {0},
 };
 

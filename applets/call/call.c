@@ -56,8 +56,8 @@ static int call_again(const struct target *t, const struct inject_result *r, str
 /* What may have been meant by a method that there isn't. */
 static void add_hint(struct buf *text, const char *method)
 {
-    const char *names[64];
-    tool_method_names(names, sizeof names / sizeof *names);
+    const char *names[METHODS_MAX];
+    tool_method_names(names, METHODS_MAX);
     const char *near = usage_closest(method, names);
     if (near) {
         buf_addf(text, "; did you mean '%s'?", near);

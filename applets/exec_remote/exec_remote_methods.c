@@ -405,8 +405,21 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 }
 
 const struct rpc_method job_keeper_methods[] = {
-    {"exec_remote_poll", poll_job},           {"exec_remote_wait", wait_job},
-    {"exec_remote_kill", kill_job},           {"exec_remote_write_stdin", write_stdin},
-    {"exec_remote_close_stdin", close_stdin}, {"exec_remote_signal", signal_job},
-    {"exec_remote_hold", hold_job},           {0},
+    {"exec_remote_poll", poll_job, &job_ack_params, DOC("Take what a job has printed, and its state"),
+     DOC("{state, exit_code, seq, stdout, stderr}"), DOC("no such job"), DOC("job_wait"), NULL},
+    {"exec_remote_wait", wait_job, &job_wait_params, DOC("The same, once there is something to say"),
+     DOC("{state, exit_code, seq, stdout, stderr}"), DOC("no such job"), DOC("job_wait"), NULL},
+    {"exec_remote_kill", kill_job, &job_ack_params,
+     DOC("End a job and all its descendants: TERM, after 5 seconds KILL"), DOC("{seq, stdout, stderr}"),
+     DOC("no such job"), DOC("job_kill"), NULL},
+    {"exec_remote_write_stdin", write_stdin, &job_write_params, DOC("Write to its stdin"),
+     DOC("{seq, stdout, stderr}"), DOC("no such job; its stdin is closed, or full"), DOC("job_write"), NULL},
+    {"exec_remote_close_stdin", close_stdin, &job_ack_params, DOC("Close its stdin"),
+     DOC("{seq, stdout, stderr}"), DOC("no such job"), DOC("job_write"), NULL},
+    {"exec_remote_signal", signal_job, &job_signal_params, DOC("Signal its process group"), DOC("null"),
+     DOC("no such job; no such signal; it has ended"), NULL, NULL},
+    {"exec_remote_hold", hold_job, &job_hold_params,
+     DOC("Wait for the end of a job that ends with the caller"), DOC("null"),
+     DOC("no such job; it has ended, or is held"), NULL, NULL},
+    {0},
 };

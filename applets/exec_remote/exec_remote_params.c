@@ -8,27 +8,58 @@
 #define SECONDS_MAX 1e9
 
 static const struct param start_list[] = {
-    {.key = "command", .type = PARAM_NAME, .offset = START(command)},
-    {.key = "argv", .type = PARAM_NAMES, .offset = START(argv)},
-    {.key = "input", .type = PARAM_TEXT, .offset = START(input)},
-    {.key = "stdin_open", .type = PARAM_BOOL, .offset = START(stdin_open)},
-    {.key = "env", .type = PARAM_ENV, .offset = START(env)},
-    {.key = "cwd", .type = PARAM_NAME, .offset = START(cwd)},
-    {.key = "user", .type = PARAM_USER, .offset = START(user)},
-    {.key = "timeout", .type = PARAM_NUMBER, .offset = START(timeout_s), .max = SECONDS_MAX},
-    {.key = "umask", .type = PARAM_INT, .offset = START(umask), .max = 0777},
-    {.key = "encoding", .type = PARAM_NAME, .offset = START(encoding)},
+    {.key = "command",
+     .type = PARAM_NAME,
+     .offset = START(command),
+     PARAM_DOC("A command for /bin/sh -c; or argv", NULL)},
+    {.key = "argv",
+     .type = PARAM_NAMES,
+     .offset = START(argv),
+     PARAM_DOC("Program and arguments, run without a shell; or command", NULL)},
+    {.key = "input", .type = PARAM_TEXT, .offset = START(input), PARAM_DOC("Text for its stdin", "none")},
+    {.key = "stdin_open",
+     .type = PARAM_BOOL,
+     .offset = START(stdin_open),
+     PARAM_DOC("Keep stdin open for exec_remote_write_stdin", "false")},
+    {.key = "env",
+     .type = PARAM_ENV,
+     .offset = START(env),
+     PARAM_DOC("Variables to add to the server's", NULL)},
+    {.key = "cwd",
+     .type = PARAM_NAME,
+     .offset = START(cwd),
+     PARAM_DOC("Directory to begin in", "the server's")},
+    {.key = "user",
+     .type = PARAM_USER,
+     .offset = START(user),
+     PARAM_DOC("Whom it runs as; another user than its own takes a server of root", "the server's user")},
+    {.key = "timeout",
+     .type = PARAM_NUMBER,
+     .offset = START(timeout_s),
+     .max = SECONDS_MAX,
+     PARAM_DOC("Seconds after which it is killed", "never")},
+    {.key = "umask",
+     .type = PARAM_INT,
+     .offset = START(umask),
+     .max = 0777,
+     PARAM_DOC("Its umask, as a decimal number", "the server's")},
+    {.key = "encoding",
+     .type = PARAM_NAME,
+     .offset = START(encoding),
+     PARAM_DOC("utf-8, or latin-1: each byte is a character", "utf-8")},
 };
 const struct params_table job_start_params = PARAMS_TABLE(start_list);
 
 /* A pid that can't be is no fault of the form: it is that of no job. */
 #define PID                                                                                                  \
     {                                                                                                        \
-        .key = "pid", .type = PARAM_INT, .offset = JOB(pid), .required = true                                \
+        .key = "pid", .type = PARAM_INT, .offset = JOB(pid), .required = true,                               \
+        PARAM_DOC("The job, by the number that exec_remote_start gave", NULL)                                \
     }
 #define ACK                                                                                                  \
     {                                                                                                        \
-        .key = "ack_seq", .type = PARAM_INT, .offset = JOB(ack_seq), .required = true                        \
+        .key = "ack_seq", .type = PARAM_INT, .offset = JOB(ack_seq), .required = true,                       \
+        PARAM_DOC("The last seq that was received; 0: none", NULL)                                           \
     }
 
 static const struct param ack_list[] = {PID, ACK};
@@ -37,20 +68,32 @@ const struct params_table job_ack_params = PARAMS_TABLE(ack_list);
 static const struct param wait_list[] = {
     PID,
     ACK,
-    {.key = "timeout", .type = PARAM_NUMBER, .offset = JOB(timeout_s), .max = SECONDS_MAX},
+    {.key = "timeout",
+     .type = PARAM_NUMBER,
+     .offset = JOB(timeout_s),
+     .max = SECONDS_MAX,
+     PARAM_DOC("Seconds to wait", "no limit")},
 };
 const struct params_table job_wait_params = PARAMS_TABLE(wait_list);
 
 static const struct param write_list[] = {
     PID,
     ACK,
-    {.key = "data", .type = PARAM_TEXT, .offset = JOB(data), .required = true},
+    {.key = "data",
+     .type = PARAM_TEXT,
+     .offset = JOB(data),
+     .required = true,
+     PARAM_DOC("What to write", NULL)},
 };
 const struct params_table job_write_params = PARAMS_TABLE(write_list);
 
 static const struct param signal_list[] = {
     PID,
-    {.key = "signal", .type = PARAM_NAME, .offset = JOB(signal), .required = true},
+    {.key = "signal",
+     .type = PARAM_NAME,
+     .offset = JOB(signal),
+     .required = true,
+     PARAM_DOC("Name or number of a signal: INT, SIGTERM, 15", NULL)},
 };
 const struct params_table job_signal_params = PARAMS_TABLE(signal_list);
 

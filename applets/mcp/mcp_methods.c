@@ -251,9 +251,15 @@ int mcp_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 }
 
 const struct rpc_method mcp_keeper_methods[] = {
-    {"mcp_send_request", send_request},
-    {"mcp_send_notification", send_notification},
-    {"mcp_kill_server", kill_server},
-    {"mcp_read_notifications", read_notifications},
+    {"mcp_send_request", send_request, &mcp_request_params, DOC("Pass a request on to an MCP server"),
+     DOC("the server's response, whole"),
+     DOC("no such server; it was killed, or has ended; its id is that of an open one"), NULL, NULL},
+    {"mcp_send_notification", send_notification, &mcp_notification_params, DOC("Pass a notification on"),
+     DOC("null"), DOC("no such server; it was killed, or has ended"), NULL, NULL},
+    {"mcp_kill_server", kill_server, &mcp_session_params, DOC("End an MCP server"), DOC("null"),
+     DOC("no such server"), NULL, NULL},
+    {"mcp_read_notifications", read_notifications, &mcp_read_params,
+     DOC("Take what a server has said without being asked"), DOC("{notifications, dropped, remaining}"),
+     DOC("no such server"), NULL, NULL},
     {0},
 };

@@ -12,25 +12,47 @@
     }
 
 static const struct param server_list[] = {
-    {.key = "command", .type = PARAM_NAME, .offset = LAUNCH(command), .required = true},
-    {.key = "args", .type = PARAM_NAMES, .offset = LAUNCH(args)},
-    {.key = "env", .type = PARAM_ENV, .offset = LAUNCH(env)},
-    {.key = "cwd", .type = PARAM_NAME, .offset = LAUNCH(cwd)},
-    {.key = "encoding", .type = PARAM_NAME, .offset = LAUNCH(encoding)},
-    {.key = "encoding_error_handler", .type = PARAM_NAME, .offset = LAUNCH(encoding_error_handler)},
+    {.key = "command",
+     .type = PARAM_NAME,
+     .offset = LAUNCH(command),
+     .required = true,
+     PARAM_DOC("The program", NULL)},
+    {.key = "args", .type = PARAM_NAMES, .offset = LAUNCH(args), PARAM_DOC("Its arguments", "none")},
+    {.key = "env",
+     .type = PARAM_ENV,
+     .offset = LAUNCH(env),
+     PARAM_DOC("All of its variables", "the server's")},
+    {.key = "cwd",
+     .type = PARAM_NAME,
+     .offset = LAUNCH(cwd),
+     PARAM_DOC("Directory to begin in", "the server's")},
+    {.key = "encoding", .type = PARAM_NAME, .offset = LAUNCH(encoding), PARAM_DOC("utf-8 or ascii", "utf-8")},
+    {.key = "encoding_error_handler",
+     .type = PARAM_NAME,
+     .offset = LAUNCH(encoding_error_handler),
+     PARAM_DOC("Of bytes that don't fit: strict drops the line, ignore the bytes, replace puts U+FFFD there",
+               "strict")},
 };
 static const struct params_table server_params = TABLE(server_list);
 
 static const struct param launch_list[] = {
-    {.key = "server_params", .type = PARAM_OBJECT, .required = true, .table = &server_params},
-    {.key = "user", .type = PARAM_USER, .offset = LAUNCH(user)},
+    {.key = "server_params",
+     .type = PARAM_OBJECT,
+     .required = true,
+     .table = &server_params,
+     PARAM_DOC("What to start", NULL)},
+    {.key = "user",
+     .type = PARAM_USER,
+     .offset = LAUNCH(user),
+     PARAM_DOC("Whom it runs as; another user than its own takes a server of root", "the server's user")},
 };
 const struct params_table mcp_launch_params = TABLE(launch_list);
 
 /* A number that can't be is no fault of the form: it is that of no server. */
 #define SESSION_ID                                                                                           \
     {                                                                                                        \
-        .key = "session_id", .type = PARAM_INT, .offset = SESSION(session_id), .required = true              \
+        .key = "session_id", .type = PARAM_INT, .offset = SESSION(session_id), .required = true,             \
+        PARAM_DOC("The server, by the number that mcp_launch_server gave", NULL)                             \
     }
 
 static const struct param session_list[] = {SESSION_ID};
@@ -38,19 +60,31 @@ const struct params_table mcp_session_params = TABLE(session_list);
 
 static const struct param request_list[] = {
     SESSION_ID,
-    {.key = "request", .type = PARAM_RAW, .offset = SESSION(request), .required = true},
+    {.key = "request",
+     .type = PARAM_RAW,
+     .offset = SESSION(request),
+     .required = true,
+     PARAM_DOC("A JSON-RPC request", NULL)},
 };
 const struct params_table mcp_request_params = TABLE(request_list);
 
 static const struct param notification_list[] = {
     SESSION_ID,
-    {.key = "notification", .type = PARAM_RAW, .offset = SESSION(notification), .required = true},
+    {.key = "notification",
+     .type = PARAM_RAW,
+     .offset = SESSION(notification),
+     .required = true,
+     PARAM_DOC("A JSON-RPC notification", NULL)},
 };
 const struct params_table mcp_notification_params = TABLE(notification_list);
 
 static const struct param read_list[] = {
     SESSION_ID,
-    {.key = "max", .type = PARAM_INT, .offset = SESSION(max), .max = PARAM_MAX},
+    {.key = "max",
+     .type = PARAM_INT,
+     .offset = SESSION(max),
+     .max = PARAM_MAX,
+     PARAM_DOC("Most notifications", "all")},
 };
 const struct params_table mcp_read_params = TABLE(read_list);
 

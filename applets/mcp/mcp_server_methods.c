@@ -126,8 +126,13 @@ static bool without_keeper(struct rpc_call *call, const char *method, struct spa
 }
 
 static const struct rpc_method server_methods[] = {
-    {"mcp_launch_server", launch},
-    {"mcp_list_servers", list},
+    {"mcp_launch_server", launch, &mcp_launch_params,
+     DOC("Start an MCP server that speaks on stdin and stdout"), DOC("the number of its session, from 0"),
+     DOC("the program, the directory or the user can't be used"), NULL, NULL},
+    {"mcp_list_servers", list, NULL, DOC("List the MCP servers"),
+     DOC("an array of {session_id, pid, command, user, state, exit_code, initialized, open_requests, "
+         "unread_notifications, dropped_lines, stderr, …}"),
+     NULL, NULL, NULL},
     {0},
 };
 

@@ -121,8 +121,8 @@ void mcp_tool_params(const struct mcp_tool *tool, struct param *list, struct arg
         const struct field *f = &tool->fields[i];
         char *value = (char *)args + f->offset;
         list[i] = (struct param){.key = f->key,
-                                 .type = (enum param_type)f->type,
-                                 .offset = (size_t)f->offset,
+                                 .type = (unsigned char)f->type,
+                                 .offset = (unsigned short)f->offset,
                                  .required = f->required,
                                  .min = f->min,
                                  .max = f->max == UNBOUNDED ? PARAM_MAX : f->max};

@@ -27,7 +27,10 @@ struct version_params {
 };
 
 static const struct param version_list[] = {
-    {.key = "_run_as_user", .type = PARAM_NAME, .offset = offsetof(struct version_params, user)},
+    {.key = "_run_as_user",
+     .type = PARAM_NAME,
+     .offset = offsetof(struct version_params, user),
+     PARAM_DOC("A user that has to be there", "the caller")},
 };
 static const struct params_table version_table = PARAMS_TABLE(version_list);
 
@@ -158,11 +161,18 @@ static void shutdown_all(struct rpc_call *call, struct span params, void *ctx)
     server_end_all(ctx, all_ended, s);
 }
 
-static const struct rpc_method in_process[] = {{"version", version}, {0}};
+static const struct rpc_method in_process[] = {
+    {"version", version, &version_table, DOC("The version of the program"),
+     DOC("a string: MAJOR.MINOR.PATCH"), DOC("no such user"), NULL, NULL},
+    {0},
+};
 static const struct rpc_method methods[] = {
-    {"remote_version", remote_version},
-    {"server_status", server_status},
-    {"sandbox_tools_shutdown", shutdown_all},
+    {"remote_version", remote_version, NULL, DOC("The server's path, version, build and pid"),
+     DOC("a string"), NULL, NULL, NULL},
+    {"server_status", server_status, NULL, DOC("What the server is, and what it has counted"),
+     DOC("{server, counters}"), NULL, NULL, NULL},
+    {"sandbox_tools_shutdown", shutdown_all, NULL, DOC("End everything, and the server"), DOC("null"),
+     DOC("something could not be ended"), NULL, NULL},
     {0},
 };
 

@@ -13,29 +13,14 @@
 #include "text_editor_controller.h"
 #include "user_param.h"
 
-struct wishes {
-    struct user_param run_as_user, run_as;
-};
-/* The one is a name alone, and counts more. */
-static const struct param wishes_list[] = {
-    {.key = "_run_as_user", .type = PARAM_NAME, .offset = offsetof(struct wishes, run_as_user.name)},
-    {.key = "_run_as", .type = PARAM_USER, .offset = offsetof(struct wishes, run_as)},
-};
-static const struct params_table wishes_table = {.list = wishes_list, .n = 2, .ignore_unknown = true};
-
-int edit_user_take(struct edit_user *u, struct span params, struct err *err)
+int edit_user_take(struct edit_user *u, const struct user_param *wish, struct err *err)
 {
-    struct wishes wishes = {.run_as = {.by_numbers = false}};
-    if (params_unpack(&wishes_table, params, &wishes, err) < 0)
+    if (!user_param_given(wish))
+        return 0;
+    if (user_param_find(wish, &u->user, err) < 0)
         return -1;
-    const struct user_param *wish = wishes.run_as_user.name.s ? &wishes.run_as_user : &wishes.run_as;
-    int result = 0;
-    if (user_param_given(wish)) {
-        result = user_param_find(wish, &u->user, err);
-        u->given = result == 0 && !user_is_self(&u->user);
-    }
-    params_release(&wishes_table, &wishes);
-    return result;
+    u->given = !user_is_self(&u->user);
+    return 0;
 }
 
 void edit_user_release(struct edit_user *u)

@@ -12,15 +12,16 @@
 #include "json.h"
 #include "text_editor_types.h"
 #include "user.h"
+#include "user_param.h"
 
 struct edit_user {
     bool given; /* and not who we are already */
     struct user user;
 };
 
-/* ERR_PARAMS when it is no user's name or numbers, ERR_TOOL when there is no such user: then nothing may be
- * done. */
-int edit_user_take(struct edit_user *u, struct span params, struct err *err);
+/* From the parameter, which may not be given. ERR_PARAMS when the numbers are none, ERR_TOOL when there is no
+ * such user: then nothing may be done. */
+int edit_user_take(struct edit_user *u, const struct user_param *wish, struct err *err);
 void edit_user_release(struct edit_user *u);
 #define EDIT_USER_AUTO __attribute__((cleanup(edit_user_release)))
 

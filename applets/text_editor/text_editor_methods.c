@@ -5,30 +5,63 @@
 #include "rpc.h"
 #include "text_editor.h"
 #include "text_editor_controller.h"
+#include "user_param.h"
 
 #define FIELD(member) offsetof(struct edit_request, member)
 
 static const struct param view_params[] = {
-    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true},
-    {.key = "view_range", .type = PARAM_INTS, .offset = FIELD(view_range)},
+    {.key = "path",
+     .type = PARAM_TEXT,
+     .offset = FIELD(path),
+     .required = true,
+     PARAM_DOC("The file; a relative one is taken from the caller's directory", NULL)},
+    {.key = "view_range",
+     .type = PARAM_INTS,
+     .offset = FIELD(view_range),
+     PARAM_DOC("First and last line, from 1; last -1: to the end", "all")},
 };
 static const struct param create_params[] = {
-    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true},
-    {.key = "file_text", .type = PARAM_TEXT, .offset = FIELD(file_text), .required = true},
+    {.key = "path",
+     .type = PARAM_TEXT,
+     .offset = FIELD(path),
+     .required = true,
+     PARAM_DOC("The file to make", NULL)},
+    {.key = "file_text",
+     .type = PARAM_TEXT,
+     .offset = FIELD(file_text),
+     .required = true,
+     PARAM_DOC("Its content", NULL)},
 };
 static const struct param str_replace_params[] = {
-    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true},
-    {.key = "old_str", .type = PARAM_TEXT, .offset = FIELD(old_str), .required = true},
-    {.key = "new_str", .type = PARAM_TEXT, .offset = FIELD(new_str)},
+    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
+    {.key = "old_str",
+     .type = PARAM_TEXT,
+     .offset = FIELD(old_str),
+     .required = true,
+     PARAM_DOC("What is replaced; it has to occur once", NULL)},
+    {.key = "new_str",
+     .type = PARAM_TEXT,
+     .offset = FIELD(new_str),
+     PARAM_DOC("What stands there then", "nothing")},
 };
 static const struct param insert_params[] = {
-    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true},
-    {.key = "insert_line", .type = PARAM_INT, .offset = FIELD(insert_line), .required = true},
-    {.key = "new_str", .type = PARAM_TEXT, .offset = FIELD(new_str)},
-    {.key = "insert_text", .type = PARAM_TEXT, .offset = FIELD(insert_text)},
+    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
+    {.key = "insert_line",
+     .type = PARAM_INT,
+     .offset = FIELD(insert_line),
+     .required = true,
+     PARAM_DOC("The line behind which to insert; 0: in front of the first", NULL)},
+    {.key = "new_str",
+     .type = PARAM_TEXT,
+     .offset = FIELD(new_str),
+     PARAM_DOC("The text, as lines of its own", NULL)},
+    {.key = "insert_text",
+     .type = PARAM_TEXT,
+     .offset = FIELD(insert_text),
+     PARAM_DOC("Another name of new_str", NULL)},
 };
 static const struct param undo_params[] = {
-    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true},
+    {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
 };
 
 /* Hosts send the keys of every command, most of them null: each command sees its own and ignores the others.
@@ -38,57 +71,77 @@ static const struct param undo_params[] = {
         .list = (array), .n = sizeof(array) / sizeof *(array), .ignore_unknown = true                        \
     }
 
-static const struct command {
-    const char *name;
-    enum edit_command command;
-    struct params_table params;
-} commands[] = {
-    {"view", EDIT_VIEW, COMMAND(view_params)},
-    {"create", EDIT_CREATE, COMMAND(create_params)},
-    {"str_replace", EDIT_STR_REPLACE, COMMAND(str_replace_params)},
-    {"insert", EDIT_INSERT, COMMAND(insert_params)},
-    {"undo_edit", EDIT_UNDO, COMMAND(undo_params)},
+static const struct params_variant commands[] = {
+    {"view", COMMAND(view_params)},
+    {"create", COMMAND(create_params)},
+    {"str_replace", COMMAND(str_replace_params)},
+    {"insert", COMMAND(insert_params)},
+    {"undo_edit", COMMAND(undo_params)},
+    {0},
 };
+/* In their order. */
+static const enum edit_command edit_commands[] = {EDIT_VIEW, EDIT_CREATE, EDIT_STR_REPLACE, EDIT_INSERT,
+                                                  EDIT_UNDO};
 
 struct selector {
     struct text command;
+    struct user_param run_as_user, run_as; /* the one is a name alone, and counts more */
 };
 static const struct param selector_params[] = {
-    {.key = "command", .type = PARAM_TEXT, .offset = offsetof(struct selector, command), .required = true},
+    {.key = "command",
+     .type = PARAM_TEXT,
+     .offset = offsetof(struct selector, command),
+     .required = true,
+     PARAM_DOC("view, create, str_replace, insert or undo_edit, each with params of its own", NULL)},
+    {.key = "_run_as_user",
+     .type = PARAM_NAME,
+     .offset = offsetof(struct selector, run_as_user.name),
+     PARAM_DOC("As whom the work is done, by name; another user takes root", "the caller")},
+    {.key = "_run_as",
+     .type = PARAM_USER,
+     .offset = offsetof(struct selector, run_as),
+     PARAM_DOC("The same, by name or by numbers", "the caller")},
 };
 static const struct params_table selector_table = COMMAND(selector_params);
 
-static const struct command *select_command(struct span params, struct err *err)
+static const struct params_variant *find_command(const struct text *name, struct err *err)
 {
-    struct selector selector = {{0}};
-    const struct command *found = NULL;
-    if (params_unpack(&selector_table, params, &selector, err) < 0)
-        return NULL;
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (selector.command.n == strlen(commands[i].name) &&
-            strcmp(selector.command.s, commands[i].name) == 0)
-            found = &commands[i];
-    params_release(&selector_table, &selector);
-    if (!found)
-        err_set(err, ERR_PARAMS,
-                "Invalid parameters: command: must be one of view, create, str_replace, insert, undo_edit");
-    return found;
+    for (const struct params_variant *v = commands; v->name; v++)
+        if (name->n == strlen(v->name) && strcmp(name->s, v->name) == 0)
+            return v;
+    err_set(err, ERR_PARAMS,
+            "Invalid parameters: command: must be one of view, create, str_replace, insert, undo_edit");
+    return NULL;
 }
 
-static int run(const struct command *command, struct span params, struct buf *answer, struct err *err)
+static int edit(const struct params_variant *command, const struct edit_user *user, struct span params,
+                struct buf *answer, struct err *err)
 {
-    struct edit_request request = {.command = command->command};
-    struct edit_user user EDIT_USER_AUTO = {0};
-    if (edit_user_take(&user, params, err) < 0 || params_unpack(&command->params, params, &request, err) < 0)
+    struct edit_request request = {.command = edit_commands[command - commands]};
+    if (params_unpack(&command->table, params, &request, err) < 0)
         return -1;
     int rc;
     if (request.command == EDIT_INSERT && !request.new_str.s && !request.insert_text.s)
         rc = err_set(err, ERR_PARAMS, "Invalid parameters: new_str: is required");
-    else if (user.given)
-        rc = edit_as_user(&user, &request, answer, err);
+    else if (user->given)
+        rc = edit_as_user(user, &request, answer, err);
     else
         rc = text_editor_run(&request, answer, err);
-    params_release(&command->params, &request);
+    params_release(&command->table, &request);
+    return rc;
+}
+
+static int run(struct span params, struct buf *answer, struct err *err)
+{
+    struct selector s = {.command = {NULL, 0}};
+    struct edit_user user EDIT_USER_AUTO = {0};
+    if (params_unpack(&selector_table, params, &s, err) < 0)
+        return -1;
+    const struct params_variant *command = find_command(&s.command, err);
+    int rc = command ? edit_user_take(&user, s.run_as_user.name.s ? &s.run_as_user : &s.run_as, err) : -1;
+    if (rc == 0)
+        rc = edit(command, &user, params, answer, err);
+    params_release(&selector_table, &s);
     return rc;
 }
 
@@ -97,16 +150,17 @@ static void text_editor(struct rpc_call *call, struct span params, void *ctx)
     (void)ctx;
     struct buf answer BUF_AUTO = BUF_INIT;
     struct err err;
-    const struct command *command = select_command(params, &err);
-    if (!command || run(command, params, &answer, &err) < 0)
+    if (run(params, &answer, &err) < 0)
         rpc_fail(call, &err);
     else
         rpc_result_string(call, buf_str(&answer), answer.len);
 }
 
 const struct rpc_method text_editor_methods[] = {
-    {"text_editor", text_editor},
-    {NULL, NULL},
+    {"text_editor", text_editor, &selector_table, DOC("View and edit files, exactly"),
+     DOC("a string: what was done or is there, in words"), DOC("what the file doesn't allow, and why"),
+     DOC("text_editor"), commands},
+    {0},
 };
 
 const struct tool text_editor_tool = {.in_process = text_editor_methods};

@@ -125,8 +125,11 @@ static bool without_keeper(struct rpc_call *call, const char *method, struct spa
 }
 
 static const struct rpc_method server_methods[] = {
-    {"web_new_session", new_session},
-    {"web_list_sessions", list},
+    {"web_new_session", new_session, &web_new_session_params, DOC("Start a browser"), DOC("{session_name}"),
+     DOC("there is no browser; it can't be started"), DOC("web_go"), NULL},
+    {"web_list_sessions", list, NULL, DOC("List the browser sessions"),
+     DOC("an array of {session_name, pid, state, user, tabs, url, browser, age_s, processes, memory_kb, …}"),
+     NULL, NULL, NULL},
     {0},
 };
 

@@ -7,61 +7,103 @@
 #define WEB(member) offsetof(struct web_params, member)
 
 static const struct param new_session_list[] = {
-    {.key = "headful", .type = PARAM_BOOL, .offset = SESSION(headful)},
-    {.key = "accept_dialogs", .type = PARAM_BOOL, .offset = SESSION(accept_dialogs)},
-    {.key = "user", .type = PARAM_USER, .offset = SESSION(user)},
+    {.key = "headful", .type = PARAM_BOOL, .offset = SESSION(headful), PARAM_DOC("With a window", "false")},
+    {.key = "accept_dialogs",
+     .type = PARAM_BOOL,
+     .offset = SESSION(accept_dialogs),
+     PARAM_DOC("Answer yes to dialogs", "false")},
+    {.key = "user",
+     .type = PARAM_USER,
+     .offset = SESSION(user),
+     PARAM_DOC("Whom it runs as; another user than its own takes a server of root", "the server's user")},
 };
 const struct params_table web_new_session_params = PARAMS_TABLE(new_session_list);
 
 #define NAME                                                                                                 \
     {                                                                                                        \
-        .key = "session_name", .type = PARAM_NAME, .offset = WEB(session_name), .required = true             \
+        .key = "session_name", .type = PARAM_NAME, .offset = WEB(session_name), .required = true,            \
+        PARAM_DOC("The session, as web_new_session named it", NULL)                                          \
     }
 #define ELEMENT                                                                                              \
     {                                                                                                        \
-        .key = "element_id", .type = PARAM_INT, .offset = WEB(element_id), .required = true                  \
+        .key = "element_id", .type = PARAM_INT, .offset = WEB(element_id), .required = true,                 \
+        PARAM_DOC("The number at the front of the element's line", NULL)                                     \
     }
 
 static const struct param session_list[] = {NAME};
 const struct params_table web_session_params = PARAMS_TABLE(session_list);
 const struct params_table web_name_params = {.list = session_list, .n = 1, .ignore_unknown = true};
 
-static const struct param url_list[] = {
-    NAME, {.key = "url", .type = PARAM_NAME, .offset = WEB(url), .required = true}};
+static const struct param url_list[] = {NAME,
+                                        {.key = "url",
+                                         .type = PARAM_NAME,
+                                         .offset = WEB(url),
+                                         .required = true,
+                                         PARAM_DOC("Address; without a scheme it is https://", NULL)}};
 const struct params_table web_url_params = PARAMS_TABLE(url_list);
 
 static const struct param element_list[] = {NAME, ELEMENT};
 const struct params_table web_element_params = PARAMS_TABLE(element_list);
 
-static const struct param text_list[] = {
-    NAME, ELEMENT, {.key = "text", .type = PARAM_TEXT, .offset = WEB(text), .required = true}};
+static const struct param text_list[] = {NAME,
+                                         ELEMENT,
+                                         {.key = "text",
+                                          .type = PARAM_TEXT,
+                                          .offset = WEB(text),
+                                          .required = true,
+                                          PARAM_DOC("What to type", NULL)}};
 const struct params_table web_text_params = PARAMS_TABLE(text_list);
 
-static const struct param direction_list[] = {
-    NAME, {.key = "direction", .type = PARAM_NAME, .offset = WEB(direction), .required = true}};
+static const struct param direction_list[] = {NAME,
+                                              {.key = "direction",
+                                               .type = PARAM_NAME,
+                                               .offset = WEB(direction),
+                                               .required = true,
+                                               PARAM_DOC("up or down, by the height of the window", NULL)}};
 const struct params_table web_direction_params = PARAMS_TABLE(direction_list);
 
-static const struct param value_list[] = {
-    NAME, ELEMENT, {.key = "value", .type = PARAM_TEXT, .offset = WEB(value), .required = true}};
+static const struct param value_list[] = {NAME,
+                                          ELEMENT,
+                                          {.key = "value",
+                                           .type = PARAM_TEXT,
+                                           .offset = WEB(value),
+                                           .required = true,
+                                           PARAM_DOC("An option's value, or what it shows", NULL)}};
 const struct params_table web_value_params = PARAMS_TABLE(value_list);
 
-static const struct param key_list[] = {
-    NAME, {.key = "key", .type = PARAM_NAME, .offset = WEB(key), .required = true}};
+static const struct param key_list[] = {NAME,
+                                        {.key = "key",
+                                         .type = PARAM_NAME,
+                                         .offset = WEB(key),
+                                         .required = true,
+                                         PARAM_DOC("Enter, Control+A, é, …", NULL)}};
 const struct params_table web_key_params = PARAMS_TABLE(key_list);
 
-static const struct param expression_list[] = {
-    NAME, {.key = "expression", .type = PARAM_TEXT, .offset = WEB(expression), .required = true}};
+static const struct param expression_list[] = {NAME,
+                                               {.key = "expression",
+                                                .type = PARAM_TEXT,
+                                                .offset = WEB(expression),
+                                                .required = true,
+                                                PARAM_DOC("JavaScript; a promise is waited for", NULL)}};
 const struct params_table web_expression_params = PARAMS_TABLE(expression_list);
 
 static const struct param picture_list[] = {
-    NAME, {.key = "full_page", .type = PARAM_BOOL, .offset = WEB(full_page)}};
+    NAME,
+    {.key = "full_page",
+     .type = PARAM_BOOL,
+     .offset = WEB(full_page),
+     PARAM_DOC("All of the page rather than what is visible", "false")}};
 const struct params_table web_picture_params = PARAMS_TABLE(picture_list);
 
 static const struct param tabs_list[] = {
     NAME,
-    {.key = "tab", .type = PARAM_INT, .offset = WEB(tab), .max = PARAM_MAX},
-    {.key = "new", .type = PARAM_BOOL, .offset = WEB(new_tab)},
-    {.key = "close", .type = PARAM_BOOL, .offset = WEB(close)},
+    {.key = "tab",
+     .type = PARAM_INT,
+     .offset = WEB(tab),
+     .max = PARAM_MAX,
+     PARAM_DOC("Show this tab", "list them")},
+    {.key = "new", .type = PARAM_BOOL, .offset = WEB(new_tab), PARAM_DOC("Open a tab", "false")},
+    {.key = "close", .type = PARAM_BOOL, .offset = WEB(close), PARAM_DOC("Close the tab instead", "false")},
 };
 const struct params_table web_tabs_params = PARAMS_TABLE(tabs_list);
 

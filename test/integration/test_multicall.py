@@ -26,6 +26,7 @@ APPLETS = [
     "eject",
     "call",
     "settle",
+    "methods",
     "server",
     "start-server",
     "stop-server",
@@ -206,7 +207,7 @@ def test_unknown_option_of(client, applet, word):
     assert not client.dir.exists(), "has started something"
 
 
-@pytest.mark.parametrize("applet", ["probe", "server", "start-server", "stop-server", "healthcheck"])
+@pytest.mark.parametrize("applet", ["probe", "server", "start-server", "stop-server", "healthcheck", "methods"])
 def test_unknown_argument_of(client, applet):
     assert "'now'" in said(client.cli(applet, "now"), 2)
     assert not client.dir.exists()
