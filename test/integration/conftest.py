@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import containers, leftovers, mcp_client, processes, roots, users
+from harness import containers, inherited, leftovers, mcp_client, needs, processes, roots, users
 from harness import docker as docker_engine
 from harness.client import Client
 from harness.machine import Host
 
 # Found by all users, and gone at the end: the binary, server directories, all that tests write.
-_BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-"))
+_BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-", dir="/tmp"))
 atexit.register(shutil.rmtree, _BASE)  # after what pytest has for the end, which looks into it
 
 
@@ -73,6 +73,7 @@ def _deselect(config, items, wanted):
 def pytest_configure(config):
     _BASE.chmod(0o755)
     tempfile.tempdir = str(_BASE)
+    inherited.reset()
     processes.become_init()
     # what has been made on this machine is undone also when the suite is terminated
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -88,6 +89,14 @@ def _binary(variable, default, make):
     shutil.copy(source, target)
     target.chmod(0o755)
     return target
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What is skipped is told by the test's own place, wherever it turned out that it can't be run."""
+    report = (yield).get_result()
+    if report.skipped and isinstance(report.longrepr, tuple):
+        report.longrepr = (str(item.path), item.location[1] + 1, report.longrepr[2])
 
 
 @pytest.fixture(scope="session")
@@ -189,8 +198,7 @@ def client(new_client, server_dir):
 @pytest.fixture(scope="session")
 def user():
     """A real user with an entry in /etc/passwd, a home and a supplementary group."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root: makes a user")
+    needs.root("make a user")
     with users.temporary_user(_BASE / "home") as made:
         yield made
 
@@ -199,21 +207,21 @@ def user():
 def namespaces():
     """Containers without an engine (harness/containers.py)."""
     with tempfile.TemporaryDirectory() as empty:
-        try:
-            return containers.Namespaces(empty)
-        except containers.Unavailable as reason:
-            pytest.skip(str(reason))
+        return containers.Namespaces(empty)
+
+
+@pytest.fixture(scope="session")
+def apart():
+    """The words in front of a command that is to have a mount namespace of its own."""
+    needs.root("mount")
+    return containers.apart()
 
 
 @pytest.fixture(scope="session")
 def docker():
     """Containers of a Docker engine (harness/docker.py)."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        try:
-            engine = stack.enter_context(docker_engine.runtime(folder))
-        except containers.Unavailable as reason:
-            pytest.skip(str(reason))
-        yield engine
+        yield stack.enter_context(docker_engine.runtime(folder))
 
 
 @pytest.fixture(scope="session", params=["namespaces", "docker"])

@@ -1,10 +1,10 @@
 """What is typed into a session, and what comes out of it: the cases of interact."""
 import re
-import shutil
 import time
 
 import pytest
 
+from harness import needs
 from harness.client import TOOLERR, RpcError
 from harness.machine import HANG
 from harness.processes import wait_until
@@ -192,7 +192,7 @@ def test_c017_a_usable_size(shell):
     assert answer == "24 80\n80 24\nos.terminal_size(columns=80, lines=24)\ndumb\n" + shell.prompt
 
 
-@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+@needs.programs("git")
 def test_c017_pagers_do_not_page(shell, workdir):
     shell.out(f"cd {workdir}; git init -q . && git config user.name n && git config user.email e")
     shell.out("for i in {1..40}; do git commit -q --allow-empty -m subject-$i; done")

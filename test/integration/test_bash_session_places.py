@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from harness import needs
 from harness.client import TOOLERR, RpcError
 from harness.containers import BUSYBOX
 from harness.machine import HANG
@@ -173,7 +174,7 @@ def test_hidepid(place, server):
 
 
 @needs_root
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
+@needs.programs("setpriv")
 def test_with_a_containers_capabilities(client, user):
     """Root in a container may not trace, nor look into the files in /proc of, another user's programs."""
     bounding = "--bounding-set=-all," + ",".join(f"+{name}" for name in DEFAULT_CAPABILITIES)

@@ -1,11 +1,11 @@
 """When an answer comes: at once where there is nothing to wait for, and never early."""
 import concurrent.futures
-import shutil
 import tempfile
 import time
 
 import pytest
 
+from harness import needs
 from harness.machine import HANG
 from harness.processes import wait_until
 from harness.sessions import AT_ONCE, LONG, Shell, exists, read_until, shared_server
@@ -110,9 +110,9 @@ PYTHON = "python3 -c '{}'"
     ("node", None),
 ], ids=lambda value: value.replace("/", "") if isinstance(value, str) else "")
 def test_a_program_waits_for_input(shell, workdir, command, shown):
-    program = command.split()[0].strip("(")
-    if program not in ("read", "select") and not shutil.which(program):
-        pytest.skip(f"needs {program}")
+    program = command.split()[0].strip("()")
+    if program not in ("read", "select"):
+        needs.program(program)
     (workdir / "long").write_text("".join(f"line {i}\n" for i in range(200)))
     answer = shell.at_once(command.format(workdir) + "\n")
     assert shown is None or answer == shown

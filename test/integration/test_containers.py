@@ -3,12 +3,11 @@ import hashlib
 import os
 import platform
 import re
-import shutil
 from fnmatch import fnmatch
 
 import pytest
 
-from harness import roots
+from harness import needs, roots
 from harness.client import TOOLERR, Client, RpcError
 from harness.containers import BUSYBOX, Options
 from harness.leftovers import PLACES
@@ -154,9 +153,7 @@ def test_container(start, toolbox, name, mode):
 def test_foreign_processor(namespaces, foreign_toolbox, name):
     """The other processor's binary, whose system calls the emulator translates. The shell is this processor's own, so its
     state (docs/architecture.md) can't be read by numbers of the other one's system calls."""
-    emulator = shutil.which(EMULATOR)
-    if not emulator:
-        pytest.skip(f"no {EMULATOR} here")
+    emulator = needs.program(EMULATOR)
     root = roots.get(name)
     container = namespaces.start(root, Options(files={"/opt/emulator": emulator, BINARY: foreign_toolbox}))
     client = Client(Emulated(container, "/opt/emulator"), BINARY)

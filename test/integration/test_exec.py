@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import processes
+from harness import needs, processes
 from harness.containers import REPO
 from harness.client import (
     CHUNK,
@@ -776,15 +776,11 @@ class Places(Machine):
         chmod 755 /run /root && cat "$1" >/run/binary && chmod 755 /run/binary && echo ready && cat
     """
 
-    def __init__(self, toolbox):
-        propagation = "private" if os.path.ismount("/") else "unchanged"
+    def __init__(self, apart, toolbox):
         with open(toolbox, "rb") as binary:
             self.holder = subprocess.Popen(
                 [
-                    "unshare",
-                    "-m",
-                    "--propagation",
-                    propagation,
+                    *apart,
                     "sh",
                     "-c",
                     self.SCRIPT,
@@ -799,7 +795,7 @@ class Places(Machine):
 
     def command(self, argv, env, user, cwd):
         become = [] if user is None else ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-        return ["nsenter", "-t", str(self.holder.pid), "-m", *become, *argv], {
+        return ["nsenter", "-t", str(self.holder.pid), "-m", "-r", *become, *argv], {
             "env": {"PATH": os.environ["PATH"], **env},
             "cwd": "/",
         }
@@ -809,8 +805,8 @@ class Places(Machine):
 
 
 @pytest.fixture
-def places(toolbox):
-    machine = Places(toolbox)
+def places(apart, toolbox):
+    machine = Places(apart, toolbox)
     made = []
 
     def client(user=None, **env):
@@ -1250,10 +1246,8 @@ def test_request_is_in_no_command_line(client):
     one.communicate(timeout=HANG)
 
 
-@pytest.mark.skipif(
-    shutil.which("strace") is None or "TOOLBOX_SANITIZED" in os.environ,
-    reason="needs strace, and no sanitizers",
-)
+@pytest.mark.skipif("TOOLBOX_SANITIZED" in os.environ, reason="needs the static binary")
+@needs.programs("strace")
 def test_in_process_call_touches_nothing(client):
     """No directory made, no socket looked for."""
     trace = client.dir.parent / "trace"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import releases, roots
+from harness import needs, releases, roots
 from harness.containers import BUSYBOX, Options
 from harness.injection import (CHOICE, PLACING, PROOF, RECON, SERVER, TARGET, TEMPORARY, Injector, make_root, owner_and_mode, prefix,
                                script, traces)
@@ -496,9 +496,7 @@ def test_c121_other_system(injector, start):
 
 def test_c121_wrong_architecture_is_said(foreign_toolbox, start):
     """A target that says amd64 and is none: here the other architecture's binary is what an emulated host has."""
-    emulator = shutil.which("qemu-aarch64-static")
-    if not emulator:
-        pytest.skip("needs qemu-user-static")
+    emulator = needs.program("qemu-aarch64-static")
     container = start("debian")
     container.check([BUSYBOX, "sh", "-c", "cat >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname"],
                     stdin=b'#!/bin/sh\n[ "$1" = -m ] && echo aarch64 || echo Linux\n')
@@ -521,9 +519,9 @@ exec cat
 def test_c121_arm64_is_chosen_and_runs(foreign_toolbox, toolbox, workdir):
     """The release's own file for it: chosen, placed, proved by its own words, served; on a kernel that has an emulator run it,
     for the programs of this one container alone."""
-    emulator = shutil.which("qemu-aarch64-static")
-    if releases.ARCH != "amd64" or not emulator:
-        pytest.skip("needs amd64, and qemu-user-static")
+    if releases.ARCH != "amd64":
+        pytest.skip("needs amd64")
+    emulator = needs.program("qemu-aarch64-static")
     release = releases.Release(toolbox, others={"arm64": foreign_toolbox.read_bytes()})
     program = release.write(workdir / "release")
     root = make_root(workdir / "root", *POOR["what is usual"])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import kube, peers, roots
+from harness import kube, needs, peers, roots
 from harness.containers import BUSYBOX, Options
 from harness.injection import PLACING, TARGET, Injector, prefix, script, traces
 from harness.machine import HANG
@@ -211,9 +211,7 @@ def test_nerdctl_by_a_stand_in(docker_injector, docker_start, docker, workdir, r
 
 def test_compose(docker_injector, docker, docker_start):
     """By the labels that both versions of compose set; the command itself where there is one."""
-    compose = shutil.which("docker-compose")
-    if not compose:
-        pytest.skip("needs docker-compose")
+    compose = needs.program("docker-compose")
     image = docker._image(roots.get("busybox"))
     project = f"toolboxtest{secrets.token_hex(4)}"
     with tempfile.TemporaryDirectory() as folder:
@@ -238,8 +236,7 @@ def test_compose(docker_injector, docker, docker_start):
 @pytest.fixture(scope="session")
 def podman():
     """The words that call one with a storage of its own."""
-    if not shutil.which("podman"):
-        pytest.skip("needs podman")
+    needs.program("podman")
     with tempfile.TemporaryDirectory() as folder:
         words = ["podman", "--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs"]
         if shutil.which("runc"):
@@ -258,7 +255,7 @@ def podman_start(podman):
         with subprocess.Popen(["tar", "-C", roots.get(root).folder, "-c", "."], stdout=subprocess.PIPE) as tar:
             image = subprocess.run([*podman, "import", "-q", "-", name], stdin=tar.stdout, capture_output=True, text=True)
         done = subprocess.run([*podman, "run", "-d", "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024",
-                               "--volume", f"{shutil.which('busybox')}:{BUSYBOX}:ro", "--name", name, name, BUSYBOX, "sleep", "600"],
+                               "--volume", f"{needs.program('busybox')}:{BUSYBOX}:ro", "--name", name, name, BUSYBOX, "sleep", "600"],
                               capture_output=True, text=True, timeout=HANG)
         if image.returncode or done.returncode:
             pytest.skip(f"podman runs nothing here: {(image.stderr or done.stderr).strip()[-300:]}")
@@ -282,8 +279,8 @@ def test_podman(injector, podman, podman_start, root, calls):
 @pytest.fixture
 def ssh(workdir):
     """An sshd of our own, and the words that call a client of it."""
-    if not os.path.exists("/usr/sbin/sshd"):
-        pytest.skip("needs openssh-server")
+    needs.root("let others in")
+    sshd, client = needs.program("sshd"), needs.program("ssh")
     workdir.chmod(0o755)
     for name in ("host", "me"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", workdir / name], check=True)
@@ -296,8 +293,8 @@ def ssh(workdir):
     (workdir / "ssh_config").write_text(f"Host *\nPort {port}\nIdentityFile {workdir}/me\nIdentitiesOnly yes\nUserKnownHostsFile {workdir}/known\n"
                                         "StrictHostKeyChecking no\nLogLevel ERROR\n")
     with open(workdir / "sshd.log", "wb") as log:
-        server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", workdir / "sshd_config"], stderr=log)
-    words = ["ssh", "-F", str(workdir / "ssh_config")]
+        server = subprocess.Popen([sshd, "-D", "-e", "-f", workdir / "sshd_config"], stderr=log)
+    words = [client, "-F", str(workdir / "ssh_config")]
     try:
         wait_until(lambda: b"listening" in (workdir / "sshd.log").read_bytes(), "sshd to listen")
         yield words
@@ -344,7 +341,7 @@ def check_kubernetes(injector, made, *options):
 def test_kubernetes_by_kubectl(injector, pods, workdir):
     """The real client; of the cluster its API alone."""
     if not kube.kubectl():
-        pytest.skip("needs kubectl 1.31 or later")
+        raise needs.Unavailable("kubectl 1.31 or later is not installed")
     words = {name: shlex.split(prefix(container)) for name, container in pods.items()}
     listed = [kube.Pod("web", {"app": words["app"], "side": words["side"]}, {"app": "web"}), kube.Pod("other", {"it": words["other"]}, {"app": "other"})]
     with kube.cluster(listed, workdir) as config:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import peers
+from harness import needs, peers
 from harness.mcp import KEEPER, Server
 from harness.server import titled
 
@@ -61,7 +61,7 @@ def python(name):
 
 
 def node(name):
-    return "node", peers.folder("node-servers") / "node_modules/@modelcontextprotocol" / name / "dist/index.js"
+    return needs.program("node"), peers.folder("node-servers") / "node_modules/@modelcontextprotocol" / name / "dist/index.js"
 
 
 def test_time(client):
@@ -73,6 +73,7 @@ def test_time(client):
     peer.finish()
 
 
+@needs.programs("git")
 def test_git(client, workdir):
     repo = workdir / "repo"
     env = {"PATH": os.environ["PATH"], "HOME": str(workdir), "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b",

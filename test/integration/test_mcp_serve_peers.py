@@ -1,12 +1,11 @@
 """`toolbox mcp serve` with the official clients, and the official conformance suite, none of them written here."""
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
 
-from harness import peers, roots
+from harness import needs, peers, roots
 from harness.containers import REPO, Options
 from harness.machine import HANG, PATH
 from harness.processes import wait_until
@@ -112,7 +111,7 @@ def test_python_sdk(client, place, package, program, mode, revision):
 @pytest.mark.parametrize("version, revision", [("1", "2025-11-25"), ("2", "2026-07-28")])
 def test_typescript_sdk(client, place, version, revision):
     packages = peers.folder("node-mcp")
-    check(drive([shutil.which("node"), HERE / "client.mjs", packages, version], client, place, [client.binary, "mcp", "serve"]), revision)
+    check(drive([needs.program("node"), HERE / "client.mjs", packages, version], client, place, [client.binary, "mcp", "serve"]), revision)
 
 
 @pytest.mark.parametrize("name", ["debian", "busybox", "scratch"])

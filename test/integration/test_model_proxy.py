@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from harness import needs
 from harness.bridge import Bridge, events
 from harness.machine import HANG
 from harness.processes import wait_until
@@ -719,6 +720,7 @@ def test_a_stopped_proxy_leaves_no_request(bridge):
 
 @pytest.mark.skipif(SANITIZED, reason="leaks can't be looked for under strace")
 @pytest.mark.skipif(os.geteuid() != 0, reason="strace of a process of one's own may be forbidden")
+@needs.programs("strace")
 def test_without_inotify(toolbox, workdir):
     """Where the kernel gives no watch the files are looked at."""
     wrapper = workdir / "wrapper"

@@ -90,7 +90,7 @@ def test_user_namespace(client):
 
 
 @needs_root
-def test_shared_directory_of_two_containers(client, workdir, toolbox):
+def test_shared_directory_of_two_containers(client, apart, workdir, toolbox):
     """Two roots, one /tmp: each finds its own server, and neither ends or hears the other's."""
     answers = []
     for name in ("one", "two"):
@@ -103,7 +103,7 @@ def test_shared_directory_of_two_containers(client, workdir, toolbox):
 
     def inside(name, *words, stdin=b""):
         script = f'mount --bind {shared} {workdir}/{name}/tmp && exec chroot {workdir}/{name} /toolbox "$@"'
-        return client.machine.run(["unshare", "--mount", "sh", "-c", script, "sh", *words], stdin=stdin)
+        return client.machine.run([*apart, "sh", "-c", script, "sh", *words], stdin=stdin)
     try:
         for name in ("one", "two", "one", "two"):
             answers.append(json.loads(inside(name, "exec", stdin=request("remote_version")).stdout)["result"])

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import processes
+from harness import needs, processes
 from harness.client import Client, RpcError
 from harness.machine import HANG, Host
 from harness.processes import wait_until
@@ -43,7 +43,7 @@ REMOTE = request("remote_version")
 # stop-server takes 4 s at most; above that only as far as a busy machine may be late.
 STOPPED = 10.0
 
-needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+needs_strace = needs.programs("strace")
 
 
 def finish(started, stdin=b""):
@@ -410,7 +410,7 @@ def test_c092_lock_that_was_removed(client, server_dir):
 
 
 @needs_root
-def test_c092_read_only_and_full_directories(client, workdir):
+def test_c092_read_only_and_full_directories(client, apart, workdir):
     """A disk on which nothing can be made is refused by name."""
     script = """
         mount -t tmpfs -o mode=1777,nr_inodes=2 tmpfs "$1" && mkdir -m 700 "$1/full"
@@ -423,10 +423,7 @@ def test_c092_read_only_and_full_directories(client, workdir):
     (workdir / "mount").mkdir()
     done = client.machine.run(
         [
-            "unshare",
-            "-m",
-            "--propagation",
-            "private" if os.path.ismount("/") else "unchanged",
+            *apart,
             "sh",
             "-c",
             script,
@@ -881,14 +878,14 @@ def test_c099_ended_jobs_leave_no_zombie(client):
 
 
 @needs_root
-def test_c099_process_1_of_a_container(client, workdir):
+def test_c099_process_1_of_a_container(client, apart, workdir):
     """It reaps what others leave, and ends its children on TERM."""
     unshare = client.machine.popen(
-        ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", client.binary, "server"],
+        [*apart, "--pid", "--fork", "--kill-child", "--mount-proc", client.binary, "server"],
         env=client.env,
     )
     pid = wait_until(lambda: titled(SERVER), "the server")[0].pid
-    enter = ["nsenter", "-t", str(pid), "-p", "-m"]
+    enter = ["nsenter", "-t", str(pid), "-p", "-m", "-r"]
     wait_until(lambda: list(Path(client.dir).glob("server.*")), "the socket")
     script = """
         i=0
@@ -986,7 +983,7 @@ def test_c101_peer_of_another_user(client, server_dir, toolbox):
 
 
 @needs_root
-def test_c101_fixed_places(client, toolbox):
+def test_c101_fixed_places(client, apart, toolbox):
     """Without a variable what others have prepared is passed over, and their targets stay as they are."""
     script = """
         set -e
@@ -1013,10 +1010,7 @@ def test_c101_fixed_places(client, toolbox):
     with open(toolbox, "rb") as binary:
         done = client.machine.run(
             [
-                "unshare",
-                "-m",
-                "--propagation",
-                "private" if os.path.ismount("/") else "unchanged",
+                *apart,
                 "sh",
                 "-c",
                 script,
@@ -1037,7 +1031,7 @@ def test_c101_fixed_places(client, toolbox):
 
 
 @needs_root
-def test_keepers_in_another_place_are_found(client, toolbox):
+def test_keepers_in_another_place_are_found(client, apart, toolbox):
     """Their server dead, and a better place usable meanwhile: the next server belongs where they are."""
     script = """
         set -e
@@ -1057,10 +1051,7 @@ def test_keepers_in_another_place_are_found(client, toolbox):
     with open(toolbox, "rb") as binary:
         done = client.machine.run(
             [
-                "unshare",
-                "-m",
-                "--propagation",
-                "private" if os.path.ismount("/") else "unchanged",
+                *apart,
                 "sh",
                 "-c",
                 script,

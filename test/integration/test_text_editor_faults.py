@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import needs
 from harness.client import TOOLERR, RpcError
 from harness.users import needs_root
 
@@ -32,10 +33,12 @@ def way(request):
 @pytest.fixture
 def tree(request, workdir):
     way = request.getfixturevalue("way") if "way" in request.fixturenames else "beside"
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
-        top = Path(elsewhere) if way == "copied" else workdir
-        if way == "copied" and top.stat().st_dev == workdir.stat().st_dev:
-            pytest.skip("there is one file system")
+    with contextlib.ExitStack() as stack:
+        top = workdir
+        if way == "copied":
+            top = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=needs.shared_memory())))
+            if top.stat().st_dev == workdir.stat().st_dev:
+                pytest.skip("there is one file system")
         folder = top / "tree"
         folder.mkdir()
         yield folder
@@ -209,7 +212,7 @@ WRITES = (
     "close",
 )
 
-needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+needs_strace = needs.programs("strace")
 
 
 class Injector:

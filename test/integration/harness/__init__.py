@@ -1,5 +1,7 @@
 """What the integration tests stand on: real processes, real containers, no mocks.
 
+needs       what not every machine has: whoever can't have it is skipped
+inherited   what the suite makes good of a bad start
 machine     where a command runs: this host, or a container
 client      one client of the tool: `toolbox exec` and the shorthand of the test cases
 processes   who runs: finds every process that a test has left behind

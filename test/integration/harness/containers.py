@@ -1,15 +1,18 @@
 """Containers. A runtime offers start(root, options), which gives a Container: a Machine that can be copied into and
 destroyed. This one is made of bare namespaces and works wherever root may unshare, also in a chroot; docker.py has the
 other."""
+import functools
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
 from harness.machine import HANG, PATH, Machine
+from harness.needs import Unavailable, program
 from harness.processes import descendants
 
 REPO = Path(__file__).resolve().parents[3]
@@ -23,8 +26,23 @@ def root_is_mount_point():
     return any(line.split()[4] == "/" for line in Path("/proc/self/mountinfo").read_text().splitlines())
 
 
-class Unavailable(Exception):
-    """A runtime can't be used here; the text says why."""
+# Mounts are those of the tree above, which a plain chroot doesn't see: whether they show up outside is found by trying.
+_MOUNT_AND_LOOK = """
+    mount -t tmpfs none "$1"
+    awk -v at="$1" '$5 == at && / shared:/ { exit 1 }' /proc/self/mountinfo || { umount "$1"; exit 1; }
+"""
+
+
+@functools.cache
+def apart():
+    """The words in front of a command that is to have a mount namespace of its own, whose mounts nobody else sees; raises
+    Unavailable."""
+    words = ["unshare", "--mount", "--propagation", "private" if root_is_mount_point() else "unchanged"]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([*words, "sh", "-euc", _MOUNT_AND_LOOK, "apart", folder], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unavailable(f"no mount namespace can be had here: {done.stderr.strip() or 'in this chroot mounts show up outside'}")
+    return words
 
 
 @dataclass(frozen=True)
@@ -56,7 +74,7 @@ class NamespaceContainer(Container):
         flags = ["--read-only"] * options.read_only + ["--no-pts"] * (not options.pts) + ["--no-proc"] * (not options.proc)
         for entry in options.tmpfs:
             flags += ["--tmpfs", entry]
-        for target, source in {BUSYBOX: shutil.which("busybox"), **options.files}.items():
+        for target, source in {BUSYBOX: program("busybox"), **options.files}.items():
             flags += ["--put", f"{source}:{target}"]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.user = options.user

@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 from harness import roots
-from harness.containers import BUSYBOX, Container, Options, Unavailable, root_is_mount_point
+from harness.containers import BUSYBOX, Container, Options, root_is_mount_point
 from harness.machine import HANG
+from harness.needs import Unavailable, program
 from harness.processes import Watch
 
 def _answers(env):
@@ -61,7 +62,7 @@ class DockerContainer(Container):
         flags = ["--read-only"] * options.read_only
         for entry in options.tmpfs:
             flags += ["--tmpfs", entry]
-        for target, source in {BUSYBOX: shutil.which("busybox"), **options.files}.items():
+        for target, source in {BUSYBOX: program("busybox"), **options.files}.items():
             flags += ["--volume", f"{source}:{target}:ro"]
         # process 1 is cat, and ends with our pipe
         argv = ["run", "--interactive", "--rm", "--pull=never", "--network=none", "--name", self.name, *flags, image]

@@ -3,6 +3,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from harness.needs import Unavailable
+
 REPO = Path(__file__).resolve().parents[3]
 
 
@@ -16,10 +18,8 @@ def find(name):
 
 
 def folder(name):
-    """The same; skips the test where they are not installed."""
-    import pytest  # the benchmarks do without
-
+    """The same; raises Unavailable where they are not installed."""
     found = find(name)
     if not found:
-        pytest.skip(f"{name} of test/peers/pins is not installed: scripts/setup peers")
+        raise Unavailable(f"{name} of test/peers/pins is not installed: scripts/setup peers")
     return found

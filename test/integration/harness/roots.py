@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from harness.containers import REPO, root_is_mount_point
+from harness.containers import REPO, apart
+from harness.needs import Unavailable, program
 
 CACHE = Path(os.environ.get("TOOLBOX_CACHE") or REPO / "build/cache") / "roots"
 
@@ -23,7 +24,7 @@ class Root(NamedTuple):
 def _run(*argv):
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"{argv[0]}: {(done.stderr or done.stdout).strip()[-2000:]}")
+        raise Unavailable(f"{argv[0]}: {(done.stderr or done.stdout).strip()[-2000:]}")
     return done.stdout
 
 
@@ -33,7 +34,7 @@ def _make_scratch(folder):
 
 def _make_libc(folder):
     """What a distroless image has: the C library of this machine, and no program that one could start."""
-    for entry in map(Path, _run("dpkg-query", "--listfiles", "libc6").split()):
+    for entry in map(Path, _run(program("dpkg-query"), "--listfiles", "libc6").split()):
         if entry.is_dir() or entry.parts[:3] == ("/", "usr", "share"):
             continue
         target = folder / entry.parent.resolve().relative_to("/") / entry.name
@@ -52,7 +53,7 @@ def _make_busybox(folder):
         (folder / name).chmod(0o1777)
     (folder / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (folder / "etc/group").write_text("root:x:0:\n")
-    busybox = shutil.copy2(shutil.which("busybox"), folder / "bin/busybox")
+    busybox = shutil.copy2(program("busybox"), folder / "bin/busybox")
     for applet in _run(busybox, "--list").split():
         if applet != "busybox":
             (folder / "bin" / applet).symlink_to("busybox")
@@ -63,11 +64,11 @@ def _make_debian(folder):
 
     dpkg syncs every file, which takes longest on a disk: it works in memory, in a mount namespace of its own.
     """
+    program("debootstrap")
     release = dict(line.rstrip().split("=", 1) for line in open("/etc/os-release") if "=" in line)
     suite = release["VERSION_CODENAME"].strip('"')
     mirror = os.environ.get("DEB_MIRROR") or _run(
-        "apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {suite}").split()[0]
-    propagation = "private" if root_is_mount_point() else "unchanged"
+        program("apt-get"), "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {suite}").split()[0]
     script = """
         mount -t tmpfs -o mode=755 tmpfs /media && mount --make-private /media
         debootstrap --variant=minbase "$1" /media/root "$2" >/media/log 2>&1 || { tail -n 5 /media/log >&2; exit 1; }
@@ -75,7 +76,7 @@ def _make_debian(folder):
         cp -a /media/root/. "$3"
         umount -l /media
     """
-    _run("unshare", "--mount", "--propagation", propagation, "sh", "-euc", script, "make", suite, mirror, str(folder))
+    _run(*apart(), "sh", "-euc", script, "make", suite, mirror, str(folder))
 
 
 _MAKERS = {
@@ -97,7 +98,7 @@ def _locked(path):
 
 
 def get(name):
-    """The root of that name, made when it is not there yet."""
+    """The root of that name, made when it is not there yet; raises Unavailable."""
     make, shell, tmp = _MAKERS[name]
     folder = CACHE / name
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -1,22 +1,15 @@
 """Sites on the loopback with what real pages have, and browser sessions that look at them."""
 import http.server
 import re
-import shutil
 import threading
 import time
 import urllib.parse
 
-import pytest
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
-
+from harness import needs
 
 def browser():
-    """Skips where no browser is installed."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if not found:
-        pytest.skip("needs a browser: scripts/setup peers installs chromium")
-    return found
+    """Its path; raises Unavailable."""
+    return needs.program("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
 
 
 class Site:
@@ -86,6 +79,7 @@ class Web:
     """One browser session of a client. Every call returns the page, as an object with the members of the answer."""
 
     def __init__(self, client, **params):
+        browser()
         self.client = client
         self.name = client.rpc("web_new_session", params)["session_name"]
         self.page = self.at = None
