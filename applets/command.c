@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "json.h"
 #include "mem.h"
 #include "utf8.h"
+#include "words.h"
 
 enum { COLUMNS = 80 };
 
@@ -330,6 +332,33 @@ int command_number(const struct command_line *c, const char *kind, const char *w
     json_key(params, key);
     buf_adds(params, word);
     return EXIT_OK;
+}
+
+int command_put_seconds(const struct command_line *c, const char *option, const char *otherwise, bool whole,
+                        struct buf *params, const char *key)
+{
+    char word[32];
+    const char *value = command_value(c, option);
+    double seconds;
+    if (!value)
+        value = otherwise;
+    if (!value)
+        return EXIT_OK;
+    snprintf(word, sizeof word, "--%s", option);
+    if (words_seconds(c->applet->name, word, value, 0, 1e9, &seconds) != EXIT_OK)
+        return EXIT_USAGE;
+    json_key(params, key);
+    buf_addf(params, whole ? "%.0f" : "%.9g", whole ? ceil(seconds) : seconds);
+    return EXIT_OK;
+}
+
+int command_put_text(const struct command_line *c, const char *word, struct buf *params, const char *key)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    int status = words_text(c->applet->name, word, &text);
+    if (status == EXIT_OK)
+        json_member_text(params, key, buf_str(&text), text.len);
+    return status;
 }
 
 int command_put_number(const struct command_line *c, const char *option, struct buf *params, const char *key)

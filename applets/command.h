@@ -31,7 +31,7 @@ struct command {
     int (*run)(const struct command_line *c); /* at whose first word ours end */
     int (*main)(int argc, char **argv); /* in place of run: parses for itself, and help is all of its usage */
 };
-enum { COMMAND_PROGRAM = -1 };
+enum { COMMAND_PROGRAM = -1, COMMAND_ANY = 127 };
 
 struct command_set {
     const char *about; /* what the commands are about */
@@ -82,7 +82,15 @@ void command_put_words(const struct command_line *c, int from, struct buf *param
 void command_put_string(const struct command_line *c, const char *option, struct buf *params,
                         const char *key);
 int command_put_number(const struct command_line *c, const char *option, struct buf *params, const char *key);
-/* The same of a word that is what `kind` says. */
+/* A time (duration.h) as the seconds that it stands for, of the option or, where it wasn't given, `otherwise` (NULL:
+ * nothing then); `whole`: rounded up. EXIT_OK, or EXIT_USAGE, said. */
+int command_put_seconds(const struct command_line *c, const char *option, const char *otherwise, bool whole,
+                        struct buf *params, const char *key);
+/* What a word or a value stands for: "-" is stdin, anything else itself. EXIT_OK, or EXIT_FAILED, said. */
+int command_put_text(const struct command_line *c, const char *word, struct buf *params, const char *key);
+#define COMMAND_TIME "TIME" /* what the value of such an option is called */
+#define COMMAND_TIME_HELP "A TIME is a number of seconds, or 500ms, 5s, 2m, 1h."
+/* The same as a number of a word that is what `kind` says. */
 int command_number(const struct command_line *c, const char *kind, const char *word, struct buf *params,
                    const char *key);
 

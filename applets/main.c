@@ -169,7 +169,8 @@ int main(int argc, char **argv)
         argc = 1;
         argv = nothing;
     }
-    called_as = argv[0];
     const struct applet *applet = find(title_program());
+    title_hide_arguments(argc, argv, applet ? 1 : 2); /* the applet's name stays in view */
+    called_as = argv[0];
     return applet ? run_applet(applet, argc, argv) : applet_main(argc, argv);
 }

@@ -9,24 +9,52 @@
 #include "mem.h"
 #include "spawn.h"
 #include "utf8.h"
+#include "words.h"
+
+static int add(struct env_words *env, const char *applet, const char *option, const char *word)
+{
+    const char *equals = strchr(word, '=');
+    if (!equals || equals == word || !utf8_is_valid(word, strlen(word)))
+        return usage_error(applet, "%s takes NAME=VALUE in UTF-8, not '%s'", option, word);
+    env->list = mem_realloc(env->list, (env->n + 2) * sizeof *env->list);
+    env->list[env->n++] = mem_strdup(word);
+    env->list[env->n] = NULL;
+    return EXIT_OK;
+}
+
+/* Empty lines and those with # in front say nothing. */
+static int read_file(struct env_words *env, const char *applet, const char *path)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    char *rest = NULL;
+    int status = words_file(applet, path, &text);
+    if (status == EXIT_OK && memchr(buf_str(&text), '\0', text.len))
+        return usage_error(applet, "%s: a NUL can't be in an environment", path);
+    for (char *line = text.data ? strtok_r(text.data, "\r\n", &rest) : NULL; line && status == EXIT_OK;
+         line = strtok_r(NULL, "\r\n", &rest))
+        if (*line != '#')
+            status = add(env, applet, "--env-file", line);
+    return status;
+}
 
 int env_words_given(struct env_words *env, const struct command_line *c)
 {
-    env->list = mem_zalloc((c->n_given + 1) * sizeof *env->list);
-    for (size_t i = 0; i < c->n_given; i++) {
-        char *word = c->given[i].value;
-        const char *equals = strchr(word, '=');
-        if (strcmp(c->given[i].option->name, "env") != 0)
-            continue;
-        if (!equals || equals == word || !utf8_is_valid(word, strlen(word)))
-            return usage_error(c->applet->name, "--env takes NAME=VALUE in UTF-8, not '%s'", word);
-        env->list[env->n++] = word;
+    int status = EXIT_OK;
+    env->list = mem_zalloc(sizeof *env->list);
+    for (size_t i = 0; i < c->n_given && status == EXIT_OK; i++) {
+        const char *option = c->given[i].option->name;
+        if (strcmp(option, "env") == 0)
+            status = add(env, c->applet->name, "--env", c->given[i].value);
+        else if (strcmp(option, "env-file") == 0)
+            status = read_file(env, c->applet->name, c->given[i].value);
     }
-    return EXIT_OK;
+    return status;
 }
 
 void env_words_release(struct env_words *env)
 {
+    for (size_t i = 0; i < env->n; i++)
+        free(env->list[i]);
     free(env->list);
 }
 

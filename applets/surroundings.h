@@ -9,15 +9,22 @@
 #include "buf.h"
 #include "command.h"
 
-/* The --env options of a command line. `list` ends with NULL. */
+/* The --env and --env-file options of a command line, in their order. `list` ends with NULL. */
 struct env_words {
     char **list;
     size_t n;
 };
 
-/* Takes them from there. EXIT_OK, or EXIT_USAGE, said, when one is no NAME=VALUE in UTF-8. */
+/* Takes them from there. EXIT_OK; EXIT_USAGE, said, when one is no NAME=VALUE in UTF-8; EXIT_FAILED, said, when a
+ * file can't be read. */
 int env_words_given(struct env_words *env, const struct command_line *c);
 void env_words_release(struct env_words *env);
+#define ENV_WORDS_OPTIONS                                                                                    \
+    {"env", "NAME=VALUE", "a variable more; may be given several times", 0},                                 \
+    {                                                                                                        \
+        "env-file", "FILE", "variables from a file, a NAME=VALUE a line (-: stdin); for what is secret", 0   \
+    }
+#define ENV_WORDS_TAKES "env env-file"
 #define ENV_WORDS_AUTO __attribute__((cleanup(env_words_release)))
 
 /* Adds the member "env": this process's environment where `of_caller`, overlaid with `extra` ("NAME=value";

@@ -22,6 +22,16 @@ void title_init(int argc, char **argv)
     area_size = (size_t)(end - area);
 }
 
+void title_hide_arguments(int argc, char **argv, int keep)
+{
+    for (int i = 0; i < argc; i++) {
+        char *seen = argv[i];
+        argv[i] = mem_strdup(seen);
+        if (i >= keep)
+            explicit_bzero(seen, strlen(seen));
+    }
+}
+
 const char *title_program(void)
 {
     return program;

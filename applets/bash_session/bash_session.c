@@ -13,6 +13,7 @@
 #include "exec/route.h"
 #include "json.h"
 #include "surroundings.h"
+#include "words.h"
 
 /* ---- calls ---- */
 
@@ -73,23 +74,13 @@ static int do_new(const struct command_line *c)
     return simple(c, "bash_session_new_session", &params, "session_name", true);
 }
 
-static int put_seconds(const struct command_line *c, const char *option, const char *otherwise,
-                       struct buf *params, const char *key)
-{
-    const char *value = command_value(c, option);
-    return command_number(c, "--wait or --idle", value ? value : otherwise, params, key);
-}
-
 static int interact(const struct command_line *c, const char *input, size_t n)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    const char *wait = command_value(c, "wait");
-    if (wait && (!*wait || wait[strspn(wait, "0123456789")]))
-        return usage_error(c->applet->name, "--wait takes whole seconds, not '%s'", wait);
     begin(c, &params);
-    int result = put_seconds(c, "wait", "5", &params, "wait_for_output");
+    int result = command_put_seconds(c, "wait", "5", true, &params, "wait_for_output");
     if (result == EXIT_OK)
-        result = put_seconds(c, "idle", "0.5", &params, "idle_timeout");
+        result = command_put_seconds(c, "idle", "0.5", false, &params, "idle_timeout");
     if (result == EXIT_OK)
         result = command_put_number(c, "max", &params, "max_output_bytes");
     if (result != EXIT_OK)
@@ -102,10 +93,11 @@ static int interact(const struct command_line *c, const char *input, size_t n)
 static int do_send(const struct command_line *c)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    buf_adds(&text, c->words[1]);
-    if (!command_value(c, "no-enter"))
+    int status = words_text(c->applet->name, c->words[1], &text);
+    bool has_enter = strcmp(c->words[1], "-") == 0 && text.len > 0 && text.data[text.len - 1] == '\n';
+    if (!command_value(c, "no-enter") && !has_enter)
         buf_addc(&text, '\n');
-    return interact(c, text.data, text.len);
+    return status == EXIT_OK ? interact(c, buf_str(&text), text.len) : status;
 }
 
 static int do_read(const struct command_line *c)
@@ -178,17 +170,17 @@ static int status_of(const struct buf *result)
 #define STEP_MIN_S 0.1
 #define STEP_MAX_S 0.5
 
-/* One step of a run; NULL: of the command that runs. */
-static int step_of(const struct command_line *c, const char *command, const char *timeout_s,
+/* One step of a run; NULL: of the command that runs. `timeout_s` < 0: none. */
+static int step_of(const struct command_line *c, const struct buf *command, double timeout_s,
                    struct buf *result)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     begin(c, &params);
     if (command)
-        json_member_string(&params, "command", command);
-    if (timeout_s) {
+        json_member_text(&params, "command", buf_str(command), command->len);
+    if (timeout_s >= 0) {
         json_key(&params, "timeout");
-        buf_adds(&params, timeout_s);
+        buf_addf(&params, "%.9g", timeout_s);
     }
     int status = command_put_number(c, "max", &params, "max_output_bytes");
     if (status == EXIT_OK)
@@ -196,16 +188,14 @@ static int step_of(const struct command_line *c, const char *command, const char
     return status == EXIT_FAILED ? EXIT_NOT_RUN : status;
 }
 
-static int stream(const struct command_line *c, double timeout_s)
+static int stream(const struct command_line *c, const struct buf *command, double timeout_s)
 {
     double step = STEP_MIN_S, left = timeout_s;
-    for (const char *command = c->words[1];; command = NULL) {
+    for (;; command = NULL) {
         struct buf result BUF_AUTO = BUF_INIT;
         struct span output;
-        char seconds[32];
         step = timeout_s >= 0 && step > left ? left : step;
-        snprintf(seconds, sizeof seconds, "%.3f", step);
-        int status = step_of(c, command, seconds, &result);
+        int status = step_of(c, command, step, &result);
         if (status == EXIT_OK)
             status = print_result(c, &result, "output", false);
         if (status != EXIT_OK)
@@ -218,7 +208,7 @@ static int stream(const struct command_line *c, double timeout_s)
         if (timeout_s >= 0 && left <= 0) {
             applet_failed(
                 c->applet->name,
-                "the command is still running after %s s; read gets what it prints, interrupt ends it",
+                "the command is still running after %s; read gets what it prints, interrupt ends it",
                 command_value(c, "timeout"));
             return EXIT_STILL_RUNNING;
         }
@@ -230,15 +220,20 @@ static int stream(const struct command_line *c, double timeout_s)
 
 static int do_run(const struct command_line *c)
 {
-    struct buf checked BUF_AUTO = BUF_INIT;
+    struct buf command BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     const char *timeout = command_value(c, "timeout");
-    int status = command_put_number(c, "timeout", &checked, "timeout");
+    double timeout_s = -1;
+    int status = EXIT_OK;
+    if (timeout)
+        status = words_seconds(c->applet->name, "--timeout", timeout, 0, 1e9, &timeout_s);
+    if (status == EXIT_OK)
+        status = words_text(c->applet->name, c->words[1], &command);
     if (status != EXIT_OK)
         return status;
     if (!command_value(c, "json"))
-        return stream(c, timeout ? strtod(timeout, NULL) : -1);
-    status = step_of(c, c->words[1], timeout, &result);
+        return stream(c, &command, timeout_s);
+    status = step_of(c, &command, timeout_s, &result);
     if (status == EXIT_OK)
         status = print_result(c, &result, NULL, true);
     return status == EXIT_OK ? status_of(&result) : status;
@@ -271,14 +266,14 @@ static int do_list(const struct command_line *c)
 static const struct command_option options[] = {
     {"user", "USER", "whose shell it is (the server's user)", 0},
     {"cwd", "DIR", "where it begins (the server's directory)", 0},
-    {"env", "NAME=VALUE", "a variable more; may be given several times", 0},
+    ENV_WORDS_OPTIONS,
     {"shell", "PATH", "the shell (bash, else sh)", 0},
     {"rows", "N", "height of its terminal (24)", 0},
     {"cols", "N", "width of its terminal (80)", 0},
-    {"timeout", "SECONDS", "leave off waiting then (never); the command runs on", 0},
+    {"timeout", COMMAND_TIME, "leave off waiting then (never); the command runs on", 0},
     {"no-enter", NULL, "type no Enter behind it", 'n'},
-    {"wait", "SECONDS", "how long to wait for the first output, in whole seconds (5)", 0},
-    {"idle", "SECONDS",
+    {"wait", COMMAND_TIME, "how long to wait for the first output, in whole seconds (5)", 0},
+    {"idle", COMMAND_TIME,
      "how long output has to pause to be taken for complete (0.5); at a prompt it is at once", 0},
     {"max", "BYTES", "how much of the output to print (10 MiB); a line in it says what was left out", 0},
     COMMAND_LIST_OPTIONS,
@@ -288,15 +283,17 @@ static const struct command_option options[] = {
 #define READ_OPTIONS "wait idle max json"
 
 static const struct command list[] = {
-    {"new", "", "user cwd env shell rows cols json", "start a session and print its name", NULL,
+    {"new", "", "user cwd " ENV_WORDS_TAKES " shell rows cols json", "start a session and print its name", NULL,
      "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
     {"run", "SESSION COMMAND", "timeout max json",
      "run a command, print what it prints, exit with its status",
      "The status is 124 where the command still runs after the timeout (it goes on: read gets the rest, "
      "interrupt "
-     "ends it), 125 where it waits for input or could not be run, and 128+N when signal N has ended it.",
-     "BashSession 'make test' --timeout 600", 2, 2, do_run, NULL},
-    {"send", "SESSION TEXT", "no-enter " READ_OPTIONS, "type a line and print what comes", NULL,
+     "ends it), 125 where it waits for input or could not be run, and 128+N when signal N has ended it. "
+     "COMMAND - is read from stdin, where nobody can see it in a process list.",
+     "BashSession 'make test' --timeout 10m", 2, 2, do_run, NULL},
+    {"send", "SESSION TEXT", "no-enter " READ_OPTIONS, "type a line and print what comes",
+     "TEXT - is read from stdin, where nobody can see it in a process list.",
      "BashSession yes --wait 2", 2, 2, do_send, NULL},
     {"read", "SESSION", READ_OPTIONS, "print what has come since the last call", NULL,
      "BashSession --wait 60", 1, 1, do_read, NULL},
@@ -335,6 +332,7 @@ static const char *const params_said[][2] = {
 static const struct command_set commands = {
     .about =
         "Shells on terminals of their own that keep their directory, variables and programs between calls.",
+    .more = COMMAND_TIME_HELP,
     .options = options,
     .list = list,
     .words = words,

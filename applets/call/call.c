@@ -12,27 +12,11 @@
 #include "io.h"
 #include "rpc.h"
 #include "tool.h"
+#include "words.h"
 
 static const char NAME[] = "call";
-#define PARAMS_MAX (128u << 20)
 
 extern const struct applet call_applet;
-
-/* The text of the params: an argument, or stdin. */
-static int read_params(const char *word, struct buf *params)
-{
-    struct err err;
-    if (!word)
-        buf_adds(params, "{}");
-    else if (strcmp(word, "-") != 0)
-        buf_adds(params, word);
-    else if (io_read_all(STDIN_FILENO, params) < 0)
-        return applet_failed(NAME, "cannot read the params: %s",
-                             errno == EFBIG ? "they are longer than 128 MiB" : err_text(errno));
-    if (json_check(span_of(params), &err) < 0)
-        return usage_error(NAME, "the params are not JSON: %s", err.msg);
-    return EXIT_OK;
-}
 
 /* The program is there by now. */
 static int call_again(const struct target *t, const struct inject_result *r, struct transport *transport,
@@ -122,7 +106,7 @@ static int call_main(int argc, char **argv)
     struct inject_options o;
     struct transport transport;
     struct target t TARGET_AUTO = {0};
-    struct buf params BUF_AUTO = {.max = PARAMS_MAX};
+    struct buf params BUF_AUTO = BUF_INIT;
     struct buf request BUF_AUTO = BUF_INIT;
     struct err err;
     inject_options_init(&o);
@@ -130,14 +114,14 @@ static int call_main(int argc, char **argv)
     for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;)
         if (inject_option(&o, option, optarg, NAME, argv[at]) != EXIT_OK)
             return EXIT_USAGE;
-    if (argc - optind < 2 || argc - optind > 3)
+    if (argc - optind < 2)
         return usage_error(NAME, "a target and a method are wanted, and perhaps params");
     if (inject_running_target(&t, argv[optind], &o, NAME) != EXIT_OK)
         return EXIT_USAGE;
-    int status = read_params(argv[optind + 2], &params);
+    int status = words_params(NAME, argv + optind + 2, argc - optind - 2, &params);
     if (status != EXIT_OK)
         return status;
-    if (transport_init(&transport, o.timeout_s, &err) < 0)
+    if (transport_init(&transport, o.timeout_ms, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     rpc_put_request(&request, (struct span){"1", 1}, argv[optind + 1], span_of(&params));
     status = call(&o, &t, &transport, argv[optind + 1], span_of(&request));
@@ -148,15 +132,15 @@ static int call_main(int argc, char **argv)
 const struct applet call_applet = {
     .name = "call",
     .summary = "make one RPC call in a target, from outside",
-    .usage = "Usage: toolbox call [OPTION]... TARGET METHOD [PARAMS|-]\n"
+    .usage = "Usage: toolbox call [OPTION]... TARGET METHOD [PARAM]...\n"
              "\n"
-             "Prints the result as one line of JSON. PARAMS are JSON; with '-' they are read\n"
-             "from stdin, where nobody sees them in a process list.\n"
+             "Prints the result as one line of JSON.\n"
              "\n"
              "  toolbox call docker:web bash_session_new_session\n"
+             "  toolbox call docker:web text_editor command=view path=/etc\n"
              "  toolbox call docker:web text_editor '{\"command\":\"view\",\"path\":\"/etc\"}'\n"
              "  toolbox call k8s:prod/api-0 exec_remote_start - <params.json\n"
-             "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
+             "\n" WORDS_PARAMS_USAGE "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
              "  --json           print the whole answer, be it a result or an error\n"
              "  --help           this text\n"
              "\n"

@@ -36,7 +36,7 @@ static int make_ready(const struct inject_options *o, const struct target *t, bo
     struct err err;
     struct buf nothing BUF_AUTO = BUF_INIT;
     int status;
-    if (transport_init(&transport, o->timeout_s, &err) < 0)
+    if (transport_init(&transport, o->timeout_ms, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     inject_result_init(&r, t->text);
     if (inject_one(o, t, &transport, &r, (struct span){0}, &nothing) == 0 && !transport.interrupted) {

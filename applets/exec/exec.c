@@ -8,10 +8,11 @@
 
 #include "chunk.h"
 #include "io.h"
+#include "json.h"
 #include "route.h"
+#include "rpc.h"
 #include "title.h"
-
-#define REQUEST_MAX (128u << 20)
+#include "words.h"
 
 /* By one of the names of the tool servers that this one stands in for. */
 static bool called_as_inspect(void)
@@ -50,41 +51,55 @@ static int serve(struct span request, bool whole)
     return result;
 }
 
+static bool is_method(const char *word)
+{
+    size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz_/");
+    return n > 0 && word[n] == '\0' && json_check((struct span){word, n}, NULL) < 0; /* true is JSON */
+}
+
+/* From stdin, a file, an argument, or the words METHOD [PARAM]... */
+static int read_request(char *const *words, int n, struct buf *request)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    if (n == 0 || (n == 1 && *words[0] == '@'))
+        return words_file("exec", n == 0 ? "-" : words[0] + 1, request);
+    if (n == 1 && !is_method(words[0]))
+        return words_text("exec", words[0], request);
+    if (!is_method(words[0]))
+        return usage_error("exec", "one request at most, or a method and its params, not %d arguments", n);
+    int status = words_params("exec", words + 1, n - 1, &params);
+    rpc_put_request(request, (struct span){"1", 1}, words[0], span_of(&params));
+    return status;
+}
+
 static int exec_main(int argc, char **argv)
 {
-    struct buf request BUF_AUTO = {.max = REQUEST_MAX};
+    struct buf request BUF_AUTO = BUF_INIT;
     bool whole = argc > 1 && strcmp(argv[1], "--whole") == 0;
     argc -= whole;
     argv += whole;
-    if (argc > 2)
-        return usage_error("exec", "one request at most, not %d arguments", argc - 1);
-    if (argc == 2 && argv[1][0] == '-')
+    if (argc > 1 && argv[1][0] == '-' && argv[1][1])
         return usage_unknown("exec", "option", argv[1], NULL);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error to report, not the end of us */
-    if (argc == 2)
-        return serve((struct span){argv[1], strlen(argv[1])}, whole);
-    if (io_read_all(STDIN_FILENO, &request) == 0)
-        return serve(span_of(&request), whole);
-    if (errno != EFBIG)
-        return applet_failed("exec", "cannot read the request: %s", err_text(errno));
-    return applet_failed("exec", "the request is longer than %u MiB", REQUEST_MAX >> 20);
+    int status = read_request(argv + 1, argc - 1, &request);
+    return status == EXIT_OK ? serve(span_of(&request), whole) : status;
 }
 
 const struct applet exec_applet = {
     .name = "exec",
     .summary = "answer one JSON-RPC request",
-    .usage = "Usage: toolbox exec [--whole] [REQUEST]\n"
+    .usage = "Usage: toolbox exec [--whole] [REQUEST|@FILE|-]\n"
+             "       toolbox exec [--whole] METHOD [PARAM]...\n"
              "\n"
-             "Takes one JSON-RPC 2.0 request from stdin (or as the only argument) and prints\n"
-             "the answer as one line of JSON:\n"
+             "Takes one JSON-RPC 2.0 request from stdin (or an argument, a file, or as method\n"
+             "and params) and prints the answer as one line of JSON:\n"
              "\n"
              "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"version\"}' | toolbox exec\n"
-             "\n"
+             "  toolbox exec bash_session_run session_name=BashSession command=date timeout:=5\n"
+             "\n" WORDS_PARAMS_USAGE "\n"
              "Starts the server where a method needs it and none runs. An answer longer than\n"
              "$INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES (65536) comes in pieces;\n"
              "docs/protocol.md says how, and lists all methods; with --whole it is one line.\n"
-             "A request as an argument can be read by others of the machine in its process\n"
-             "list.\n"
              "\n"
              "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
              "a notification, 1 no answer could be had, 2 usage.\n",

@@ -40,7 +40,7 @@ static int put_start(const struct command_line *c, const struct env_words *env, 
     command_put_string(c, "user", params, "user");
     command_put_string(c, "cwd", params, "cwd");
     surroundings_put_env(params, of_caller, env->list);
-    return status == EXIT_OK ? command_put_number(c, "timeout", params, "timeout") : status;
+    return status == EXIT_OK ? command_put_seconds(c, "timeout", NULL, false, params, "timeout") : status;
 }
 
 static void put_umask(struct buf *params)
@@ -83,7 +83,8 @@ static int do_start(const struct command_line *c)
     int status = env_words_given(&env, c);
     if (status == EXIT_OK)
         status = put_start(c, &env, false, &params); /* beside the server's own */
-    command_put_string(c, "input", &params, "input");
+    if (status == EXIT_OK && command_value(c, "input"))
+        status = command_put_text(c, command_value(c, "input"), &params, "input");
     if (command_value(c, "stdin"))
         json_member_bool(&params, "stdin_open", true);
     if (status == EXIT_OK)
@@ -118,9 +119,9 @@ static int of_job(const struct command_line *c, const char *method, const char *
     if (status == EXIT_OK)
         status = command_number(c, "--ack", ack ? ack : "0", &params, "ack_seq");
     if (status == EXIT_OK)
-        status = command_put_number(c, "timeout", &params, "timeout");
-    if (more)
-        json_member_string(&params, more, c->words[1]);
+        status = command_put_seconds(c, "timeout", NULL, false, &params, "timeout");
+    if (status == EXIT_OK && more)
+        status = command_put_text(c, c->words[1], &params, more);
     if (status == EXIT_OK)
         status = call(c, method, &params, &result);
     return status == EXIT_OK ? print_answer(c, &result) : status;
@@ -171,13 +172,13 @@ static const struct command_option options[] = {
     {"command", NULL, "what follows is one command for /bin/sh", 'c'},
     {"user", "USER", "whom it runs as (the server's user)", 0},
     {"cwd", "DIR", "where it begins (run: here; start: the server's directory)", 0},
-    {"env", "NAME=VALUE", "a variable more; may be given several times", 0},
-    {"timeout", "SECONDS",
+    ENV_WORDS_OPTIONS,
+    {"timeout", COMMAND_TIME,
      "of run and start: the job is killed then, as by kill (never). Of wait: answer then at the latest; the "
      "job runs "
      "on (never)",
      0},
-    {"input", "TEXT", "text for its stdin, which ends behind it", 0},
+    {"input", "TEXT", "text for its stdin, which ends behind it; - is ours", 0},
     {"stdin", NULL, "its stdin stays open, for write", 0},
     {"ack", "SEQ", "the last answer that was received (0)", 0},
     {"text", NULL, "print its output: stdout on stdout, stderr on stderr, and not the JSON", 0},
@@ -186,7 +187,7 @@ static const struct command_option options[] = {
     {0},
 };
 
-#define START_OPTIONS "command user cwd env timeout"
+#define START_OPTIONS "command user cwd " ENV_WORDS_TAKES " timeout"
 
 static const struct command list[] = {
     {"run", "[--] PROGRAM [ARGUMENT]...", START_OPTIONS, "run a program as if it were called directly",
@@ -213,7 +214,7 @@ static const struct command list[] = {
      "4711 --ack 2 --timeout 60", 1, 1, do_wait, NULL},
     {"kill", "PID", "ack text json", "end it and everything that belongs to it",
      "TERM is sent, and after 5 seconds KILL.", "4711", 1, 1, do_kill, NULL},
-    {"write", "PID TEXT", "ack text json", "write to its stdin (start --stdin)", NULL, "4711 yes", 2, 2,
+    {"write", "PID TEXT", "ack text json", "write to its stdin (start --stdin)", "TEXT - is read from ours.", "4711 yes", 2, 2,
      do_write, NULL},
     {"close", "PID", "ack text json", "close its stdin", NULL, "4711", 1, 1, do_close, NULL},
     {"signal", "PID SIGNAL", NULL, "signal its process group", "SIGNAL is a name (HUP, SIGHUP) or a number.",
@@ -235,7 +236,7 @@ static const char *const params_said[][2] = {
 
 static const struct command_set commands = {
     .about = "Programs that run in the background (jobs), with their output kept until it is acknowledged.",
-    .more = "poll, wait, kill, write and close print their result as JSON.",
+    .more = "poll, wait, kill, write and close print their result as JSON. " COMMAND_TIME_HELP,
     .options = options,
     .list = list,
     .words = words,

@@ -12,6 +12,7 @@
 #include "io.h"
 #include "osinfo.h"
 #include "settle/settle.h"
+#include "words.h"
 
 static const char usage[] =
     "Usage: toolbox inject [OPTION]... TARGET...\n"
@@ -51,7 +52,7 @@ static const char *const option_names[] = {"--dir",     "--name",      "--links"
 
 void inject_options_init(struct inject_options *o)
 {
-    *o = (struct inject_options){.name = "toolbox", .timeout_s = 60, .jobs = 4};
+    *o = (struct inject_options){.name = "toolbox", .timeout_ms = 60000, .jobs = 4};
 }
 
 static int positive(const char *value, long max, int *into, const char *applet, const char *word)
@@ -62,6 +63,15 @@ static int positive(const char *value, long max, int *into, const char *applet, 
         return usage_error(applet, "%s takes a number from 1 to %ld, not '%s'", word, max, value);
     *into = (int)number;
     return EXIT_OK;
+}
+
+static int take_timeout(int *into_ms, const char *value, const char *applet, const char *word)
+{
+    double seconds;
+    int status = words_seconds(applet, word, value, 0.001, 86400, &seconds);
+    if (status == EXIT_OK)
+        *into_ms = (int)(seconds * 1000);
+    return status;
 }
 
 static int take_path(const char **into, const char *value, const char *applet, const char *word)
@@ -101,7 +111,7 @@ int inject_option(struct inject_options *o, int option, const char *value, const
         o->runtimes.root_exec = value;
         return EXIT_OK;
     case OPT_TIMEOUT:
-        return positive(value, 86400, &o->timeout_s, applet, word);
+        return take_timeout(&o->timeout_ms, value, applet, word);
     case OPT_JSON:
         o->json = true;
         return EXIT_OK;
@@ -213,7 +223,7 @@ static int run(int argc, char **argv, inject_many_fn one)
     if (with && carry_read(&carried, with, &err) < 0)
         return applet_failed(argv[0], "--with %s", err.msg);
     o.with = with ? &carried : NULL;
-    if (transport_init(&transport, o.timeout_s, &err) < 0)
+    if (transport_init(&transport, o.timeout_ms, &err) < 0)
         return applet_failed(argv[0], "%s", err.msg);
     status = collect(&targets, &o, argv + optind, &transport, argv[0]);
     struct release_file own RELEASE_FILE_AUTO = RELEASE_FILE_INIT;

@@ -39,7 +39,7 @@ enum {
     "  --runtime WORDS  what stands for docker, kubectl, ssh …: 'sudo docker',\n"                          \
     "                   'kubectl --kubeconfig F', 'ssh -p 2222'\n"                                           \
     "  --root-exec PREFIX  of exec: targets, what runs things as root\n"                                     \
-    "  --timeout S      for each call of the runtime (60)\n"
+    "  --timeout TIME   for each call of the runtime: 60 (seconds), 500ms, 2m (60)\n"
 
 #define INJECT_CONTAINER_USAGE                                                                               \
     "A target is one of\n"                                                                                   \

@@ -55,7 +55,7 @@ static _Noreturn void work(struct many *m, const struct target *t, int fd)
      * container sees nothing of it. */
     if (t->kind->program && !t->kind->joined)
         setenv("GOMAXPROCS", "1", 0);
-    if (transport_init(&transport, m->o->timeout_s, &err) < 0)
+    if (transport_init(&transport, m->o->timeout_ms, &err) < 0)
         inject_fail(&r, STEP_TARGET, "", &err);
     else
         m->one(m->o, t, &transport, &r);

@@ -20,7 +20,7 @@ struct inject_options {
     const char *links;
     const char
         *user;     /* as whom; NULL: root, where that can be had; "default": as whom the target runs things */
-    int timeout_s; /* for a call of the runtime */
+    int timeout_ms; /* for a call of the runtime */
     int jobs;
     bool verbose, json;
     const struct carried *with;     /* a folder that is to come along; NULL: none */

@@ -20,7 +20,7 @@
 #define READ_SIZE 65536
 #define DIALOGUE_SIZE (1u << 20) /* about what will be sent where that is not known before */
 
-int transport_init(struct transport *t, int timeout_s, struct err *err)
+int transport_init(struct transport *t, int timeout_ms, struct err *err)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -33,7 +33,7 @@ int transport_init(struct transport *t, int timeout_s, struct err *err)
     sigprocmask(SIG_BLOCK, &set, NULL);
     *t = (struct transport){.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
                             .start_dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC),
-                            .timeout_ms = timeout_s * 1000};
+                            .timeout_ms = timeout_ms};
     if (t->signal_fd < 0)
         return err_sys(err, ERR_INTERNAL, errno, "cannot wait for signals");
     return 0;

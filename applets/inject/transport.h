@@ -22,7 +22,7 @@ struct transport {
 };
 
 /* Once a process: blocks the signals. */
-int transport_init(struct transport *t, int timeout_s, struct err *err);
+int transport_init(struct transport *t, int timeout_ms, struct err *err);
 void transport_release(struct transport *t);
 /* Takes the signals that have come: t->interrupted. */
 void transport_signals(struct transport *t);

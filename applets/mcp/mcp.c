@@ -1,18 +1,16 @@
 /* The command line of MCP servers. */
 #include "mcp.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "command_print.h"
 #include "exec/route.h"
-#include "io.h"
 #include "mcp_client.h"
 #include "mcp_print.h"
 #include "mcp_serve/mcp_serve.h"
 #include "surroundings.h"
+#include "words.h"
 
 /* The session that the first word names. */
 static int session_of(const struct command_line *c, struct mcp_client *client)
@@ -75,20 +73,12 @@ static int do_tools(const struct command_line *c)
     return text.len > 0 ? command_print_line(c, span_of(&text)) : EXIT_OK;
 }
 
-/* The arguments of a call: a word, or stdin. */
 static int read_arguments(const struct command_line *c, struct buf *arguments)
 {
-    struct err err;
-    const char *word = c->n_words > 2 ? c->words[2] : "{}";
-    if (strcmp(word, "-") != 0)
-        buf_adds(arguments, word);
-    else if (io_read_all(STDIN_FILENO, arguments) < 0)
-        return applet_failed(c->applet->name, "cannot read the arguments: %s", err_text(errno));
-    if (json_check(span_of(arguments), &err) < 0)
-        return usage_error(c->applet->name, "the arguments are no JSON: %s", err.msg);
-    if (json_kind(span_of(arguments)) != JSON_OBJECT)
+    int status = words_params(c->applet->name, c->words + 2, c->n_words - 2, arguments);
+    if (status == EXIT_OK && json_kind(span_of(arguments)) != JSON_OBJECT)
         return usage_error(c->applet->name, "the arguments are no JSON object");
-    return EXIT_OK;
+    return status;
 }
 
 static int print_answer(const struct command_line *c, const struct buf *answer)
@@ -117,7 +107,7 @@ static int do_call(const struct command_line *c)
     buf_addc(&params, '{');
     json_member_string(&params, "name", c->words[1]);
     json_key(&params, "arguments");
-    json_compact(&params, span_of(&arguments));
+    buf_add(&params, arguments.data, arguments.len);
     buf_addc(&params, '}');
     if (mcp_client_begin(&client, &err) < 0 ||
         mcp_client_ask(&client, "tools/call", span_of(&params), &answer, &err) < 0)
@@ -142,7 +132,7 @@ static int do_kill(const struct command_line *c)
 /* ---- the table ---- */
 
 static const struct command_option options[] = {
-    {"env", "NAME=VALUE", "a variable more; may be given several times", 0},
+    ENV_WORDS_OPTIONS,
     {"cwd", "DIR", "where it begins (here)", 0},
     {"user", "USER", "whom it runs as (the server's user)", 0},
     COMMAND_LIST_OPTIONS,
@@ -150,16 +140,16 @@ static const struct command_option options[] = {
 };
 
 static const struct command list[] = {
-    {"launch", "[--] PROGRAM [ARGUMENT]...", "env cwd user",
+    {"launch", "[--] PROGRAM [ARGUMENT]...", ENV_WORDS_TAKES " cwd user",
      "start an MCP server that speaks on stdin and stdout, and print the number of its session",
      "It begins in the current directory with the current environment, unless it runs as another user.",
      "uvx mcp-server-time", 1, COMMAND_PROGRAM, do_launch, NULL},
     {"list", "", COMMAND_LIST_TAKES, "show the servers that were launched", NULL, "", 0, 0, do_list, NULL},
     {"tools", "SESSION", "json", "show what a server offers, and what each tool takes", NULL, "0", 1, 1,
      do_tools, NULL},
-    {"call", "SESSION TOOL [ARGUMENTS]", "json", "call a tool and print what it answers",
-     "ARGUMENTS are a JSON object; - reads it from stdin. The status is 1 when the tool says that it failed.",
-     "0 get_current_time '{\"timezone\":\"UTC\"}'", 2, 3, do_call, NULL},
+    {"call", "SESSION TOOL [PARAM]...", "json", "call a tool and print what it answers",
+     "The status is 1 when the tool says that it failed.\n\n" WORDS_PARAMS_HELP,
+     "0 get_current_time timezone=UTC", 2, COMMAND_ANY, do_call, NULL},
     {"kill", "SESSION", NULL, "close a server's stdin, and end what then still runs of it", NULL, "0", 1, 1,
      do_kill, NULL},
     {"serve", "", NULL, "be an MCP server on stdin and stdout", mcp_serve_usage, NULL, 0, 0, NULL,

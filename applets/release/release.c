@@ -17,6 +17,7 @@
 #include "release_folder.h"
 #include "self.h"
 #include "version.h"
+#include "words.h"
 
 static const char NAME[] = "release";
 
@@ -189,12 +190,10 @@ static int take_arches(const struct command_line *c, struct release_fetch *f, co
 static int take_timeout(const struct command_line *c, struct release_fetch *f)
 {
     const char *word = command_value(c, "timeout");
-    char *end;
-    long seconds = word ? strtol(word, &end, 10) : 30;
-    if (word && (end == word || *end || seconds < 1 || seconds > 86400))
-        return usage_error(NAME, "'%s' is no number of seconds", word);
-    f->options.timeout_ms = (int)seconds * 1000;
-    return EXIT_OK;
+    double seconds = 30;
+    int status = word ? words_seconds(NAME, "--timeout", word, 0.001, 86400, &seconds) : EXIT_OK;
+    f->options.timeout_ms = (int)(seconds * 1000);
+    return status;
 }
 
 /* Where to, by default: `self` is the program's own path. */
@@ -241,7 +240,7 @@ static const struct command_option options[] = {
     {"to", "DIR", "put it there, if it isn't a file of its own, or is elsewhere", 0},
     {"key", "FILE", "public key (PEM, ECDSA P-256) of who signs the release, for the one compiled in", 0},
     {"ca", "FILE", "certificates to trust, for the system's", 0},
-    {"timeout", "SECONDS", "how long the server may be silent (30)", 0},
+    {"timeout", COMMAND_TIME, "how long the server may be silent, such as 2m (30 seconds)", 0},
     COMMAND_LIST_OPTIONS,
     {0},
 };

@@ -164,7 +164,7 @@ def test_a_session_that_is_not_there(shared, words):
                           ["send", "S"], ["read"], ["resize", "S", "1"],
                                    ["resize", "S", "a", "b"], ["run", "S", "x", "--timeout"],
                                    ["run", "S", "x", "--timeout", "soon"], ["new", "--env", "novalue"],
-                                   ["new", "--nonsense"], ["list", "x"], ["read", "S", "--wait", "1s"]], ids=str)
+                                   ["new", "--nonsense"], ["list", "x"], ["read", "S", "--wait", "1x"]], ids=str)
 def test_wrong_usage(shared, words):
     status, out, err = shared(*words)
     assert (status, out) == (2, "") and err.startswith(("toolbox", "bash_session")) and len(err.splitlines()) <= 3

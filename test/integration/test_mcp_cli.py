@@ -113,7 +113,7 @@ def test_launch_is_as_if_started_here(client, workdir):
     (["tools", "x"], "no number of a session"),
     (["tools", "01"], "no number of a session"),
     (["call", "0"], "lacks an argument; it takes SESSION TOOL"),
-    (["call", "0", "t", "{"], "no JSON"),
+    (["call", "0", "t", "{"], "Not valid JSON"),
     (["call", "0", "t", "[]"], "no JSON object"),
     (["list", "x"], "takes no arguments"),
     (["kill", "0", "--frob"], "unknown option"),

@@ -306,7 +306,7 @@ def test_reader_has_gone(client, words):
 
 def test_closed_standard_input(client):
     done = client.cli("exec", preexec_fn=lambda: os.close(0))
-    assert "cannot read the request" in said(done, 1)
+    assert "cannot read stdin" in said(done, 1)
     assert json.loads(said(client.cli("exec", VERSION.decode(), preexec_fn=lambda: os.close(0))))["id"] == 1
 
 

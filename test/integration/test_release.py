@@ -283,7 +283,7 @@ def test_verify_finds_a_release_with_new_sums(toolbox, release, folder, program,
 @pytest.mark.parametrize("argv, says", [
     ([], "a command is missing"), (["lst"], "did you mean 'list'"), (["list", "x"], "takes no arguments, not 'x'"), (["path", "a", "b"], "one argument too many"),
     (["fetch"], "lacks an argument"), (["fetch", "--arch", "amd46", "https://x/"], "did you mean 'amd64'"),
-    (["fetch", "--timeout", "0", "https://x/"], "no number of seconds"), (["fetch", "--timeout", "1x", "https://x/"], "no number"),
+    (["fetch", "--timeout", "0", "https://x/"], "takes a time from"), (["fetch", "--timeout", "1x", "https://x/"], "takes a time such as"),
     (["list", "--jsn"], "did you mean '--json'"), (["path", "--to"], "takes a value"),
 ])
 def test_usage(toolbox, argv, says):

@@ -197,7 +197,7 @@ static enum transport_end run_script(const char *script, int timeout_ms, struct 
     struct err err;
     char shell[] = "/bin/sh", option[] = "-c";
     char *text = strdup(script), *const argv[] = {shell, option, text, NULL};
-    assert_int_equal(transport_init(&t, 20, &err), 0);
+    assert_int_equal(transport_init(&t, 20000, &err), 0);
     c->timeout_ms = timeout_ms;
     enum transport_end how = transport_run(&t, argv, c, &err);
     transport_release(&t);
@@ -228,7 +228,7 @@ static void a_program_that_is_not_there_is_said(void **state)
     struct err err;
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
     char name[] = "no-such-runtime", *const argv[] = {name, NULL};
-    assert_int_equal(transport_init(&t, 20, &err), 0);
+    assert_int_equal(transport_init(&t, 20000, &err), 0);
     assert_int_equal(transport_run(&t, argv, &c, &err), TRANSPORT_FAILED);
     assert_non_null(strstr(err.msg, "no-such-runtime"));
     transport_release(&t);
