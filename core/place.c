@@ -9,6 +9,7 @@
 
 #include "io.h"
 #include "mem.h"
+#include "safe_path.h"
 #include "user.h"
 
 static const char *given(void)
@@ -55,71 +56,20 @@ static const char *fault(const struct stat *st)
     return NULL;
 }
 
-/* `made`: by us just now, and so far with what a setgid parent adds to the mode. By descriptor: the name may
- * lead elsewhere by now. */
-static int open_private(int dirfd, const char *path, const char *shown, bool made, struct err *err)
-{
-    struct stat st;
-    int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        int failed = errno;
-        bool link = fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
-        err_set(err, ERR_TOOL, "%s: %s", shown, link ? "is a symlink" : err_text(failed));
-        errno = failed;
-        return -1;
-    }
-    if (made)
-        fchmod(fd, 0700);
-    const char *why = fstat(fd, &st) < 0 ? err_text(errno) : fault(&st);
-    if (why) {
-        close(fd);
-        err_set(err, ERR_TOOL, "%s: %s", shown, why);
-        errno = EPERM;
-        return -1;
-    }
-    return fd;
-}
-
-/* Usable from the first moment, whatever the umask: others may be looking for it. */
-static int make_private(int dirfd, const char *path)
-{
-    mode_t mask = umask(0);
-    int result = mkdirat(dirfd, path, 0700);
-    int saved = errno;
-    umask(mask);
-    errno = saved;
-    return result;
-}
-
-/* As `mkdir -p`: the parents get the caller's umask like everybody's. *made: the directory itself was not
- * there. */
-static int make_path(const char *path, bool *made, struct err *err)
-{
-    char *copy MEM_AUTO = mem_strdup(path);
-    for (char *at = copy; *at; at++) {
-        if (at == copy || *at != '/' || at[1] == '\0' || at[1] == '/')
-            continue;
-        *at = '\0';
-        int failed =
-            mkdir(copy, 0777) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES ? errno : 0;
-        *at = '/';
-        if (failed)
-            return err_sys(err, ERR_TOOL, failed, "%s", path);
-    }
-    *made = make_private(AT_FDCWD, path) == 0;
-    return *made || errno == EEXIST ? 0 : err_sys(err, ERR_TOOL, errno, "%s", path);
-}
-
 int place_enter(struct place *p, const char *path, bool create, struct err *err)
 {
     *p = (struct place)PLACE_INIT;
     char *plain MEM_AUTO = mem_strdup(path);
     for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--)
         plain[n - 1] = '\0'; /* a slash at the end would follow a symlink */
-    bool made = false;
-    int fd = open_private(AT_FDCWD, plain, path, made, err);
-    if (fd < 0 && create && errno == ENOENT && make_path(plain, &made, err) == 0)
-        fd = open_private(AT_FDCWD, plain, path, made, err);
+    struct stat st;
+    int fd = safe_path_open(-1, plain, SAFE_NO_LINK | (create ? SAFE_MAKE : 0), NULL, err);
+    const char *why = fd < 0 ? NULL : fstat(fd, &st) < 0 ? err_text(errno) : fault(&st);
+    if (why) {
+        io_close(&fd);
+        err_set(err, ERR_TOOL, "%s: %s", path, why);
+        errno = EPERM;
+    }
     if (fd < 0)
         return -1;
     p->fd = fd;
@@ -154,15 +104,36 @@ int place_open(struct place *p, struct err *err)
         buf_addf(&tried, "%s%s", tried.len > 0 ? "; " : "", why.msg);
     }
     return err_set(err, ERR_TOOL,
-                   "no usable directory for the server's socket and files (%s); name one in TOOLBOX_DIR",
+                   "no usable directory for the server's socket and files (%s); name one in TOOLBOX_DIR that "
+                   "nobody else can write to, nor to those above it",
                    buf_str(&tried));
 }
 
+/* By descriptor: the name may lead elsewhere by now. What was made has so far what a setgid parent adds to the
+ * mode. */
 int place_subdir(const struct place *p, const char *name, bool create, struct err *err)
 {
-    char *shown MEM_AUTO = mem_printf("%s/%s", p->path, name);
-    bool made = create && make_private(p->fd, name) == 0;
-    return open_private(p->fd, name, shown, made, err);
+    struct stat st;
+    mode_t mask = create ? umask(0) : 0; /* usable from the first moment */
+    bool made = create && mkdirat(p->fd, name, 0700) == 0;
+    if (create)
+        umask(mask);
+    int fd = openat(p->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int failed = errno;
+    if (fd >= 0 && made)
+        fchmod(fd, 0700);
+    bool link = fd < 0 && fstatat(p->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+    const char *why = link                  ? "is a symlink"
+                      : fd < 0              ? err_text(failed)
+                      : fstat(fd, &st) == 0 ? fault(&st)
+                                            : err_text(errno);
+    if (!why)
+        return fd;
+    failed = fd < 0 ? failed : EPERM;
+    io_close(&fd);
+    err_set(err, ERR_TOOL, "%s/%s: %s", p->path, name, why);
+    errno = failed;
+    return -1;
 }
 
 void place_release(struct place *p)

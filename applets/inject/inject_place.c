@@ -86,6 +86,22 @@ static void drop_dir(struct argv *dirs, const char *dir)
     }
 }
 
+/* The program itself has found that others could change what is there; it says how. */
+static void read_unsafe(struct placing *p, const char *dir)
+{
+    struct buf said BUF_AUTO = BUF_INIT;
+    struct buf reason BUF_AUTO = BUF_INIT;
+    size_t n = strlen(dir);
+    if (p->a.verdict.s)
+        recon_member(p->a.verdict, "message", &said);
+    const char *text = buf_str(&said);
+    text += strncmp(text, dir, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? n + 2 : 0;
+    buf_adds(&reason, "somebody else could change what is there: ");
+    transport_show(&reason, text, strlen(text), 300);
+    add_tried(p, dir, buf_str(&reason));
+    p->a.verdict.s = NULL;
+}
+
 /* "r DIR STATUS [noexec]" */
 static void read_not_run(struct placing *p, char *words)
 {
@@ -102,7 +118,7 @@ static void read_not_run(struct placing *p, char *words)
     if (noexec)
         add_tried(p, words, "mounted noexec");
     else if (strcmp(status, "4") == 0)
-        add_tried(p, words, "what is written there belongs to somebody else"), p->a.verdict.s = NULL;
+        read_unsafe(p, words);
     else if (buf_addf(&reason, "it was not run (exit status %.10s)", status) == 0)
         add_tried(p, words, buf_str(&reason));
     p->a.run = p->a.run || (!noexec && strcmp(status, "4") != 0);
@@ -118,7 +134,7 @@ static void read_line(struct placing *p, struct span line)
     char *words MEM_AUTO = mem_dup(line.s + 2, line.n - 2);
     switch (line.s[0]) {
     case 'o':
-        add_tried(p, words, "it or a directory above belongs to somebody else, or it is a link");
+        add_tried(p, words, "it or a directory above belongs to somebody else or can be written to by others, or it is a link");
         break;
     case 'x':
         reason_for(p, words, &reason);
@@ -316,10 +332,12 @@ static int not_placed(struct placing *p, struct err *err)
     }
     if (r->tried.len > 0) {
         p->i->nowhere = true;
-        err_set(err, ERR_TOOL, "no directory there can be written to and run from%s%s%s",
+        err_set(err, ERR_TOOL, "no directory there is safe, can be written to and run from%s%s%s",
                 *p->i->recon.uid ? " as uid " : "", p->i->recon.uid, p->i->o->dir ? " (--dir)" : "");
         return inject_fail(r, STEP_PLACING,
-                           "give it one, such as a tmpfs that allows execution, and name it with --dir", err);
+                           "give it one that nobody else can write to, nor to those above it, such as a tmpfs that "
+                           "allows execution, and name it with --dir",
+                           err);
     }
     err_set(err, ERR_TOOL, "the target did not say what became of it (exit status %d)%s%s", p->call.status,
             said.len > 0 ? ": " : "", buf_str(&said));

@@ -1,28 +1,67 @@
 /* The texts are short on purpose: they are sent with every call. Each line is whole by itself.
  *
- * P  the PATH that was found: programs are looked for in more places, ours is started with what was there
- * u  the uid        S  the end of the directory's name for it      N  its mounts without execution
+ * P  the PATH that was found: ours is started with it, but no program is looked for there (way, below)
+ * J  where we began, and where the server is to be        u  the uid        V  another that counts as root
+ * S  the end of the directory's name for it               N  its mounts without execution
  * r  runs the program as anybody would        B  runs a program, or BusyBox's of that name        D  removes
- * a file */
+ * a file
+ *
+ * A target is shared with people who would like to have their program run, or something of ours removed, as
+ * us. So nothing is run, looked at or removed by its path: the shell goes into the directory (c), makes sure
+ * of where it has come to (I), and then works on names in there. */
 #include "inject/script.h"
 
 #include "settle/settle.h"
 
-static const char prelude[] = "P=$PATH;PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin\n"
+static const char prelude[] = "P=$PATH;J=$PWD;PATH=/usr/bin:/bin:/usr/sbin:/sbin\n"
                               "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n";
 
 static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
                               "D(){ B rm -f \"$1\"||:>|\"$1\";}\n";
 
-/* A: root alone can change what leads to a path: somebody else could put something else into the place of a
- * file of ours. Not asked where the root directory isn't ours, as in a user namespace. */
-static const char ancestors[] =
-    "A(){ e=$1;while [ \"$u\" = 0 -a -O / -a \"$e\" ];do e=${e%/*};[ -O \"$e/\" ]||return;done;}\n";
+/* c DIR: goes there, when it is no link and what we come to has that name. l: lists, by number. */
+static const char entering[] =
+    "c(){ [ ! -h \"$1\" ]&&cd -P \"$1\"&&case $PWD in */\"${1##*/}\");;*)false;;esac;}\n"
+    "l(){ ls -ldn \"$@\"||busybox ls -ldn \"$@\"||stat -c '%A 1 %u 0 %n' \"$@\";}\n";
+
+/* K [FILE]: whether root and we alone can change what is in here, the file and what is above: of the directory
+ * itself and its parents as they are now, whatever path has led to it. Sticky will do above. 2: nothing lists.
+ *
+ * I [FILE]: K, or what can be had by the shell's own means: owners (A, of what is above), and for a directory
+ * of ours the modes of it and of the file, which chmod -c tells by saying nothing. */
+static const char inside[] =
+    "K(){ e=.;b=$PWD;set -- . \"$@\";while [ \"$b\" ];do e=$e/..;b=${b%/*};set -- \"$@\" $e;done;"
+    "l \"$@\"|(k=0;while read -r m a o b;do case $o in 0|$u|$V);;*)exit 1;;esac;"
+    "case $m$b in [-d]???" /* no trigraph */ "?-?" "?-*|d????????[tT]*..);;*)exit 1;;esac;k=$((k+1));done;"
+    "[ $k = $# ]&&exit;[ $k = 0 ]&&exit 2;exit 1);}\n"
+    "I(){ K \"$@\";k=$?;[ $k = 2 ]||return $k;[ -O . ]&&A||return;[ ! \"$1\" ]||{ [ -O \"$1\" -a ! -h \"$1\" ]&&"
+    "case $PWD in */" SETTLE_DIR "*)! command -v chmod>&2||"
+    "[ ! \"$(chmod -c 700 .&&chmod -c 700 \"$1\"||echo x)\" ];;esac;};}\n";
+
+/* Whether what we write in here is safe until it runs: then it looks itself at what is above (settle). Where
+ * nothing lists, a directory of ours that has been there is made private. */
+static const char owning[] =
+    "I(){ [ -O . ]&&case $(l .) in d???" /* no trigraph */ "?-?" "?-*);;'')case $PWD in */" SETTLE_DIR
+    "*)[ \"$Q\" ]||chmod 700 .||:;;esac;;*)false;;esac;}\n";
 
 static const char whoami[] =
     "u=$(id -u)||u=${EUID:-$UID}\n"
     "[ \"$u\" ]||while read -r a b c d;do case $a in Uid:)u=$c;;esac;done</proc/self/status\n"
     "S=;[ \"$u\" = 0 ]||S=-$u\n";
+
+/* A: root owns all that is above. Not asked of others, nor where the root directory isn't ours. Programs that
+ * are not in the usual places are looked for on the PATH, in what is root's with all above: a container's PATH
+ * may begin with a directory of its agent's. */
+static const char way[] =
+    "A(){ [ \"$u\" = 0 -a -O / ]||return 0;e=.;b=$PWD;while [ \"$b\" ];do e=$e/..;b=${b%/*};"
+    "[ -O $e ]||return;done;}\n"
+    "command -v ls>&2||[ \"$u\" != 0 ]||{ a=$P:/usr/local/bin:;while [ \"$a\" ];do d=${a%%:*};a=${a#*:};"
+    "case $d in /*)! (cd -P \"$d\"&&[ -O . ]&&A)||PATH=$PATH:$d;;esac;done;}\n";
+
+/* A number for users whom the namespace doesn't know, where it has none whom it knows (core/safe_path.h). */
+static const char strangers[] =
+    "V=0;[ ! -r /proc/self/uid_map ]||{ V=65534;while read -r a b c;do case $c in ?????????*)V=0;;"
+    "*)[ $a -gt 65534 ]||[ $((a+c)) -le 65534 ]||V=0;;esac;done</proc/self/uid_map;}\n";
 
 /* L: reads what is mounted, which takes a shell as long as all the rest: M mounts that are worth a try, N
  * those that allow no execution. */
@@ -50,8 +89,9 @@ static const char places[] =
     "T(){ t /opt /usr/local;[ \"$F$M\" ]||L;t /var/tmp /run /tmp /dev/shm \"/run/user/$u\" "
     "\"$HOME\" \"$TMPDIR\" $M \"$PWD\" / /dev;}\n";
 
-/* C: what copies stdin to stdout. q: makes the directory d, by m; Q: the topmost one that had to be made,
- * which U removes again, with those below it. v: makes the file f, which has not been there. k: its size. */
+/* C: what copies stdin to stdout. q: makes the directory d, by m, and goes there; Q: the topmost one that had
+ * to be made, which U removes again, with those below it. v: makes the file f, which has not been there. k: its
+ * size. */
 static const char writer[] =
     "for a in cat dd tee 'busybox cat';do command -v ${a% cat}>&2&&{ C=$a;break;};done;"
     "[ \"$C\" ]||{ echo h cat;exit;}\n"
@@ -60,15 +100,14 @@ static const char writer[] =
     "U(){ while [ \"$Q\" ]&&{ rmdir \"$d\"||[ ! -e \"$d\" ];}&&[ \"$d\" != \"$Q\" ];do d=${d%/*};done;}\n"
     "m(){ [ -d \"$1/\" ]||{ m \"${1%/*}\"&&{ B mkdir \"$1\"||[ -d \"$1\" ];};};}\n"
     "q(){ Q=;[ \"$d\" != \"$W\" ]||Q=$w;e=$d;while [ \"$e\" ]&&[ ! -d \"$e\" ];do Q=$e;e=${e%/*};done;"
-    "a=x;m \"$d\"&&case $u$d in 0/*|*" SETTLE_DIR "*)a=o;[ -O \"$d\" -a ! -h \"$d\" ]&&A \"$d\";;esac"
-    "&&return;echo \"$a $d\";U;return 1;}\n"
-    "v(){ (set -C;:>\"$f\")&&return;U;return 1;}\n";
+    "a=x;m \"$d\"&&{ a=o;c \"$d\"&&I&&return;};echo \"$a $d\";U;return 1;}\n"
+    "v(){ e=$( (set -C;:>\"$f\") 2>&1)&&return;echo \"$d: ${e##*: }\">&2;U;return 1;}\n";
 
-/* p DIR: writes the file there and has it settle. o: the file that has the bytes already; i: hands them out.
- * h: sets the mode, or takes it from the shell's own file. z: says whether the file system is mounted without
- * execution. It prints a letter and the directory for each that didn't do: o somebody else's, x not to be
- * written to, f full, c cut short, r not run, with the exit status; and h with a program that is missing.
- * Y: gives this directory up; X: all of them. */
+/* p DIR: writes the file there and has it settle. o: it has been written before, and can be read from 8; i:
+ * hands it out. h: sets the mode, or takes it from the shell's own file. z: says whether the file system is
+ * mounted without execution. It prints a letter and the directory for each that didn't do: o not safe, x not
+ * to be written to, f full, c cut short, r not run, with the exit status; and h with a program that is
+ * missing. Y: gives this directory up; X: all of them. */
 static const char placer[] =
     "h(){ B chmod 700 \"$f\"||{ cp /bin/sh \"$f.x\"&&$C<\"$f\">|\"$f.x\"&&{ D "
     "\"$f\";f=$f.x;};};}\n"
@@ -77,14 +116,14 @@ static const char placer[] =
     "</proc/mounts;case ,$l, in *,noexec,*)echo noexec;;esac;}\n"
     "Y(){ D \"$f\";U;}\n"
     "X(){ Y;exit;}\n"
-    "p(){ d=$1;f=$d/$t;shift;q||return;v||{ echo \"x $d\";return;};"
-    "if [ \"$o\" ];then $C<\"$o\">|\"$f\";else i>|\"$f\";fi||{ echo \"f $d\";Y;[ \"$o\" ]||exit;return;};"
+    "p(){ d=$1;f=./$t;shift;q||return;v||{ echo \"x $d\";return;};"
+    "if [ \"$o\" ];then $C>|\"$f\"<&8;else i>|\"$f\";fi||{ echo \"f $d\";X;};"
     "k;[ \"$o\" ]||[ -z \"$s\" ]||[ $s -eq $Z ]||{ echo \"c $d\" $s;X;};"
-    "h||{ echo h chmod;X;};"
-    "r \"$f\" settle --at \"$f\" --sums $H --name \"$n\" ${Q:+--made \"$Q\"} \"$@\"<&-;s=$?;"
-    "case $s in 0)D \"$o\";exit;;3)D \"$o\";X;;esac;echo \"r $d\" $s $(z);"
-    "if [ \"$o\" ];then Y;else o=$f;O=$d;R=$Q;fi;}\n"
-    "trap 'D \"$f\";D \"$o\";exit 1' 1 2 13 15\n";
+    "h||{ echo h chmod;X;};exec 8<\"$f\";o=1;"
+    "r \"$f\" settle --at \"$d/${f#./}\" --from \"$J\" --sums $H --name \"$n\" ${Q:+--made \"$Q\"} "
+    "\"$@\"<&- 8<&-;s=$?;"
+    "case $s in 0)exit;;3)X;;esac;echo \"r $d\" $s $(z);Y;}\n"
+    "trap 'D \"$f\";exit 1' 1 2 13 15\n";
 
 void script_shell(struct argv *out)
 {
@@ -127,20 +166,26 @@ static void visit(struct buf *out, const struct script_options *o)
     argv_quote(out, o->dir);
 }
 
+/* For what is there already. */
+static void add_checks(struct buf *out)
+{
+    buf_adds(out, whoami);
+    buf_adds(out, entering);
+    buf_adds(out, way);
+    buf_adds(out, strangers);
+    buf_adds(out, inside);
+}
+
 void script_recon(struct buf *out, const struct script_options *o, enum script_after after)
 {
     begin(out, o);
-    buf_adds(out, whoami);
-    buf_adds(out, ancestors);
+    add_checks(out);
     buf_adds(out, mounts);
     buf_adds(out, facts);
-    buf_adds(out, "x(){ d=$1;f=$d/$n;[ -f \"$f\" ]&&[ -x \"$f\" ]&&[ ! -h \"$f\" ]&&[ ! -h \"$d\" ]&&if [ -O "
-                  "\"$f\" ];then "
-                  "[ -O \"$d\" ]&&A \"$d\";else [ \"$u\" != 0 ]&&[ ! -w \"$f\" ]&&[ ! -w \"$d\" "
-                  "];fi||return;echo \"b $f\";"
-                  "r \"$f\" settle --at \"$f\" --sums $H");
+    buf_adds(out, "x(){ f=$1/$n;[ -d \"$1\" ]&&(c \"$1\"&&[ -f \"./$n\" ]&&[ -x \"./$n\" ]&&I \"./$n\"&&"
+                  "echo \"b $f\"&&r \"./$n\" settle --at \"$f\" --from \"$J\" --sums $H");
     add_links(out, o);
-    buf_adds(out, "<&-&&G=$f;}\n");
+    buf_adds(out, "<&-)&&G=$f;}\n");
     buf_adds(out, places);
     buf_adds(out, "y(){ x \"$1\";[ ! -w \"$p\" ]||case $N in *\" $p \"*)echo \"n $1\";;*)F=1;echo \"w "
                   "$1\";;esac;}\nmain(){ w;");
@@ -160,20 +205,23 @@ void script_piece(struct buf *out, const struct script_options *o, const char *d
 {
     begin(out, o);
     assign(out, "u", o->uid);
-    buf_adds(out, ancestors);
+    buf_adds(out, entering);
+    buf_adds(out, owning);
+    buf_adds(out, way);
     buf_adds(out, remover);
     buf_adds(out, writer);
     assign(out, "d", dir);
     assign(out, "t", o->temporary);
-    buf_addf(out, "f=$d/$t.%d\nmain(){ q;D \"$f\";v;$C>|\"$f\";k;echo \"k\" $s;echo \"q $Q\";}\n.\n", n);
+    buf_addf(out, "f=./$t.%d\nmain(){ q||return;D \"$f\";v;$C>|\"$f\";k;echo \"k\" $s;echo \"q $Q\";}\n.\n", n);
 }
 
 void script_clean(struct buf *out, const struct script_options *o, const struct argv *dirs)
 {
     begin(out, o);
+    buf_adds(out, entering);
     buf_adds(out, remover);
     assign(out, "t", o->temporary);
-    buf_adds(out, "y(){ for f in \"$1/$t\"*;do [ ! -e \"$f\" ]||D \"$f\";done;"
+    buf_adds(out, "y(){ (c \"$1\"&&[ -O . ]&&for f in \"./$t\"*;do [ ! -e \"$f\" ]||D \"$f\";done);"
                   "case $1 in *" SETTLE_DIR "*)rmdir \"$1\";;esac;}\nmain(){ :");
     for (size_t i = 0; i < dirs->n; i++) {
         buf_adds(out, ";y ");
@@ -182,18 +230,21 @@ void script_clean(struct buf *out, const struct script_options *o, const struct 
     buf_adds(out, ";}\n.\n");
 }
 
-/* One that can't be run, or knows no removal, is removed as any file. */
+/* One that can't be run, or knows no removal, is removed as any file. What is ours in a place that is not safe
+ * is left, and told (e). */
 void script_eject(struct buf *out, const struct script_options *o)
 {
     begin(out, o);
-    buf_adds(out, whoami);
+    add_checks(out);
     buf_adds(out, mounts);
     buf_adds(out, places);
     buf_adds(out, remover);
-    buf_adds(out, "y(){ d=$1;f=$d/$n;for a in \"$d\"/" SETTLE_TEMPORARY "*;do [ ! -O \"$a\" ]||D \"$a\";done;"
-                  "[ -f \"$f\" ]&&[ ! -h \"$f\" ]&&[ -O \"$f\" ]||return;echo \"b $f\";"
-                  "r \"$f\" settle --at \"$f\" --remove<&-;case $? in 0);;1)echo \"e $f\";;"
-                  "*)D \"$f\";D \"$d/.$n.inject\";rmdir \"$d\";;esac;}\n");
+    buf_adds(out, "y(){ d=$1;f=$d/$n;[ -d \"$d\" ]&&(c \"$d\"&&[ -O . ]||exit;"
+                  "I||{ [ ! -f \"./$n\" ]||{ echo \"e $f\";echo \"others can write there or above\">&2;};exit;};"
+                  "for a in ./" SETTLE_TEMPORARY "*;do [ ! -f \"$a\" ]||D \"$a\";done;"
+                  "[ -f \"./$n\" ]||{ case $d in */" SETTLE_DIR "*)rmdir \"$d\";;esac;exit;};I \"./$n\"||exit;"
+                  "echo \"b $f\";r \"./$n\" settle --at \"$f\" --remove<&-;case $? in 0);;1|4)echo \"e $f\";;"
+                  "*)D \"./$n\";D \"./.$n.inject\";rmdir \"$d\";;esac);}\n");
     buf_adds(out, "main(){ echo " SCRIPT_MARK ";");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END ";}\n.\n");
@@ -206,14 +257,18 @@ void script_place(struct buf *out, const struct script_options *o, const struct 
     assign(out, "u", o->uid);
     assign(out, "t", o->temporary);
     buf_addf(out, "Z=%zu\n", size);
-    buf_adds(out, ancestors);
+    buf_adds(out, entering);
+    buf_adds(out, owning);
+    buf_adds(out, way);
     buf_adds(out, remover);
     buf_adds(out, writer);
     if (pieces > 0) {
         assign(out, "W", dirs->words[0]);
         assign(out, "w", made);
-        buf_addf(out, "i(){ a=0;while [ $a -lt %d ];do $C<\"$W/$t.$a\"||return;a=$((a+1));done;}\n", pieces);
-        buf_addf(out, "E(){ a=0;while [ $a -lt %d ];do D \"$W/$t.$a\";a=$((a+1));done;}\ntrap E 0\n", pieces);
+        buf_addf(out, "i(){ (c \"$W\"&&I&&{ a=0;while [ $a -lt %d ];do $C<\"./$t.$a\"||exit;a=$((a+1));done;});}\n",
+                 pieces);
+        buf_addf(out, "E(){ (c \"$W\"&&I&&{ a=0;while [ $a -lt %d ];do D \"./$t.$a\";a=$((a+1));done;});}\ntrap E 0\n",
+                 pieces);
     } else {
         buf_adds(out, "i(){ $C;}\n");
     }
@@ -225,5 +280,5 @@ void script_place(struct buf *out, const struct script_options *o, const struct 
         add_links(out, o);
         buf_addc(out, ';');
     }
-    buf_adds(out, "[ \"$o\" ]&&{ D \"$o\";d=$O;Q=$R;U;};}\n.\n");
+    buf_adds(out, "}\n.\n");
 }

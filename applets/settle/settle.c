@@ -20,6 +20,7 @@
 #include "place.h"
 #include "proc.h"
 #include "rpc.h"
+#include "safe_path.h"
 #include "server/server.h"
 #include "sha256.h"
 #include "spawn.h"
@@ -32,7 +33,9 @@
 static const char NAME[] = "settle";
 
 struct settling {
-    const char *path;   /* of this very file, as it was started */
+    const char *path;   /* of this very file */
+    const char *from;   /* directory in which the server is to be; NULL: where we are */
+    int dir;            /* the file's, in which nobody else can change anything */
     const char *name;   /* the one that it is to have; NULL: it has it */
     const char *wanted; /* sums, separated by commas, of which this file has to have one */
     const char *links;
@@ -45,6 +48,18 @@ struct settling {
     long long us[3]; /* proof, server, health */
 };
 
+static const char *base_name(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+/* The directory of a program, which is run by its path from now on. */
+static int open_dir_of(const char *program, struct err *err)
+{
+    char *dir MEM_AUTO = mem_dup(program, (size_t)(strrchr(program, '/') - program));
+    return safe_path_open(-1, *dir ? dir : "/", SAFE_NO_LINK | SAFE_ALONE, NULL, err);
+}
+
 /* ---- proof ---- */
 
 /* The bytes that run, not those that the name leads to by now. */
@@ -54,7 +69,7 @@ static int prove(struct settling *s, struct err *err)
     snprintf(exe, sizeof exe, "/proc/%ld/exe", (long)getpid());
     int fd FD_AUTO = open(exe, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = openat(s->dir, base_name(s->path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fstat(fd, &s->self) < 0 || sha256_file(fd, s->sha256) < 0)
         return err_sys(err, ERR_TOOL, errno, "%s cannot read itself", s->path);
     if (!strstr(s->wanted, s->sha256))
@@ -64,10 +79,10 @@ static int prove(struct settling *s, struct err *err)
 
 /* ---- its name ---- */
 
-static bool same_bytes(const char *path, const struct settling *s)
+static bool same_bytes(const struct settling *s)
 {
     char hex[SHA256_HEX_SIZE];
-    int fd FD_AUTO = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd FD_AUTO = openat(s->dir, s->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == s->self.st_size &&
            st.st_uid == s->self.st_uid && sha256_file(fd, hex) == 0 && strcmp(hex, s->sha256) == 0;
@@ -96,7 +111,8 @@ static void stop_other(const struct settling *s)
 {
     struct stat st;
     char program[] = "toolbox", command[] = "stop-server", *const arguments[] = {program, command, NULL};
-    if (lstat(s->final, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+    if (fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+        st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)))
         run_quietly(s->final, arguments, OTHER_MS);
 }
 
@@ -105,26 +121,26 @@ static int take_name(struct settling *s, struct err *err)
 {
     const char *slash = strrchr(s->path, '/');
     s->final = mem_printf("%.*s/%s", (int)(slash - s->path), s->path, s->name);
-    if (same_bytes(s->final, s)) {
+    if (same_bytes(s)) {
         s->state = "identical";
-        unlink(s->path);
-        return chmod(s->final, 0700) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "%s", s->final);
+        unlinkat(s->dir, base_name(s->path), 0);
+        return fchmodat(s->dir, s->name, 0700, 0) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "%s", s->final);
     }
-    s->state = access(s->final, F_OK) == 0 ? "replaced" : "placed";
+    s->state = faccessat(s->dir, s->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? "replaced" : "placed";
     stop_other(s);
-    if (rename(s->path, s->final) < 0)
+    if (renameat(s->dir, base_name(s->path), s->dir, s->name) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot give it the name %s", s->final);
     return 0;
 }
 
 /* Makes a directory of ours private, which a runtime's copying has made for everybody; removes what others
  * who were cut off have left. */
-static void tidy(const char *path)
+static void tidy(const struct settling *s)
 {
-    char *dir MEM_AUTO = mem_dup(path, (size_t)(strrchr(path, '/') - path));
-    if (strstr(dir, "/" SETTLE_DIR))
-        chmod(dir, 0700);
-    DIR *d = opendir(*dir ? dir : "/");
+    if (strstr(s->final, "/" SETTLE_DIR))
+        fchmod(s->dir, 0700);
+    int again = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = again >= 0 ? fdopendir(again) : NULL;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
         struct stat st;
         if (strncmp(e->d_name, SETTLE_TEMPORARY, strlen(SETTLE_TEMPORARY)) == 0 &&
@@ -167,9 +183,9 @@ static int add_to_record(const struct settling *s, const struct buf *lines, stru
     struct buf before BUF_AUTO = {.max = 1u << 20};
     if (lines->len == 0)
         return 0;
-    if (io_read_file(AT_FDCWD, path, &before) == 0 && strstr(buf_str(&before), lines->data))
+    if (io_read_file(s->dir, base_name(path), &before) == 0 && strstr(buf_str(&before), lines->data))
         return 0;
-    int fd FD_AUTO = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd FD_AUTO = openat(s->dir, base_name(path), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || io_write_all(fd, lines->data, lines->len) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot write %s", path);
     return 0;
@@ -187,32 +203,21 @@ static void missing_parents(struct buf *lines)
     }
 }
 
-/* As `mkdir -p`; appends the lines for what was made. */
-static int make_dirs(const char *dir, struct buf *record)
-{
-    size_t first = 0;
-    for (size_t n = 1; n > 0; n = dir[n] ? n + 1 : 0) {
-        n += strcspn(dir + n, "/");
-        char *prefix MEM_AUTO = mem_dup(dir, n);
-        if (mkdir(prefix, 0755) == 0)
-            first = first > 0 ? first : n;
-        else if (access(prefix, F_OK) < 0)
-            return -1;
-    }
-    char *topmost MEM_AUTO = mem_dup(dir, first);
-    if (first > 0)
-        settle_made(record, dir, topmost);
-    return 0;
-}
-
 static int make_links(const struct settling *s, struct err *err)
 {
     char program[] = "toolbox", option[] = "--install", symbolic[] = "-s";
     char *dir MEM_AUTO = mem_strdup(s->links);
     struct buf line BUF_AUTO = BUF_INIT;
     char *const arguments[] = {program, option, symbolic, dir, NULL};
-    if (make_dirs(dir, &line) < 0)
-        return err_sys(err, ERR_TOOL, errno, "cannot make the directory %s for links", dir);
+    size_t made;
+    int fd FD_AUTO = safe_path_open(-1, dir, SAFE_MAKE, &made, err);
+    if (fd < 0)
+        return err_wrap(err, "cannot make links");
+    if (made > 0) {
+        char *topmost MEM_AUTO = mem_dup(dir, made);
+        fchmod(fd, 0755);
+        settle_made(&line, dir, topmost);
+    }
     buf_addf(&line, "links %s\n", dir);
     if (add_to_record(s, &line, err) < 0)
         return -1;
@@ -258,6 +263,8 @@ static int start_server(struct settling *s, struct err *err)
     static const char *const of_shells[] = {"_", "OLDPWD", "SHLVL"};
     for (size_t i = 0; i < sizeof of_shells / sizeof *of_shells; i++)
         unsetenv(of_shells[i]);
+    if (s->from && chdir(s->from) == 0 && getenv("PWD"))
+        setenv("PWD", s->from, 1);
     return ask_server(&s->server, err);
 }
 
@@ -301,8 +308,8 @@ static int report(const struct settling *s, const struct err *failure, int statu
 
 static int refuse(struct settling *s, const struct err *err, int status)
 {
-    if (s->name && strcmp(s->step, "proof") == 0)
-        unlink(s->path);
+    if (s->name && s->dir >= 0)
+        unlinkat(s->dir, base_name(s->path), 0);
     return report(s, err, status);
 }
 
@@ -310,23 +317,25 @@ static int settle(struct settling *s)
 {
     struct err err;
     long long began = now_us();
+    s->step = "placing";
+    s->dir = open_dir_of(s->path, &err);
+    if (s->dir < 0)
+        return refuse(s, &err, SETTLE_ELSEWHERE);
     s->step = "proof";
     if (prove(s, &err) < 0)
         return refuse(s, &err, SETTLE_REFUSED);
     if (s->self.st_uid != geteuid() && s->name) {
-        err_set(&err, ERR_TOOL, "what uid %u writes there belongs to uid %u", (unsigned)geteuid(),
+        err_set(&err, ERR_TOOL, "what is written there belongs to somebody else (uid %u)",
                 (unsigned)s->self.st_uid);
         return refuse(s, &err, SETTLE_ELSEWHERE);
     }
     s->us[0] = now_us() - began;
     s->step = "placing";
-    if (s->name && take_name(s, &err) < 0) {
-        unlink(s->path);
-        return report(s, &err, SETTLE_REFUSED);
-    }
+    if (s->name && take_name(s, &err) < 0)
+        return refuse(s, &err, SETTLE_REFUSED);
     if (!s->name)
         s->final = mem_strdup(s->path);
-    tidy(s->final);
+    tidy(s);
     if (write_record(s, &err) < 0)
         return report(s, &err, SETTLE_REFUSED);
     s->step = "server";
@@ -342,20 +351,24 @@ static int settle(struct settling *s)
     return report(s, NULL, EXIT_OK);
 }
 
-static int remove_all(const char *path)
+static int remove_all(struct settling *s)
 {
     struct err err;
-    if (settle_remove(path, &err) < 0)
+    s->dir = open_dir_of(s->path, &err);
+    if (s->dir < 0)
+        return report(s, &err, SETTLE_ELSEWHERE);
+    if (settle_remove(s->dir, s->path, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     printf("{\"ok\":true}\n");
     return stdout_flushed();
 }
 
-static int unpack_all(const char *path)
+static int unpack_all(struct settling *s)
 {
     struct err err;
     struct buf out BUF_AUTO = BUF_INIT;
-    const char *state = settle_unpack(STDIN_FILENO, path, &err);
+    s->dir = open_dir_of(s->path, &err);
+    const char *state = s->dir < 0 ? NULL : settle_unpack(STDIN_FILENO, s->dir, s->path, &err);
     buf_addc(&out, '{');
     json_member_bool(&out, "ok", state != NULL);
     json_member_string(&out, state ? "state" : "message", state ? state : err.msg);
@@ -365,7 +378,7 @@ static int unpack_all(const char *path)
     return state ? EXIT_OK : SETTLE_REFUSED;
 }
 
-enum { OPT_AT = 256, OPT_NAME, OPT_SUMS, OPT_LINKS, OPT_MADE, OPT_REMOVE, OPT_UNPACK };
+enum { OPT_AT = 256, OPT_NAME, OPT_SUMS, OPT_LINKS, OPT_MADE, OPT_FROM, OPT_REMOVE, OPT_UNPACK };
 
 static int settle_main(int argc, char **argv)
 {
@@ -373,9 +386,10 @@ static int settle_main(int argc, char **argv)
         {"at", 1, NULL, OPT_AT},         {"name", 1, NULL, OPT_NAME},
         {"sums", 1, NULL, OPT_SUMS},     {"links", 1, NULL, OPT_LINKS},
         {"made", 1, NULL, OPT_MADE},     {"remove", 0, NULL, OPT_REMOVE},
-        {"unpack", 0, NULL, OPT_UNPACK}, {0},
+        {"unpack", 0, NULL, OPT_UNPACK}, {"from", 1, NULL, OPT_FROM},
+        {0},
     };
-    struct settling s = {.state = "identical", .server = BUF_INIT};
+    struct settling s = {.dir = -1, .step = "placing", .state = "identical", .server = BUF_INIT};
     bool removes = false, unpacks = false;
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
@@ -395,6 +409,9 @@ static int settle_main(int argc, char **argv)
         case OPT_MADE:
             s.made = optarg;
             break;
+        case OPT_FROM:
+            s.from = optarg;
+            break;
         case OPT_REMOVE:
             removes = true;
             break;
@@ -409,7 +426,8 @@ static int settle_main(int argc, char **argv)
         (s.name && (!*s.name || strchr(s.name, '/'))))
         return usage_error(NAME, "--at PATH and --sums SHA256[,SHA256]..., --unpack or --remove are wanted");
     signal(SIGPIPE, SIG_IGN);
-    int status = removes ? remove_all(s.path) : unpacks ? unpack_all(s.path) : settle(&s);
+    int status = removes ? remove_all(&s) : unpacks ? unpack_all(&s) : settle(&s);
+    io_close(&s.dir);
     free(s.final);
     buf_release(&s.server);
     return status;
@@ -419,16 +437,17 @@ const struct applet settle_applet = {
     .name = "settle",
     .summary = "the half of `inject` that runs inside: prove, name, start",
     .usage = "Usage: toolbox settle --at PATH --sums SHA256[,SHA256]... [--name NAME]\n"
-             "                      [--links DIR] [--made DIR]\n"
+             "                      [--links DIR] [--made DIR] [--from DIR]\n"
              "       toolbox settle --at PATH --unpack | --remove\n"
              "\n"
              "What `toolbox inject` and `toolbox eject` run inside a target; nobody else has\n"
              "to. PATH is this very file. It proves that it has one of the sums, takes NAME in\n"
-             "its directory, makes links of all applets in DIR, starts the server and checks\n"
-             "that it answers; or takes a folder from stdin and puts it beside itself; or\n"
-             "stops the server and removes everything. One JSON object is printed.\n"
+             "its directory, makes links of all applets in DIR, starts the server (in the\n"
+             "directory of --from) and checks that it answers; or takes a folder from stdin\n"
+             "and puts it beside itself; or stops the server and removes everything. One JSON\n"
+             "object is printed.\n"
              "\n"
              "Exit status: 0 done, 1 something is left, 2 usage, 3 refused (the object says\n"
-             "why), 4 not in this directory.\n",
+             "why), 4 not in this directory: others could change what is in it.\n",
     .run = settle_main,
 };

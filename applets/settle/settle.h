@@ -24,8 +24,9 @@ enum {
 };
 
 /* settle_remove.c: stops the server, removes what the program has kept, its links, its record, itself, and
- * the directories that were made for it. -1 with ERR_TOOL when something is left. */
-int settle_remove(const char *path, struct err *err);
+ * the directories that were made for it. `dir` is the opened directory of `path`, in which nobody else can
+ * change anything. -1 with ERR_TOOL when something is left. */
+int settle_remove(int dir, const char *path, struct err *err);
 
 /* Appends the lines for a directory and those above it, up to the topmost one that was made. */
 struct buf;
@@ -45,11 +46,11 @@ char *settle_with_path(const char *program);
  *     decimal; then the name, relative, and SIZE bytes of content or of the link's target;
  *     "e 0 0 0\n" at the end.
  *
- * Returns the state ("placed", "replaced", "identical"), NULL with ERR_TOOL. */
-const char *settle_unpack(int fd, const char *program, struct err *err);
+ * `dir` as for settle_remove. Returns the state ("placed", "replaced", "identical"), NULL with ERR_TOOL. */
+const char *settle_unpack(int fd, int dir, const char *program, struct err *err);
 
 /* Removes a folder with all that is in it, without following a link or leaving its file system. -1 with errno
  * when something is left; one that isn't there is no failure. */
-int settle_remove_tree(const char *path);
+int settle_remove_tree(int dir, const char *name);
 
 #endif

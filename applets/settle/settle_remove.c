@@ -1,10 +1,12 @@
-/* Removing every trace. What is removed is ours by its name, its owner and its mode; nothing is followed. */
+/* Removing every trace. What is removed is ours by its name, its owner and its mode, in directories in which
+ * nobody else can exchange it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -13,8 +15,10 @@
 #include "mem.h"
 #include "passwd.h"
 #include "place.h"
+#include "safe_path.h"
 #include "server/server.h"
 #include "settle/settle.h"
+#include "user.h"
 
 /* ---- places ---- */
 
@@ -31,19 +35,36 @@ static bool has_socket(int fd)
     return found;
 }
 
-/* A place of that user, where no server of another build has its sockets. */
-static void remove_place(const char *path, uid_t owner)
+/* A place of one's own, where no server of another build has its sockets. */
+static void remove_place(const char *path)
 {
+    const char *name;
     struct stat st;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int above FD_AUTO = safe_path_above(-1, path, &name, NULL);
+    int fd = above < 0 ? -1 : openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (fstat(fd, &st) < 0 || st.st_uid != owner || (st.st_mode & 0777) != 0700 || has_socket(fd)) {
+    if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 07777) != 0700 || has_socket(fd)) {
         close(fd);
         return;
     }
     dir_empty(fd);
-    rmdir(path);
+    unlinkat(above, name, AT_REMOVEDIR);
+}
+
+/* As that user: he could exchange what is below a directory of his. */
+static void remove_place_as(const char *path, uid_t uid)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct user u USER_AUTO;
+        user_of_uid(&u, uid);
+        if (user_become(&u, NULL) == 0)
+            remove_place(path);
+        _exit(0);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
 }
 
 /* Root's tools also keep things for other users (undo histories), in places of theirs. */
@@ -53,10 +74,12 @@ static void remove_places_of_others(const char *dir, const char *prefix, const c
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
         const char *digits = e->d_name + strlen(prefix);
         unsigned uid;
+        struct stat st;
         if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 || !passwd_number(digits, strlen(digits), &uid))
             continue;
         char *path MEM_AUTO = mem_printf("%s/%s%s", dir, e->d_name, suffix);
-        remove_place(path, (uid_t)uid);
+        if (uid != 0 && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == (uid_t)uid)
+            remove_place_as(path, (uid_t)uid);
     }
     if (d)
         closedir(d);
@@ -66,7 +89,7 @@ static void remove_places(void)
 {
     struct buf path BUF_AUTO = BUF_INIT;
     for (unsigned n = 0; place_candidate(n, &path); n++)
-        remove_place(buf_str(&path), geteuid());
+        remove_place(buf_str(&path));
     if (geteuid() != 0)
         return;
     remove_places_of_others("/tmp", ".toolbox-", "");
@@ -79,7 +102,8 @@ static void remove_places(void)
 
 static void remove_links(const char *dir, const char *program)
 {
-    DIR *d = opendir(dir);
+    int fd = safe_path_open(-1, dir, 0, NULL, NULL);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
         char to[4096];
         ssize_t n = readlinkat(dirfd(d), e->d_name, to, sizeof to);
@@ -105,45 +129,46 @@ static void each_line(char *text, const char *key, void (*fn)(const char *value,
 static void remove_dir(const char *dir, const char *program)
 {
     (void)program;
-    rmdir(dir); /* where others have put something into it, it stays */
+    safe_path_rmdir(dir); /* where others have put something into it, it stays */
 }
 
-static void undo_record(const char *record, const char *program)
+static void undo_record(int dir, const char *program)
 {
+    char *record MEM_AUTO = settle_record_path(program);
+    const char *name = strrchr(record, '/') + 1;
     struct buf text BUF_AUTO = {.max = 1u << 20};
     struct stat st;
-    if (lstat(record, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-        io_read_file(AT_FDCWD, record, &text) < 0 || text.len == 0)
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        io_read_file(dir, name, &text) < 0 || text.len == 0)
         return;
-    unlink(record);
+    unlinkat(dir, name, 0);
     each_line(text.data, "links ", remove_links, program);
     each_line(text.data, "made ", remove_dir, program);
 }
 
-int settle_remove_tree(const char *path)
+int settle_remove_tree(int dir, const char *name)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -1;
     dir_empty(fd);
-    return rmdir(path);
+    return unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-int settle_remove(const char *path, struct err *err)
+int settle_remove(int dir, const char *path, struct err *err)
 {
     char command[] = "stop-server", *arguments[] = {command, NULL};
-    char *record MEM_AUTO = settle_record_path(path);
     if (stop_server_applet.run(1, arguments) != EXIT_OK)
         return err_set(err, ERR_TOOL, "the server did not stop: nothing was removed");
     remove_places();
     char *with MEM_AUTO = settle_with_path(path);
-    if (settle_remove_tree(with) < 0)
+    if (settle_remove_tree(dir, strrchr(with, '/') + 1) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot remove %s", with);
-    if (unlink(path) < 0 && errno != ENOENT)
+    if (unlinkat(dir, strrchr(path, '/') + 1, 0) < 0 && errno != ENOENT)
         return err_sys(err, ERR_TOOL, errno, "cannot remove %s", path);
-    undo_record(record, path);
-    char *dir MEM_AUTO = mem_dup(path, (size_t)(strrchr(path, '/') - path));
-    if (strstr(dir, "/" SETTLE_DIR))
-        rmdir(dir); /* nobody else's, whoever has made it */
+    undo_record(dir, path);
+    char *own MEM_AUTO = mem_dup(path, (size_t)(strrchr(path, '/') - path));
+    if (strstr(own, "/" SETTLE_DIR))
+        safe_path_rmdir(own); /* nobody else's, whoever has made it */
     return 0;
 }

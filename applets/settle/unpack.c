@@ -21,7 +21,7 @@
 struct unpacking {
     int fd;
     struct sha256 *sum;
-    const char *dir; /* where to */
+    int dir; /* where to */
     struct err *err;
 };
 
@@ -105,7 +105,7 @@ static int fail_at(struct unpacking *u, const char *path)
 /* The directory that an entry goes into, through no link, and its name there. -1 with errno. */
 static int open_parent(const struct unpacking *u, char *name, const char **last)
 {
-    int at = open(u->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int at = openat(u->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (char *slash; at >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
         *slash = '\0';
         int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -161,9 +161,8 @@ static int put_entry(struct unpacking *u, struct entry *e)
 
 static int put_sum(struct unpacking *u, const char *wanted)
 {
-    char *path MEM_AUTO = mem_printf("%s/" SUM_NAME, u->dir);
-    int fd FD_AUTO = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd >= 0 && io_write_all(fd, wanted, SHA256_HEX_SIZE - 1) == 0 ? 0 : fail_at(u, path);
+    int fd FD_AUTO = openat(u->dir, SUM_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd >= 0 && io_write_all(fd, wanted, SHA256_HEX_SIZE - 1) == 0 ? 0 : fail_at(u, SUM_NAME);
 }
 
 static int put_all(struct unpacking *u, const char *wanted)
@@ -188,34 +187,39 @@ static int put_all(struct unpacking *u, const char *wanted)
 
 /* ---- the whole ---- */
 
-static bool is_there(const char *dir, const char *wanted)
+static bool is_there(int folder, const char *wanted)
 {
-    char *path MEM_AUTO = mem_printf("%s/" SUM_NAME, dir);
     struct buf sum BUF_AUTO = {.max = 1000};
-    return io_read_file(AT_FDCWD, path, &sum) == 0 && strcmp(buf_str(&sum), wanted) == 0;
+    return folder >= 0 && io_read_file(folder, SUM_NAME, &sum) == 0 && strcmp(buf_str(&sum), wanted) == 0;
 }
 
 /* Gives it its name; what has had it goes. */
-static const char *take_place(const char *fresh, const char *place, struct err *err)
+static const char *take_place(int dir, const char *fresh, const char *place, struct err *err)
 {
     char *old MEM_AUTO = mem_printf("%s.old", place);
-    bool was = rename(place, old) == 0;
-    if (rename(fresh, place) < 0) {
+    bool was = renameat(dir, place, dir, old) == 0;
+    if (renameat(dir, fresh, dir, place) < 0) {
         err_sys(err, ERR_TOOL, errno, "cannot write %s", place);
-        if (was && rename(old, place) < 0)
-            settle_remove_tree(old);
+        if (was && renameat(dir, old, dir, place) < 0)
+            settle_remove_tree(dir, old);
         return NULL;
     }
-    settle_remove_tree(old);
+    settle_remove_tree(dir, old);
     return was ? "replaced" : "placed";
 }
 
-const char *settle_unpack(int fd, const char *program, struct err *err)
+static int open_folder(int dir, const char *name)
+{
+    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+const char *settle_unpack(int fd, int dir, const char *program, struct err *err)
 {
     char line[LINE_MAX_];
-    char *place MEM_AUTO = settle_with_path(program);
+    char *path MEM_AUTO = settle_with_path(program);
+    const char *place = strrchr(path, '/') + 1;
     char *fresh MEM_AUTO = mem_printf("%s.%ld", place, (long)getpid());
-    struct unpacking u = {.fd = fd, .dir = fresh, .err = err};
+    struct unpacking u = {.fd = fd, .dir = -1, .err = err};
     if (take_line(&u, line) < 0)
         return NULL;
     const char *wanted = line + strlen(HEAD);
@@ -223,15 +227,18 @@ const char *settle_unpack(int fd, const char *program, struct err *err)
         err_set(err, ERR_TOOL, "what came is no folder");
         return NULL;
     }
-    if (is_there(place, wanted))
+    int before FD_AUTO = open_folder(dir, place);
+    if (is_there(before, wanted))
         return "identical";
     umask(022);
-    if (mkdir(fresh, 0755) < 0) {
+    int into FD_AUTO = mkdirat(dir, fresh, 0755) < 0 ? -1 : open_folder(dir, fresh);
+    u.dir = into;
+    if (into < 0) {
         fail_at(&u, fresh);
         return NULL;
     }
-    const char *state = put_all(&u, wanted) == 0 ? take_place(fresh, place, err) : NULL;
+    const char *state = put_all(&u, wanted) == 0 ? take_place(dir, fresh, place, err) : NULL;
     if (!state)
-        settle_remove_tree(fresh);
+        settle_remove_tree(dir, fresh);
     return state;
 }

@@ -90,7 +90,7 @@ def test_ready_and_gone(injector, start, root, toolbox):
     at = target(container)
     found = injector.inject(at)
     assert found["state"] == "placed" and found["calls"] == 2 and found["uid"] == "0"
-    assert found["size"] == toolbox.stat().st_size <= found["sent"] <= found["size"] + 4096
+    assert found["size"] == toolbox.stat().st_size <= found["sent"] <= found["size"] + 6144
     assert {step["step"] for step in found["steps"]} == {"recon", "choice", "placing", "proof", "server", "health"}
     check_ready(injector, container, at, found)
     check_gone(injector, container, at)

@@ -476,11 +476,16 @@ def test_c094_names_of_any_bytes(new_client, workdir):
     assert len(titled(SERVER)) == 6
 
 
-def test_c094_relative_directory(new_client, workdir):
-    client = new_client(dir=workdir / "rel", env={"TOOLBOX_DIR": "./rel//"})
-    assert remote_pid(client, cwd=workdir) == remote_pid(client, cwd=workdir)
-    assert socket_of(workdir / "rel")
-    client.stop(cwd=workdir)
+@pytest.mark.parametrize("path", ["rel", "./rel//", "../rel"])
+@pytest.mark.parametrize("command", ["exec", "start-server", "status", "stop-server"])
+def test_c094_relative_directory_is_refused(new_client, workdir, path, command):
+    """It would be another one for each caller."""
+    client = new_client(dir=workdir / "rel", env={"TOOLBOX_DIR": path})
+    done = client.cli(command, stdin=REMOTE, cwd=workdir)
+    client.env["TOOLBOX_DIR"] = str(workdir / "rel")
+    if command in ("exec", "start-server"):
+        assert done.returncode == 1 and f"{path.rstrip('/')}: a path that begins with / is wanted".encode() in done.stderr, done
+    assert list(workdir.iterdir()) == []
 
 
 # ---- the server leaves its starter alone ----

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@ static int remove_dir(void **state)
 {
     (void)state;
     free(program);
-    return settle_remove_tree(dir);
+    return settle_remove_tree(AT_FDCWD, dir);
 }
 
 static const char *unpack(const char *text, size_t n, struct err *err)
@@ -41,7 +42,8 @@ static const char *unpack(const char *text, size_t n, struct err *err)
     assert_non_null(file);
     assert_int_equal(io_write_all(fileno(file), text, n), 0);
     assert_int_equal(lseek(fileno(file), 0, SEEK_SET), 0);
-    const char *state = settle_unpack(fileno(file), program, err);
+    int fd FD_AUTO = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const char *state = settle_unpack(fileno(file), fd, program, err);
     fclose(file);
     return state;
 }
@@ -110,7 +112,7 @@ static void test_refused(void **state)
     struct err err;
     (void)state;
     char *place MEM_AUTO = settle_with_path(program);
-    settle_remove_tree(place);
+    settle_remove_tree(AT_FDCWD, place);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(unpack_entries(bad[i], strlen(bad[i]), &err));
         assert_only("");
