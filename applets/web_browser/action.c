@@ -26,6 +26,16 @@ void step_branch(struct action *a, const step_fn *steps)
     action_run(a);
 }
 
+bool action_retry(struct action *a)
+{
+    const struct tab *t = a->web->tabs.first;
+    if (!t || !t->crashed || !a->retry || a->failed)
+        return false;
+    a->again = true;
+    step_branch(a, a->retry);
+    return true;
+}
+
 void step_done(struct action *a)
 {
     step_branch(a, a->tail);

@@ -76,6 +76,8 @@ static void never_answered(struct action *a)
     step_fail(a, "'%.300s' has not answered within %d s", a->params.url.s, NAVIGATE_MS / 1000);
 }
 
+static const step_fn retry_steps[3];
+
 static void navigate(struct action *a)
 {
     struct buf params BUF_AUTO = BUF_INIT;
@@ -93,6 +95,8 @@ static void navigate(struct action *a)
     buf_addc(&params, '}');
     step_ask_lax(a, page_session(a), "Page.navigate", &params, NAVIGATE_MS);
     action_limit(a, NAVIGATE_MS, never_answered);
+    a->loads = a->web->tabs.first->loads;
+    a->retry = a->again ? NULL : retry_steps;
 }
 
 static const struct {
@@ -123,12 +127,8 @@ static void navigated(struct action *a)
 {
     struct buf error BUF_AUTO = BUF_INIT;
     const char *words = "it can't be loaded";
-    if (!a->result.s && a->web->tabs.first && a->web->tabs.first->crashed && !a->again) {
-        a->again = true; /* its process was that of a stuck page, which was killed: it gets another one */
-        a->at--;
-        navigate(a);
+    if (!a->result.s && action_retry(a))
         return;
-    }
     if (!a->result.s) {
         step_fail(a, "cannot open '%.300s': %s", a->params.url.s, a->why.msg);
         return;
@@ -146,6 +146,7 @@ static void navigated(struct action *a)
     step_next(a); /* a download may still say so, which tells more */
 }
 
+static const step_fn retry_steps[3] = {navigate, navigated, NULL};
 const step_fn go_steps[] = {open_if_needed, close_stuck, navigate, navigated, NULL};
 
 /* ---- back, forward, refresh ---- */

@@ -95,6 +95,8 @@ static long long time_left(struct action *a, struct tab *t)
 
 static void note_moves(struct action *a, const struct tab *t)
 {
+    if (t->loads != a->loads)
+        a->retry = NULL;
     if (t == a->seen_tab && t->loads == a->loads && t->navigation == a->seen_navigation)
         return;
     if (t != a->seen_tab)
@@ -160,6 +162,8 @@ void step_settle(struct action *a)
     a->began_ms = a->moved_ms = now_ms();
     a->seen_tab = a->web->tabs.first;
     if (a->seen_tab) {
+        if (a->loads != a->seen_tab->loads)
+            a->retry = NULL; /* a document has come already */
         a->loads = a->seen_tab->loads;
         a->seen_navigation = a->seen_tab->navigation;
     }

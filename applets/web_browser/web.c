@@ -90,6 +90,8 @@ static void finish(struct action *a)
 static void check_what_happened(struct action *a)
 {
     const char *failure = a->web->tabs.failure;
+    if (action_retry(a))
+        return;
     if (!failure && a->doubt.code != 0)
         failure = a->doubt.msg;
     const struct tab *t = a->web->tabs.first;

@@ -57,9 +57,11 @@ struct action {
     struct err err;   /* what went wrong */
     struct err doubt; /* and what will have, if nothing better is known when the page has come to rest */
     bool was_stuck;   /* the current page, when it began */
-    bool again;       /* the page crashed on the way, and was asked for once more */
-    bool lax;         /* the question that is open may fail, */
-    struct err why;   /* and did */
+    const step_fn
+        *retry; /* ask for the page once more, should it crash before a document has come; NULL: nothing */
+    bool again; /* that has been done */
+    bool lax;   /* the question that is open may fail, */
+    struct err why; /* and did */
     /* the answer to the last question: valid during the step that it leads to; s == NULL where it failed */
     struct span result;
     struct buf answer;
@@ -132,6 +134,10 @@ void action_run(struct action *a);
 
 /* After `limit_ms` calls too_late, unless something else comes first (0: nothing is waited for any more). */
 void action_limit(struct action *a, int limit_ms, void (*too_late)(struct action *a));
+
+/* The page has crashed before a document came (its process was that of a page that has just been closed or
+ * killed) and is asked for once more: it gets another one. False: nothing of the kind. */
+bool action_retry(struct action *a);
 
 /* The current page's session; NULL when there is none. */
 const char *page_session(const struct action *a);
