@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "edit_file.h"
-#include "edit_text.h"
 #include "io.h"
 #include "mem.h"
+#include "text_sum.h"
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1

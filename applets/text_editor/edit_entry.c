@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "edit_file.h"
-#include "edit_text.h"
 #include "io.h"
 #include "mem.h"
 #include "text_editor_types.h"
+#include "text_sum.h"
 
 struct entry_key entry_key(const char *real_path, const struct stat *st)
 {
@@ -37,7 +37,7 @@ struct entry_key entry_key(const char *real_path, const struct stat *st)
 /* ---- names ---- */
 
 static const char *const state_suffix[] = {
-    [ENTRY_KEPT] = "", [ENTRY_FRESH] = ".new", [ENTRY_UNDOING] = ".undo"};
+    [ENTRY_KEPT] = "", [ENTRY_FRESH] = ".new", [ENTRY_UNDOING] = ".undo", [ENTRY_FOLLOWED] = ".then"};
 
 /* The members that make a name, in order, each in hexadecimal digits. */
 static const size_t name_members[] = {
@@ -78,7 +78,8 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Takes names of exactly the form in which they are written, so that they can be written again. */
+/* Takes names of exactly the form in which they are written, so that they can be written again, with a kind
+ * that there is and an order that another one can follow. */
 static bool parse_name(struct entry_item *item, const char *at)
 {
     *item = (struct entry_item){.state = ENTRY_KEPT};
@@ -92,9 +93,10 @@ static bool parse_name(struct entry_item *item, const char *at)
         if (i < N_MEMBERS - 1 && *at++ != '-')
             return false;
     }
-    while (item->state < ENTRY_UNDOING && strcmp(at, state_suffix[item->state]) != 0)
+    while (item->state < ENTRY_FOLLOWED && strcmp(at, state_suffix[item->state]) != 0)
         item->state++;
-    return strcmp(at, state_suffix[item->state]) == 0;
+    return strcmp(at, state_suffix[item->state]) == 0 && item->kind >= ENTRY_EDIT &&
+           item->kind <= ENTRY_UNDO && item->order < UINT64_MAX;
 }
 
 /* ---- the directory ---- */
@@ -156,11 +158,11 @@ int entry_move(struct entry_item *item, int dir, int new_dir, enum entry_state s
     return 0;
 }
 
-void entry_remove(const struct entry_item *item, int dir)
+int entry_remove(const struct entry_item *item, int dir)
 {
     char name[ENTRY_NAME_MAX];
     entry_name(item, name);
-    unlinkat(dir, name, 0);
+    return unlinkat(dir, name, 0);
 }
 
 /* ---- content ---- */
@@ -247,8 +249,8 @@ static bool has_old(const struct entry_item *item, const struct buf *raw)
 /* The sizes come out of a name, which may be anybody's; no sum of them may wrap. */
 static bool parts_fit(const struct entry_item *i)
 {
-    return i->size <= 3 * EDIT_FILE_MAX && i->n_old <= i->size && i->at <= i->n_old &&
-           i->cut <= i->n_old - i->at && i->n_put <= EDIT_FILE_MAX &&
+    return i->n_old <= EDIT_FILE_MAX && i->size <= 2 * EDIT_FILE_MAX + PATH_MAX && i->n_old <= i->size &&
+           i->at <= i->n_old && i->cut <= i->n_old - i->at && i->n_put <= EDIT_FILE_MAX &&
            (i->size == i->n_old || i->n_put < i->size - i->n_old);
 }
 
@@ -261,9 +263,9 @@ int entry_read(struct entry *e, int dir, const struct entry_item *item)
         return errno == ELOOP || errno == ENXIO ? damaged() : -1;
     if (fstat(fd, &e->st) < 0)
         return -1;
-    if (!S_ISREG(e->st.st_mode) || !parts_fit(item))
+    if (!S_ISREG(e->st.st_mode) || !parts_fit(item) || (uint64_t)e->st.st_size < item->size)
         return damaged();
-    e->raw.max = 3 * EDIT_FILE_MAX;
+    e->raw.max = item->size + 1; /* however much more there is */
     buf_reserve(&e->raw, item->size + 1);
     edit_use_large_pages(&e->raw);
     if (io_read_all(fd, &e->raw) < 0 && errno != EFBIG)

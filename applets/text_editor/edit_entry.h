@@ -31,8 +31,9 @@ struct entry_key entry_key(const char *real_path, const struct stat *st);
 /* Where its edit is; the end of its name. */
 enum entry_state {
     ENTRY_KEPT,
-    ENTRY_FRESH,  /* ".new": written, but the edit may not have come about */
-    ENTRY_UNDOING /* ".undo": the edit may have been undone */
+    ENTRY_FRESH,    /* ".new": written, but the edit may not have come about */
+    ENTRY_UNDOING,  /* ".undo": the edit may have been undone */
+    ENTRY_FOLLOWED, /* ".then": an edit that isn't kept came behind it */
 };
 
 struct entry_item {
@@ -62,7 +63,7 @@ void entry_list_release(struct entry_list *list);
 
 /* Renames the file as well, into another directory where that is wanted. -1 with errno. */
 int entry_move(struct entry_item *item, int dir, int new_dir, enum entry_state state);
-void entry_remove(const struct entry_item *item, int dir);
+int entry_remove(const struct entry_item *item, int dir);
 
 /* Time of modification as it stands in a name. */
 uint64_t entry_stamp(const struct stat *st);

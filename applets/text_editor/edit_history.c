@@ -20,9 +20,10 @@ static void find(struct undo_store *s)
 {
     struct buf path BUF_AUTO = BUF_INIT;
     for (unsigned n = 0; s->dir < 0 && place_candidate(n, &path); n++) {
-        if (place_enter(&s->place, path.data, false, NULL) < 0)
-            continue;
-        s->dir = place_subdir(&s->place, "undo", false, NULL);
+        if (place_enter(&s->place, path.data, false, NULL) == 0)
+            s->dir = place_subdir(&s->place, "undo", false, NULL);
+        if (s->dir < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+            s->lack = errno;
         if (s->dir < 0)
             place_release(&s->place);
     }
@@ -30,6 +31,7 @@ static void find(struct undo_store *s)
 
 void undo_open(struct undo_store *s, bool create)
 {
+    s->lack = 0;
     if (s->dir < 0)
         find(s);
     if (s->dir < 0 && create && place_open(&s->place, &s->why) == 0)
@@ -90,10 +92,11 @@ static bool can_be_undone(const struct entry *e, const struct edit_path *p, cons
 {
     if (e->st.st_dev == p->st.st_dev && e->st.st_ino == p->st.st_ino)
         return false; /* the file is still the old one */
-    /* Of a created file whose undoing was interrupted: else it was deleted, and somebody made another one. */
-    if (e->item.state == ENTRY_FRESH || e->item.kind == ENTRY_CREATED)
+    /* Of a created file: else it was not made, or deleted, and somebody made another one. */
+    if (e->item.kind == ENTRY_CREATED)
         return entry_led_to(e, content, n);
-    return n != e->item.n_old || memcmp(content, e->old, n) != 0;
+    return n != e->item.n_old || memcmp(content, e->old, n) != 0 ||
+           (e->item.state == ENTRY_FRESH && entry_led_to(e, content, n));
 }
 
 /* `content` NULL: there is no file. */
@@ -117,6 +120,11 @@ static void settle(struct undo_store *s, struct entry_item *item, const struct e
     }
 }
 
+static bool is_open(const struct entry_item *item)
+{
+    return item->state == ENTRY_FRESH || item->state == ENTRY_UNDOING;
+}
+
 static int list_settled(struct undo_store *s, struct entry_list *list, const struct edit_path *p,
                         const char *content, size_t n)
 {
@@ -125,7 +133,7 @@ static int list_settled(struct undo_store *s, struct entry_list *list, const str
     const struct stat *st = p->exists ? &p->st : NULL;
     struct entry_key key = entry_key(p->real, &p->st);
     for (size_t i = 0; i < list->n; i++)
-        if (list->items[i].state != ENTRY_KEPT && undo_is_of(&list->items[i], &key, st))
+        if (is_open(&list->items[i]) && undo_is_of(&list->items[i], &key, st))
             settle(s, &list->items[i], p, &key, content, n);
     return 0;
 }
@@ -237,18 +245,83 @@ static void make_pending(struct undo_store *s, const struct undo_change *c, stru
     leave_journal(s);
 }
 
-void undo_prepare(struct undo_store *s, const struct undo_change *c)
+static int drop_all(int dir, const struct entry_list *list, const struct entry_key *key,
+                    const struct stat *st)
+{
+    int rc = 0;
+    for (size_t i = 0; i < list->n; i++)
+        if (undo_is_of(&list->items[i], key, st) && entry_remove(&list->items[i], dir) < 0)
+            rc = -1;
+    return rc;
+}
+
+/* The newest entry that can be of the file by its path, or by its inode; NULL: there is none. */
+static struct entry_item *newest(const struct entry_list *list, const struct entry_key *key, bool by_path)
+{
+    for (size_t i = list->n; i-- > 0;)
+        if (by_path ? list->items[i].key.path == key->path : list->items[i].key.inode == key->inode)
+            return &list->items[i];
+    return NULL;
+}
+
+int undo_follow(struct undo_store *s, const struct entry_key *key, const struct stat *st)
 {
     struct entry_list list;
-    if (lock(s) < 0)
-        return;
-    const char *content = c->kind == ENTRY_CREATED ? NULL : c->old;
-    /* An undo has seen to that already, and has one of its own under way. */
-    if ((c->kind == ENTRY_UNDO ? entry_list(&list, s->dir)
-                               : list_settled(s, &list, c->path, content, c->n_old)) < 0) {
-        err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be read");
-        return;
+    int rc = 0;
+    if (entry_list(&list, s->dir) < 0)
+        return -1;
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        struct entry_item *item = i == 0 || st ? newest(&list, key, i == 0) : NULL;
+        if (!item || item->state == ENTRY_FOLLOWED)
+            continue;
+        if (entry_move(item, s->dir, s->dir, ENTRY_FOLLOWED) == 0)
+            s->marked[i] = *item;
+        else
+            rc = drop_all(s->dir, &list, key, st);
     }
+    int failed = errno;
+    entry_list_release(&list);
+    errno = failed;
+    return rc;
+}
+
+/* The change isn't kept. Where a history can't be written at all, nothing can be taken back from it either.
+ */
+static int note_unkept(struct undo_store *s, const struct undo_change *c, struct err *err)
+{
+    int failed = s->lack;
+    if (c->kind == ENTRY_UNDO || (s->dir < 0 && !failed))
+        return 0;
+    struct entry_key key = entry_key(c->path->real, c->before ? c->before : c->after);
+    if (!failed && undo_follow(s, &key, c->before) < 0 && errno != EROFS)
+        failed = errno;
+    if (!failed)
+        return 0;
+    return err_set(err, ERR_TOOL,
+                   "%s was not written: the undo history can't be had (%s), and `undo_edit` would take this "
+                   "edit and the one before it for one",
+                   c->path->shown, edit_errno(failed));
+}
+
+/* Lists the history for what is about to happen. -1: this can't be kept. */
+static int list_for(struct undo_store *s, const struct undo_change *c, struct entry_list *list)
+{
+    const char *content = c->kind == ENTRY_CREATED ? NULL : c->old;
+    if (lock(s) < 0)
+        return -1;
+    /* An undo has seen to that already, and has one of its own under way. */
+    if ((c->kind == ENTRY_UNDO ? entry_list(list, s->dir)
+                               : list_settled(s, list, c->path, content, c->n_old)) < 0)
+        return err_sys(&s->why, ERR_TOOL, errno, "the undo history can't be read");
+    return 0;
+}
+
+int undo_prepare(struct undo_store *s, const struct undo_change *c, struct err *err)
+{
+    struct entry_list list;
+    memset(s->marked, 0, sizeof s->marked);
+    if (list_for(s, c, &list) < 0)
+        return note_unkept(s, c, err);
     struct entry e = {.item = describe(c, &list), .old = c->old};
     if (c->kind != ENTRY_CREATED) {
         e.put = c->splice.put;
@@ -263,6 +336,12 @@ void undo_prepare(struct undo_store *s, const struct undo_change *c)
     if (s->keep || c->in_place)
         make_pending(s, c, &e, &list);
     entry_list_release(&list);
+    if (s->has_pending && s->keep)
+        return 0;
+    if (note_unkept(s, c, err) == 0)
+        return 0;
+    undo_failed(s, false);
+    return -1;
 }
 
 /* Drops the file's oldest entries beyond the depth, then anybody's oldest beyond the total. */
@@ -309,6 +388,9 @@ void undo_failed(struct undo_store *s, bool mixed)
         entry_remove(&s->pending, s->pending_dir);
         leave_journal(s);
     }
+    for (int i = 0; i < 2; i++)
+        if (s->marked[i].order > 0)
+            (void)!entry_move(&s->marked[i], s->dir, s->dir, ENTRY_KEPT); /* else the content will tell */
     s->has_pending = false;
     unlock(s);
 }
@@ -329,6 +411,19 @@ static int refuse_unreadable(struct undo_store *s, const struct entry_item *item
         p->shown);
 }
 
+/* The newest entry is there; but something may have come behind it that is not. */
+static int check_followed(const struct entry *e, const struct edit_path *p, const struct edit_file *f,
+                          struct err *err)
+{
+    if (e->item.state != ENTRY_FOLLOWED || entry_led_to(e, buf_str(&f->data), f->data.len))
+        return 1;
+    return err_set(
+        err, ERR_TOOL,
+        "Nothing was undone: the last edit of %s could not be kept in the undo history, so it can't "
+        "be undone, nor can those before it",
+        p->shown);
+}
+
 int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,
                 struct entry_item *item, struct entry *e, struct err *err)
 {
@@ -344,10 +439,11 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
     int found = 0;
     for (size_t i = list.n; i-- > 0 && found == 0;) {
         *item = list.items[i];
-        if (item->state != ENTRY_KEPT || !undo_is_of(item, &key, &f->st))
+        if (is_open(item) || !undo_is_of(item, &key, &f->st))
             continue;
         if (entry_read(e, s->dir, item) == 0)
-            found = is_same_file(e, p, &key, buf_str(&f->data), f->data.len);
+            found =
+                is_same_file(e, p, &key, buf_str(&f->data), f->data.len) ? check_followed(e, p, f, err) : 0;
         else if (item->key.path == key.path)
             found = refuse_unreadable(s, item, p, err);
         if (found == 0)
@@ -358,11 +454,13 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
     return found;
 }
 
-void undo_begin(struct undo_store *s, struct entry_item *item)
+int undo_begin(struct undo_store *s, struct entry_item *item, const struct edit_path *p, struct err *err)
 {
-    /* Where that can't be said, an undo that is interrupted may have to be repeated: no reason not to undo.
-     */
-    (void)!entry_move(item, s->dir, s->dir, ENTRY_UNDOING);
+    /* Where that can't be said the entry can't be dropped either, and would be undone once more. */
+    if (entry_move(item, s->dir, s->dir, ENTRY_UNDOING) == 0)
+        return 0;
+    return err_set(err, ERR_TOOL, "Nothing was undone: the undo history of %s can't be changed: %s", p->shown,
+                   edit_errno(errno));
 }
 
 void undo_end(struct undo_store *s, struct entry_item *item, bool undone)
@@ -371,35 +469,4 @@ void undo_end(struct undo_store *s, struct entry_item *item, bool undone)
         entry_remove(item, s->dir);
     else if (item->state != ENTRY_KEPT)
         (void)!entry_move(item, s->dir, s->dir, ENTRY_KEPT);
-}
-
-static void show_entry(const struct entry_item *item, size_t number, struct buf *out)
-{
-    time_t when = (time_t)(item->time / 1000000000ULL);
-    struct tm tm;
-    buf_addf(out, "%3zu  ", number);
-    if (gmtime_r(&when, &tm)) /* strftime would bring the time zones of all the world along */
-        buf_addf(out, "%04d-%02d-%02d %02d:%02d:%02d UTC", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-                 tm.tm_hour, tm.tm_min, tm.tm_sec);
-    buf_adds(out, "  ");
-    if (item->kind == ENTRY_CREATED)
-        buf_addf(out, "created\n");
-    else
-        buf_addf(out, "edited at byte %llu; %llu bytes before\n", (unsigned long long)item->at,
-                 (unsigned long long)item->n_old);
-}
-
-size_t undo_show(struct undo_store *s, const struct edit_path *p, struct buf *out)
-{
-    struct entry_list list;
-    size_t count = 0;
-    const struct stat *st = p->exists ? &p->st : NULL;
-    struct entry_key key = entry_key(p->real, &p->st);
-    if (s->dir < 0 || entry_list(&list, s->dir) < 0)
-        return 0;
-    for (size_t i = list.n; i-- > 0;)
-        if (list.items[i].state == ENTRY_KEPT && undo_is_of(&list.items[i], &key, st))
-            show_entry(&list.items[i], ++count, out);
-    entry_list_release(&list);
-    return count;
 }

@@ -10,7 +10,9 @@
  * leaves an entry that isn't a kept one, and the content of the file says on which side it died. One process
  * at a time: a lock on the store is held from undo_prepare to undo_done or undo_failed.
  *
- * Nothing here makes an edit fail: where no history can be kept, `why` says so. */
+ * An edit that can't be kept is made all the same, and `why` says so. But the entry in front of it, where
+ * there is one, is marked: `undo_edit` must not take back two edits for one. Only where not even that can be
+ * done is the edit refused. */
 #ifndef EDIT_HISTORY_H
 #define EDIT_HISTORY_H
 
@@ -28,14 +30,16 @@
 struct undo_store {
     struct place place;
     int dir;        /* "undo"; -1: no history, for the reason in why */
+    int lack;       /* errno, when there may be one which can't be opened now; else 0 */
     struct err why; /* msg[0] == '\0': the edit under way can be undone */
     bool locked;
     bool has_pending;
     struct entry_item pending;
-    int pending_dir; /* dir, or the journal */
-    bool linked;     /* the pending entry is the old file itself */
-    bool keep;       /* the pending entry becomes a part of the history */
-    bool crowded;    /* and something has to go for it */
+    int pending_dir;             /* dir, or the journal */
+    bool linked;                 /* the pending entry is the old file itself */
+    bool keep;                   /* the pending entry becomes a part of the history */
+    bool crowded;                /* and something has to go for it */
+    struct entry_item marked[2]; /* as followed by the edit under way, which isn't kept; order 0: none */
 };
 
 #define UNDO_INIT                                                                                            \
@@ -59,8 +63,8 @@ struct undo_change {
     bool in_place;                     /* they are the same one, and will be written over */
 };
 
-/* Remembers it. */
-void undo_prepare(struct undo_store *s, const struct undo_change *change);
+/* Remembers it. -1: it is not to be made. */
+int undo_prepare(struct undo_store *s, const struct undo_change *change, struct err *err);
 /* The file has been replaced. */
 void undo_done(struct undo_store *s);
 /* It has not. `mixed`: and is neither old nor new now; then the journal keeps what can put it right. */
@@ -69,13 +73,18 @@ void undo_failed(struct undo_store *s, bool mixed);
 /* Sees to what an edit of the file that was interrupted has left; a link to it among that is removed. */
 void undo_settle(struct undo_store *s, const struct edit_path *p, const struct edit_file *f);
 
-/* Reads the newest entry of a file. 1; 0 when there is none; -1 when it is damaged (and dropped). `f` is
- * loaded. */
+/* Reads the newest entry of a file. 1; 0 when there is none; -1 when it is damaged (and dropped), or when the
+ * last edit was one that could not be kept. `f` is loaded. */
 int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,
                 struct entry_item *item, struct entry *e, struct err *err);
-/* Around the undoing of an entry: one that was interrupted is known for what it is. */
-void undo_begin(struct undo_store *s, struct entry_item *item);
+/* Around the undoing of an entry: one that was interrupted is known for what it is. -1: it is not to be done,
+ * the history can't be changed. */
+int undo_begin(struct undo_store *s, struct entry_item *item, const struct edit_path *p, struct err *err);
 void undo_end(struct undo_store *s, struct entry_item *item, bool undone);
+
+/* An edit of the file can't be kept: marks the newest entry (by the path, and by the inode), so that it isn't
+ * taken for that edit, or drops them all. -1 with errno. */
+int undo_follow(struct undo_store *s, const struct entry_key *key, const struct stat *st);
 
 /* Whether an entry may be one of a file: by its path, or (st != NULL) by its inode. */
 bool undo_is_of(const struct entry_item *item, const struct entry_key *key, const struct stat *st);
@@ -89,7 +98,6 @@ bool journal_has(const struct undo_store *s, const struct edit_path *p);
 
 /* Puts an interrupted edit in place right. `f` is loaded and locked, and loaded again when it was changed.
  * 1: rolled back; 0: there was nothing to do; -1: it couldn't be done. */
-int journal_recover(const struct undo_store *s, const struct edit_path *p, struct edit_file *f,
-                    struct err *err);
+int journal_recover(struct undo_store *s, const struct edit_path *p, struct edit_file *f, struct err *err);
 
 #endif

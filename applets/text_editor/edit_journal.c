@@ -73,8 +73,8 @@ static int put_back(const struct edit_path *p, struct edit_file *f, const struct
     return edit_file_read(f, p, err);
 }
 
-static int recover_one(const struct undo_store *s, int journal, struct entry_item *item,
-                       const struct edit_path *p, struct edit_file *f, struct err *err)
+static int recover_one(struct undo_store *s, int journal, struct entry_item *item, const struct edit_path *p,
+                       struct edit_file *f, struct err *err)
 {
     struct entry e ENTRY_AUTO = ENTRY_INIT;
     if (entry_read(&e, journal, item) < 0) {
@@ -91,13 +91,17 @@ static int recover_one(const struct undo_store *s, int journal, struct entry_ite
         return -1;
     /* The interrupted edit counts as made, or what it would have taken away is at least kept. */
     bool keep = (state == IS_NEW || state == IS_OTHER) && item->kind == ENTRY_EDIT;
-    if (!keep || entry_move(item, journal, s->dir, ENTRY_KEPT) < 0)
-        entry_remove(item, journal);
+    if (keep && entry_move(item, journal, s->dir, ENTRY_KEPT) == 0)
+        return 0;
+    struct entry_key key = entry_key(p->real, &f->st);
+    if (keep && s->dir >= 0 && undo_follow(s, &key, &f->st) < 0 && errno != EROFS)
+        return err_set(err, ERR_TOOL, "An edit of %s was interrupted, and can't be kept to be undone: %s",
+                       p->shown, edit_errno(errno));
+    entry_remove(item, journal);
     return state == IS_MIXED;
 }
 
-int journal_recover(const struct undo_store *s, const struct edit_path *p, struct edit_file *f,
-                    struct err *err)
+int journal_recover(struct undo_store *s, const struct edit_path *p, struct edit_file *f, struct err *err)
 {
     struct entry_list list;
     int dir FD_AUTO = open_journal(s, &list);

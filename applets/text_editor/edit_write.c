@@ -84,7 +84,8 @@ static int replace(struct beside *b, struct edit_file *f, const struct edit_path
         return errno == EPERM ? 1 : refuse(p, errno, err);
     struct undo_change change = change_of(f, p, s, kind);
     change.after = &b->st;
-    undo_prepare(undo, &change);
+    if (undo_prepare(undo, &change, err) < 0)
+        return -1;
     int rc = take_its_place(b, f, p, undo->linked);
     if (rc == 0) {
         if (undo->linked)
@@ -237,7 +238,8 @@ static int write_in_place(struct edit_file *f, const struct edit_path *p, const 
     struct undo_change change = change_of(f, p, s, kind);
     change.after = &f->st;
     change.in_place = !f->pseudo;
-    undo_prepare(undo, &change);
+    if (undo_prepare(undo, &change, err) < 0)
+        return -1;
     if (!f->pseudo && !is_unchanged(f, p))
         return refuse_changed(p, undo, err);
     bool mixed = false;
@@ -286,7 +288,9 @@ int edit_restore(struct edit_file *f, const struct edit_path *p, const struct sp
     return rc;
 }
 
-static int create(const struct edit_path *p, const char *text, size_t n, struct undo_store *undo)
+/* As edit_create, but for what has no message yet: that is -1 with errno, and *told false. */
+static int create(const struct edit_path *p, const char *text, size_t n, struct undo_store *undo, bool *told,
+                  struct err *err)
 {
     struct beside b BESIDE_AUTO = BESIDE_INIT;
     int rc = beside_open(&b, p->dir, p->name, 0666);
@@ -297,7 +301,10 @@ static int create(const struct edit_path *p, const char *text, size_t n, struct 
         return -1;
     struct undo_change change = {
         .kind = ENTRY_CREATED, .path = p, .old = "", .splice = {.put = text, .n_put = n}, .after = &b.st};
-    undo_prepare(undo, &change);
+    if (undo_prepare(undo, &change, err) < 0) {
+        *told = true;
+        return -1;
+    }
     rc = beside_link(&b, p->dir, p->name);
     int failed = errno;
     if (rc == 0)
@@ -313,11 +320,12 @@ int edit_create(const struct edit_path *p, const char *text, size_t n, struct un
 {
     struct sigaction saved;
     size_signal(&saved, false);
-    int rc = create(p, text, n, undo);
+    bool told = false;
+    int rc = create(p, text, n, undo, &told, err);
     int failed = errno;
     size_signal(&saved, true);
-    if (rc == 0)
-        return 0;
+    if (rc == 0 || told)
+        return rc;
     if (failed == EEXIST)
         return err_set(err, ERR_TOOL, "The path %s exists already; `create` overwrites nothing", p->shown);
     return err_set(err, ERR_TOOL, "%s could not be created: %s", p->shown, edit_errno(failed));

@@ -271,7 +271,8 @@ static int undo_edit(struct edit_path *p, struct buf *answer, struct err *err)
             "programs are not",
             p->shown, EDIT_UNDO_DEPTH);
     bool changed = !entry_led_to(&e, buf_str(&f.data), f.data.len);
-    undo_begin(&undo, &item);
+    if (undo_begin(&undo, &item, p, err) < 0)
+        return -1;
     int rc = e.item.kind == ENTRY_CREATED ? undo_create(p, changed, answer, err)
                                           : undo_content(&f, p, &e, changed, &undo, answer, err);
     undo_end(&undo, &item, rc == 0);

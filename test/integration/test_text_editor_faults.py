@@ -587,3 +587,140 @@ def test_small_store(client, tree, file):
         big = file(b"v0" + b"x" * 2_000_000, name="big")  # can't be had at any price
         assert "can't be undone" in client.ed("str_replace", big, old_str="v0", new_str="v1")
         client.ed("undo_edit", paths[-2])
+
+
+# ---- an edit that can't be kept ----
+
+
+def filled(folder):
+    """Fills the file system up to the last byte; gives the way to make room again."""
+    filler = folder / "filler"
+    for size in (65536, 4096, 1):
+        with open(filler, "ab", buffering=0) as f, contextlib.suppress(OSError):
+            while True:
+                f.write(b"x" * size)
+    return filler
+
+
+@needs_root
+def test_undo_does_not_take_back_two_edits(client, tree, file, way):
+    """After one that could not be kept the one before it isn't the last one: undo says so, and changes nothing."""
+    client.dir.mkdir()
+    with small_tmpfs(client.dir, "1m"):
+        os.chmod(client.dir, 0o700)
+        path = file(b"v0" + b"x" * 2000)
+        client.ed("str_replace", path, old_str="v0", new_str="v1")
+        client.ed("str_replace", path, old_str="v1", new_str="v2" + "y" * 2_000_000)
+        assert "can't be undone" in client.ed("str_replace", path, old_str="v2", new_str="v3")
+        before = path.read_bytes()
+        for _ in range(2):
+            with pytest.raises(RpcError, match="could not be kept.*can't be undone"):
+                client.ed("undo_edit", path)
+            assert path.read_bytes() == before
+        path.write_bytes(before[:2000])  # what can be kept
+        client.ed("str_replace", path, old_str="v3", new_str="v4")
+        client.ed("undo_edit", path)
+        assert path.read_bytes() == before[:2000]
+        with pytest.raises(RpcError, match="could not be kept"):
+            client.ed("undo_edit", path)
+        assert path.read_bytes() == before[:2000]
+
+
+@needs_root
+def test_undo_does_not_delete_what_was_edited(client, tree):
+    """The creation was kept and the edit behind it not."""
+    client.dir.mkdir()
+    with small_tmpfs(client.dir, "64k"):
+        os.chmod(client.dir, 0o700)
+        path = tree / "new"
+        client.ed("create", path, file_text="v0" + "x" * 100_000)
+        filled(client.dir)
+        assert "can't be undone" in client.ed("str_replace", path, old_str="v0", new_str="v1")
+        with pytest.raises(RpcError, match="could not be kept"):
+            client.ed("undo_edit", path)
+        assert path.read_bytes()[:2] == b"v1"
+
+
+@needs_root
+def test_a_failed_edit_leaves_the_one_before_to_be_undone(client, tree, file):
+    """Neither was kept nor made: the last edit is the one before."""
+    client.dir.mkdir()
+    with small_tmpfs(client.dir, "64k"), small_tmpfs(tree, "1m"):
+        os.chmod(client.dir, 0o700)
+        path = file(b"v0" + b"x" * 200_000)
+        path.write_bytes(b"v0")
+        client.ed("str_replace", path, old_str="v0", new_str="v1")
+        (path.parent / "filler").write_bytes(b"")
+        filled(client.dir)
+        filled(tree)
+        with pytest.raises(RpcError, match="[Nn]o space"):
+            client.ed("str_replace", path, old_str="v1", new_str="v2" + "y" * 300_000)
+        (tree / "filler").unlink()
+        (client.dir / "filler").unlink()
+        client.ed("undo_edit", path)
+        assert path.read_bytes() == b"v0"
+
+
+@needs_root
+def test_nothing_is_undone_from_a_store_that_cannot_be_changed(client, tree, file):
+    """It would be undone once more the next time."""
+    client.dir.mkdir()
+    with small_tmpfs(client.dir, "1m"):
+        os.chmod(client.dir, 0o700)
+        path = file(b"v0")
+        client.ed("str_replace", path, old_str="v0", new_str="v1")
+        subprocess.run(["mount", "-o", "remount,ro", client.dir], check=True)
+        with pytest.raises(RpcError, match="Nothing was undone.*[Rr]ead-only"):
+            client.ed("undo_edit", path)
+        assert path.read_bytes() == b"v1"
+        assert "can't be undone" in client.ed("str_replace", path, old_str="v1", new_str="v2")
+        assert path.read_bytes() == b"v2"
+        subprocess.run(["mount", "-o", "remount,rw", client.dir], check=True)
+
+
+def test_descriptors_run_out_at_any_point(client, tree, file):
+    """However many there are, an edit is kept, or refused, or undo knows that it isn't kept."""
+    path = file(b"v0")
+    client.ed("str_replace", path, old_str="v0", new_str="v1")
+    outcomes = set()
+    for limit in range(3, 24):
+        request = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "text_editor",
+            "params": {"command": "str_replace", "path": str(path), "old_str": "v1", "new_str": "v2"},
+        }
+        done = subprocess.run(
+            [client.binary, "exec"],
+            input=json.dumps(request).encode(),
+            env=client.env,
+            capture_output=True,
+            preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+        )
+        if path.read_bytes() == b"v1":
+            outcomes.add("refused")
+            continue
+        assert path.read_bytes() == b"v2"
+        if b"can't be undone" in done.stdout:
+            outcomes.add("unkept")
+            with pytest.raises(RpcError, match="could not be kept"):
+                client.ed("undo_edit", path)
+            path.write_bytes(b"v1")
+        else:
+            outcomes.add("kept")
+            client.ed("undo_edit", path)
+            assert path.read_bytes() == b"v1"
+    assert {"refused", "kept"} <= outcomes
+
+
+def test_an_interrupted_edit_that_others_changed_counts(client, tree, file):
+    """Killed between the replacement and its entry's becoming a kept one, and changed since: it is the last edit."""
+    path = file(b"v0\n")
+    client.ed("str_replace", path, old_str="v0", new_str="v1")
+    first = set((client.dir / "undo").iterdir())
+    client.ed("str_replace", path, old_str="v1", new_str="v2")
+    (entry,) = set((client.dir / "undo").iterdir()) - first
+    entry.rename(entry.with_name(entry.name + ".new"))
+    path.write_bytes(b"v2\nby others\n")
+    client.ed("undo_edit", path)
+    assert path.read_bytes() == b"v1\n"

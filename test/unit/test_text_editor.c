@@ -20,6 +20,7 @@
 #include "text_editor/text_editor_controller.h"
 
 #include "mem.h"
+#include "text_sum.h"
 
 static struct text text(const char *s)
 {
@@ -268,7 +269,7 @@ static void die_with(struct place_of_test *t, const char *old, const struct spli
                                  .before = &p.st,
                                  .after = &p.st,
                                  .in_place = true};
-    undo_prepare(&undo, &change);
+    assert_int_equal(undo_prepare(&undo, &change, NULL), 0);
     assert_string_equal(undo.why.msg, "");
     FILE *f = fopen(t->file, "r+b");
     assert_non_null(f);
