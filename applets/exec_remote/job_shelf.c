@@ -17,6 +17,7 @@
 #define PAGE 4096u /* of the table, which takes room or doesn't */
 #define TABLE "ended"
 #define FILES "ended-"
+#define PIDS_END 0x400000 /* no kernel gives away this number, or a higher one */
 
 /* ---- time ---- */
 
@@ -30,10 +31,22 @@ long long shelf_now(void)
 long long shelf_age(long long asked)
 {
     long long now = shelf_now();
-    return asked <= now ? now - asked : SHELF_KEPT_S + 1;
+    return asked > 0 && asked <= now ? now - asked : SHELF_KEPT_S + 1;
 }
 
 /* ---- finding ---- */
+
+/* A regular file of this user's; nothing else is waited for, or read. */
+static int open_own(int dirfd, const char *name, int flags)
+{
+    struct stat st;
+    int fd = openat(dirfd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())) {
+        io_close(&fd);
+        errno = EPERM;
+    }
+    return fd;
+}
 
 /* With a dot in front, it is nobody's socket; with our build's and container's ending stop-server removes it.
  */
@@ -41,7 +54,7 @@ static int open_named(int dirfd, const char *owner, int flags)
 {
     char name[1 + IPC_NAME_MAX] = ".";
     ipc_name(name + 1, owner);
-    return openat(dirfd, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return open_own(dirfd, name, flags);
 }
 
 static void file_owner(char owner[32], pid_t pid)
@@ -60,11 +73,22 @@ static bool has_record(int fd, off_t at)
     return pread(fd, &asked, sizeof asked, at) == sizeof asked && asked != 0;
 }
 
+/* What the file has from there on, within the slot. */
+static size_t slot_size(off_t file_size, off_t at)
+{
+    off_t left = file_size > at ? file_size - at : 0;
+    return left < (off_t)SLOT ? (size_t)left : SLOT;
+}
+
 static bool find_slot(struct shelf *s, int dirfd, pid_t pid)
 {
-    *s = (struct shelf){open_named(dirfd, TABLE, O_RDWR), slot_of(pid), SLOT};
-    if (s->fd >= 0 && has_record(s->fd, s->at) && flock(s->fd, LOCK_EX) == 0 && has_record(s->fd, s->at))
+    struct stat st;
+    *s = (struct shelf){.fd = open_named(dirfd, TABLE, O_RDWR), .at = slot_of(pid)};
+    if (s->fd >= 0 && has_record(s->fd, s->at) && flock(s->fd, LOCK_EX) == 0 && has_record(s->fd, s->at) &&
+        fstat(s->fd, &st) == 0) {
+        s->size = slot_size(st.st_size, s->at);
         return true;
+    }
     io_close(&s->fd);
     return false;
 }
@@ -129,7 +153,7 @@ static int put_in_file(int dirfd, pid_t pid, const struct shelf_piece *pieces, s
     file_owner(owner, pid);
     ipc_name(name + 1, owner);
     snprintf(temporary, sizeof temporary, ".%s", name);
-    int fd FD_AUTO = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd FD_AUTO = open_own(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC);
     int failed = fd < 0;
     for (size_t i = 0; i < n && !failed; i++)
         failed = io_write_all(fd, pieces[i].data, pieces[i].n) < 0 ||
@@ -165,14 +189,14 @@ void shelf_remove(int dirfd, pid_t pid)
 
 /* ---- all of them ---- */
 
-/* The next page with something in it, at or after `at`; -1: there is none. */
+/* The next page with something in it, at or after `at`; -1: there is none, or none that is a pid's. */
 static off_t next_page(int fd, off_t at)
 {
     struct stat st;
     off_t data = lseek(fd, at, SEEK_DATA);
     if (data < 0 && errno == EINVAL) /* it can't say */
         data = fstat(fd, &st) == 0 && at < st.st_size ? at : -1;
-    return data < 0 ? -1 : data - data % (off_t)PAGE;
+    return data < 0 || data >= slot_of(PIDS_END) ? -1 : data - data % (off_t)PAGE;
 }
 
 static long long asked_in(const char *slot)
@@ -188,10 +212,11 @@ struct visit {
     void *arg;
 };
 
-static void visit_page(const struct visit *v, int fd, off_t page, const char *data)
+/* `n`: bytes of it that there are. */
+static void visit_page(const struct visit *v, int fd, off_t page, const char *data, off_t n)
 {
     for (off_t at = 0; at < (off_t)PAGE; at += (off_t)SLOT) {
-        struct shelf s = {fd, page + at, SLOT};
+        struct shelf s = {fd, page + at, slot_size(n, at)};
         if (asked_in(data + at) != 0)
             v->fn(v->arg, (pid_t)(s.at / (off_t)SLOT), &s);
     }
@@ -200,10 +225,10 @@ static void visit_page(const struct visit *v, int fd, off_t page, const char *da
 static void visit_file(void *arg, const char *name)
 {
     const struct visit *v = arg;
-    struct shelf s;
-    pid_t pid = (pid_t)strtol(name + sizeof "." FILES - 1, NULL, 10);
-    if (find_file(&s, v->dirfd, pid))
-        v->fn(v->arg, pid, &s);
+    struct shelf s = {.fd = -1};
+    long pid = strtol(name + sizeof "." FILES - 1, NULL, 10);
+    if (pid > 0 && pid < PIDS_END && find_file(&s, v->dirfd, (pid_t)pid))
+        v->fn(v->arg, (pid_t)pid, &s);
     shelf_close(&s);
 }
 
@@ -211,10 +236,13 @@ void shelf_each(int dirfd, void (*fn)(void *arg, pid_t pid, const struct shelf *
 {
     struct visit v = {dirfd, fn, arg};
     int fd FD_AUTO = open_named(dirfd, TABLE, O_RDONLY);
+    if (fd >= 0 && flock(fd, LOCK_SH) < 0)
+        io_close(&fd);
     for (off_t page = 0; fd >= 0 && (page = next_page(fd, page)) >= 0; page += (off_t)PAGE) {
         char data[PAGE] = {0};
-        if (pread(fd, data, sizeof data, page) > 0)
-            visit_page(&v, fd, page, data);
+        ssize_t n = pread(fd, data, sizeof data, page);
+        if (n > 0)
+            visit_page(&v, fd, page, data, (off_t)n);
     }
     ipc_each_file(dirfd, "." FILES, visit_file, &v);
 }
@@ -243,8 +271,8 @@ static void sweep_file(void *arg, const char *name)
 {
     int dirfd = *(int *)arg;
     long long asked;
-    int fd FD_AUTO = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (pread(fd, &asked, sizeof asked, 0) == sizeof asked && shelf_age(asked) > SHELF_KEPT_S)
+    int fd FD_AUTO = open_own(dirfd, name, O_RDONLY);
+    if (fd >= 0 && pread(fd, &asked, sizeof asked, 0) == sizeof asked && shelf_age(asked) > SHELF_KEPT_S)
         unlinkat(dirfd, name, 0);
 }
 

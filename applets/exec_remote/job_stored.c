@@ -1,12 +1,15 @@
 /* What is stored of a job that has ended: a head, the marks, and for each stream all bytes that are not known
  * to have arrived. Answers turn them into text anew each time; what changes with an answer is in the head and
- * the marks. */
+ * the marks. Those are believed only when their sum is right and they make sense together. */
 #include "job_stored.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,17 +18,25 @@
 #include "job_shelf.h"
 #include "job_text.h"
 #include "mem.h"
+#include "text_sum.h"
 
 #define REPEATED_S 300 /* the end can be asked for again at least for so long */
+/* Bytes of a stream that answers have brought and nobody acknowledged: each U+FFFD has three. */
+#define GIVEN_MAX (JOB_UNACKED_MAX + 3 * JOB_ANSWER_MAX)
+#define MARKS_MAX (RECORD_MARKS_MAX + 1024u) /* with those of the answers to come */
 
-/* Offsets count from the first byte that is stored. */
+enum { LATIN1 = 1, TOLD = 2, ENDED = 4, KILLED = 8, TIMED_OUT = 16, OOM_KILLED = 32, FLAGS_END = 64 };
+
+/* As it stands in the file: whatever bytes are there make a value of each member. Offsets count from the
+ * first byte that is stored. */
 struct head {
-    long long asked; /* shelf_now */
-    long long seq;
-    struct record_end end;
-    bool told, latin1;
-    size_t n_marks, max_marks;
-    unsigned long long acknowledged[2], given[2], len[2];
+    int64_t asked; /* shelf_now */
+    uint64_t sum;  /* of all that follows, and of the marks: whatever else changed them, it is no record */
+    int64_t seq;
+    uint64_t n_marks, max_marks;
+    uint64_t acknowledged[2], given[2], len[2];
+    int32_t exit_code;
+    uint32_t flags;
 };
 
 struct stored {
@@ -33,6 +44,36 @@ struct stored {
     struct head head;
     struct record_mark *marks;
 };
+
+static size_t marks_size(const struct head *h)
+{
+    return h->max_marks * sizeof(struct record_mark);
+}
+
+static uint64_t sum_of(const struct head *h, const struct record_mark *marks)
+{
+    struct text_sum sum;
+    text_sum_begin(&sum);
+    text_sum_add(&sum, &h->seq, sizeof *h - offsetof(struct head, seq));
+    text_sum_add(&sum, marks, h->n_marks * sizeof *marks);
+    return text_sum_end(&sum);
+}
+
+static uint32_t flags_of(const struct record *r, bool latin1)
+{
+    return (latin1 ? LATIN1 : 0U) | (r->told ? TOLD : 0U) | (r->end.ended ? ENDED : 0U) |
+           (r->end.killed ? KILLED : 0U) | (r->end.timed_out ? TIMED_OUT : 0U) |
+           (r->end.oom_killed ? OOM_KILLED : 0U);
+}
+
+static struct record_end end_of(const struct head *h)
+{
+    return (struct record_end){.exit_code = h->exit_code,
+                               .ended = h->flags & ENDED,
+                               .killed = h->flags & KILLED,
+                               .timed_out = h->flags & TIMED_OUT,
+                               .oom_killed = h->flags & OOM_KILLED};
+}
 
 /* ---- writing ---- */
 
@@ -55,7 +96,8 @@ static unsigned long long mark_offset(const struct record *r, const struct recor
 static struct head head_of(const struct record *r, const struct fifo *const raw[2], bool latin1,
                            const struct buf given[2])
 {
-    struct head h = {.asked = shelf_now(), .seq = r->seq, .end = r->end, .told = r->told, .latin1 = latin1};
+    struct head h = {
+        .asked = shelf_now(), .seq = r->seq, .exit_code = r->end.exit_code, .flags = flags_of(r, latin1)};
     h.n_marks = r->n_marks;
     h.max_marks = h.n_marks + 4;
     for (int i = 0; i < 2; i++) {
@@ -78,6 +120,7 @@ int record_store(const struct record *r, const struct fifo *const raw[2], bool l
         marks[m] = (struct record_mark){
             r->marks[m].seq,
             {mark_offset(r, &r->marks[m], 0, latin1), mark_offset(r, &r->marks[m], 1, latin1)}};
+    h.sum = sum_of(&h, marks);
     const struct shelf_piece pieces[] = {
         {(const char *)&h, sizeof h, NULL},
         {(const char *)marks, h.max_marks * sizeof *marks, NULL},
@@ -92,52 +135,78 @@ int record_store(const struct record *r, const struct fifo *const raw[2], bool l
 
 /* ---- answering ---- */
 
-static size_t marks_size(const struct head *h)
+/* One that is cut, longer than its place, or larger than any that is written, is none. */
+static bool fits(const struct head *h, size_t size)
 {
-    return h->max_marks * sizeof(struct record_mark);
+    size_t left = size - sizeof *h; /* what was read is no longer than that */
+    if (h->n_marks > h->max_marks || h->max_marks > MARKS_MAX || marks_size(h) > left)
+        return false;
+    left -= marks_size(h);
+    if (h->len[0] > left || h->len[1] > left - h->len[0])
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (h->acknowledged[i] > h->given[i] || h->given[i] > h->len[i] ||
+            h->given[i] - h->acknowledged[i] > GIVEN_MAX)
+            return false;
+    return h->seq >= 0 && h->seq < LLONG_MAX && h->flags < FLAGS_END;
 }
 
-/* One that is cut, or longer than its place, is none. */
-static bool read_head(const struct shelf *s, struct head *h)
+/* Each mark is of a later answer than the one before, which had brought no more. */
+static bool marks_follow(const struct head *h, const struct record_mark *marks)
 {
-    return pread(s->fd, h, sizeof *h, s->at) == sizeof *h && h->max_marks <= s->size &&
-           h->len[0] <= s->size && h->len[1] <= s->size &&
-           sizeof *h + marks_size(h) + h->len[0] + h->len[1] <= s->size;
+    struct record_mark before = {-1, {h->acknowledged[0], h->acknowledged[1]}};
+    for (size_t m = 0; m < h->n_marks; before = marks[m++])
+        if (marks[m].seq <= before.seq || marks[m].seq > h->seq || marks[m].end[0] < before.end[0] ||
+            marks[m].end[1] < before.end[1])
+            return false;
+    return before.end[0] <= h->given[0] && before.end[1] <= h->given[1];
 }
 
-static bool find(struct shelf *s, struct head *h, int dirfd, pid_t pid)
+static bool read_at(const struct shelf *s, void *data, size_t n, size_t at)
 {
-    if (shelf_find(s, dirfd, pid) && read_head(s, h))
-        return true;
-    shelf_close(s);
-    return false;
+    return pread(s->fd, data, n, s->at + (off_t)at) == (ssize_t)n;
+}
+
+/* The head and the marks of a sound record. */
+static bool read_stored(struct stored *s)
+{
+    struct head *h = &s->head;
+    s->marks = NULL;
+    if (s->shelf.size < sizeof *h || !read_at(&s->shelf, h, sizeof *h, 0) || !fits(h, s->shelf.size))
+        return false;
+    s->marks = mem_alloc(marks_size(h));
+    return read_at(&s->shelf, s->marks, marks_size(h), sizeof *h) && h->sum == sum_of(h, s->marks) &&
+           marks_follow(h, s->marks);
+}
+
+static void release(struct stored *s)
+{
+    free(s->marks);
+    shelf_close(&s->shelf);
 }
 
 /* The keeper that has left it may still be answering. */
 static bool open_stored(struct stored *s, int dirfd, pid_t pid)
 {
-    if (!find(&s->shelf, &s->head, dirfd, pid))
+    if (!shelf_find(&s->shelf, dirfd, pid))
         return false;
-    size_t size = marks_size(&s->head);
-    s->marks = mem_alloc(size);
-    if (pread(s->shelf.fd, s->marks, size, s->shelf.at + (off_t)sizeof s->head) == (ssize_t)size)
+    if (read_stored(s))
         return true;
-    free(s->marks);
-    shelf_close(&s->shelf);
+    release(s);
     return false;
 }
 
-/* What was acknowledged may come once more where this can't be written. */
+/* By one write, so that whoever dies leaves the one or the other. What was acknowledged may come once more
+ * where this can't be written. */
 static void close_stored(struct stored *s)
 {
-    off_t at = s->shelf.at;
     s->head.asked = shelf_now();
-    if (pwrite(s->shelf.fd, &s->head, sizeof s->head, at) < 0 ||
-        pwrite(s->shelf.fd, s->marks, marks_size(&s->head), at + (off_t)sizeof s->head) < 0) {
+    s->head.sum = sum_of(&s->head, s->marks);
+    const struct iovec parts[] = {{&s->head, sizeof s->head}, {s->marks, marks_size(&s->head)}};
+    if (pwritev(s->shelf.fd, parts, 2, s->shelf.at) < 0) {
         /* no more than that */
     }
-    free(s->marks);
-    shelf_close(&s->shelf);
+    release(s);
 }
 
 static void acknowledge(struct stored *s, long long seq)
@@ -161,6 +230,8 @@ static size_t read_text(const struct stored *s, int i, unsigned long long from, 
     const struct head *h = &s->head;
     struct buf bytes BUF_AUTO = BUF_INIT;
     off_t at = s->shelf.at + (off_t)(sizeof *h + marks_size(h) + (i == 1 ? h->len[0] : 0) + from);
+    if (n == 0)
+        return 0;
     buf_reserve(&bytes, n);
     while (bytes.len < n) {
         ssize_t got = pread(s->shelf.fd, bytes.data + bytes.len, n - bytes.len, at + (off_t)bytes.len);
@@ -168,7 +239,7 @@ static size_t read_text(const struct stored *s, int i, unsigned long long from, 
             break;
         bytes.len += (size_t)got;
     }
-    return text_add(text, bytes.data, bytes.len, h->latin1, from + bytes.len == h->len[i]);
+    return text_add(text, bytes.data, bytes.len, h->flags & LATIN1, from + bytes.len == h->len[i]);
 }
 
 static void give(struct stored *s, int i, struct buf *text)
@@ -176,12 +247,15 @@ static void give(struct stored *s, int i, struct buf *text)
     struct head *h = &s->head;
     read_text(s, i, h->acknowledged[i], (size_t)(h->given[i] - h->acknowledged[i]), text);
     struct text_room room = text_room(text);
-    while (h->given[i] < h->len[i] && room.bytes > 0 && room.json > 0 && h->n_marks < h->max_marks) {
+    size_t taken = 1; /* 0: it can't be read */
+    while (h->given[i] < h->len[i] && taken > 0 && room.bytes > 0 && room.json > 0 &&
+           h->n_marks < h->max_marks) {
         unsigned long long left = h->len[i] - h->given[i];
         size_t before = text->len;
         size_t step = text_step(&room, left);
-        h->given[i] += read_text(s, i, h->given[i], step, text);
-        text_room_use(&room, step, text->data + before, text->len - before);
+        taken = read_text(s, i, h->given[i], step, text);
+        h->given[i] += taken;
+        text_room_use(&room, step, buf_str(text) + before, text->len - before);
     }
 }
 
@@ -190,18 +264,18 @@ static void mark(struct stored *s)
 {
     struct head *h = &s->head;
     const struct record_mark *last = h->n_marks > 0 ? &s->marks[h->n_marks - 1] : NULL;
-    const unsigned long long *before = last ? last->end : h->acknowledged;
-    if (memcmp(before, h->given, sizeof h->given) != 0 && h->n_marks < h->max_marks)
-        /* Where there is room they have been read. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    bool news = last ? last->end[0] != h->given[0] || last->end[1] != h->given[1]
+                     : memcmp(h->acknowledged, h->given, sizeof h->given) != 0;
+    if (news && h->n_marks < h->max_marks)
         s->marks[h->n_marks++] = (struct record_mark){h->seq, {h->given[0], h->given[1]}};
 }
 
 bool record_exists(int dirfd, pid_t pid)
 {
-    struct shelf s;
-    struct head h;
-    bool found = find(&s, &h, dirfd, pid);
-    shelf_close(&s);
+    struct stored s;
+    bool found = open_stored(&s, dirfd, pid);
+    if (found)
+        release(&s);
     return found;
 }
 
@@ -216,9 +290,9 @@ bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_
         give(&s, i, &r->text[i]);
     r->pid = pid;
     r->seq = h->seq++;
-    r->end = h->end;
+    r->end = end_of(h);
     r->end.ended = memcmp(h->given, h->len, sizeof h->len) == 0;
-    h->told = h->told || r->end.ended;
+    h->flags |= r->end.ended ? TOLD : 0U;
     mark(&s);
     close_stored(&s);
     return true;
@@ -228,13 +302,12 @@ bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_
 
 bool record_gives_way(int dirfd, pid_t pid, bool told_will_do)
 {
-    struct shelf s;
-    struct head h;
-    if (!find(&s, &h, dirfd, pid))
+    struct stored s;
+    if (!open_stored(&s, dirfd, pid))
         return true;
-    shelf_close(&s);
-    long long age = shelf_age(h.asked);
-    return age > SHELF_KEPT_S || (h.told && (told_will_do || age > REPEATED_S));
+    release(&s);
+    long long age = shelf_age(s.head.asked);
+    return age > SHELF_KEPT_S || ((s.head.flags & TOLD) && (told_will_do || age > REPEATED_S));
 }
 
 static void sweep_socket(void *arg, const char *name)
@@ -260,9 +333,12 @@ struct visit {
 static void visit(void *arg, pid_t pid, const struct shelf *s)
 {
     const struct visit *v = arg;
-    struct head h;
-    if (read_head(s, &h))
-        v->fn(v->arg, pid, &h.end);
+    struct stored stored = {.shelf = *s};
+    if (read_stored(&stored)) {
+        struct record_end end = end_of(&stored.head);
+        v->fn(v->arg, pid, &end);
+    }
+    free(stored.marks);
 }
 
 void record_each(int dirfd, void (*fn)(void *arg, pid_t pid, const struct record_end *end), void *arg)

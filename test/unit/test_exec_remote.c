@@ -399,6 +399,75 @@ static void a_file_that_is_cut_is_none(void **state)
     leave(dirfd, path);
 }
 
+/* Whichever byte of what is believed was changed, by whatever: it is no record any more. Not the time when
+ * somebody last asked, which each answer changes. */
+static void a_changed_record_is_none(void **state)
+{
+    (void)state;
+    char path[40], name[200], more[700] = "";
+    int dirfd = place(path);
+    for (int in_table = 0; in_table < 2; in_table++) {
+        struct record r = RECORD_INIT, again = RECORD_INIT;
+        r.pid = 5;
+        say(&r, "given", "");
+        say(&r, "twice", "e");
+        r.end = (struct record_end){.exit_code = 3, .ended = true};
+        assert_int_equal(store(&r, more, in_table ? 4 : sizeof more, false, dirfd), 0);
+        file_path(name, path, in_table ? "ended" : "ended-5");
+        int fd = open(name, O_RDWR);
+        for (off_t at = 8; at < 96 + 2 * (off_t)sizeof(struct record_mark); at++) {
+            unsigned char byte, other;
+            assert_int_equal(pread(fd, &byte, 1, at + in_table * 5 * 512), 1);
+            other = byte ^ 0x41;
+            assert_int_equal(pwrite(fd, &other, 1, at + in_table * 5 * 512), 1);
+            assert_false(record_exists(dirfd, 5));
+            assert_false(record_answer_stored(&again, dirfd, 5, 1));
+            assert_true(record_gives_way(dirfd, 5, false));
+            assert_int_equal(pwrite(fd, &byte, 1, at + in_table * 5 * 512), 1);
+        }
+        ask(&again, dirfd, 5, 1);
+        assert_memory_equal(again.text[0].data, "twice", 5);
+        record_release(&again);
+        close(fd);
+        unlink(name);
+    }
+    leave(dirfd, path);
+}
+
+static void expect_none(void *arg, pid_t pid, const struct record_end *end)
+{
+    (void)arg, (void)end;
+    fail_msg("a record of %ld", (long)pid);
+}
+
+/* Nothing that isn't a file of this user's is opened for longer than a look, and no number is a pid that
+ * can't be one. */
+static void what_is_no_file_is_no_record(void **state)
+{
+    (void)state;
+    char path[40], name[200], link[200];
+    static const char *const owners[] = {"ended", "ended-5", "ended--5", "ended-99999999999", "ended-x"};
+    int dirfd = place(path);
+    for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+        file_path(name, path, owners[i]);
+        assert_int_equal(mkfifo(name, 0600), 0);
+        assert_false(record_exists(dirfd, 5));
+        record_each(dirfd, expect_none, NULL);
+        record_sweep(dirfd);
+    }
+    file_path(name, path, "ended");
+    unlink(name);
+    file_path(link, path, "ended-7");
+    assert_int_equal(symlink("/etc/passwd", link), 0);
+    int fd = open(name, O_RDWR | O_CREAT, 0600);
+    long long asked = 1;
+    assert_int_equal(pwrite(fd, &asked, sizeof asked, (off_t)512 << 30), sizeof asked);
+    close(fd);
+    record_each(dirfd, expect_none, NULL);
+    record_sweep(dirfd);
+    leave(dirfd, path);
+}
+
 /* ---- pids ---- */
 
 struct choice {
@@ -480,6 +549,8 @@ int main(void)
         cmocka_unit_test(short_ones_stand_in_one_file),
         cmocka_unit_test(old_ones_are_swept),
         cmocka_unit_test(a_file_that_is_cut_is_none),
+        cmocka_unit_test(a_changed_record_is_none),
+        cmocka_unit_test(what_is_no_file_is_no_record),
         cmocka_unit_test(a_pid_can_be_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
