@@ -73,6 +73,20 @@ int err_wrap(struct err *err, const char *fmt, ...)
     return -1;
 }
 
+int err_take(struct err *err, const void *data, size_t n)
+{
+    struct err taken;
+    if (n != sizeof taken)
+        return -1;
+    memcpy(&taken, data, n);
+    size_t len = strnlen(taken.msg, sizeof taken.msg);
+    if (taken.code >= 0 || len == sizeof taken.msg || !utf8_is_valid(taken.msg, len))
+        return -1;
+    if (err)
+        *err = taken;
+    return 0;
+}
+
 const char *err_text(int errnum)
 {
     return strerror(errnum);

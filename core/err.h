@@ -6,6 +6,8 @@
 #ifndef CORE_ERR_H
 #define CORE_ERR_H
 
+#include <stddef.h>
+
 enum err_code {
     ERR_PARSE = -32700,           /* the text is not JSON */
     ERR_INVALID_REQUEST = -32600, /* JSON, but no JSON-RPC request */
@@ -32,6 +34,10 @@ int err_sys(struct err *err, int code, int errnum, const char *fmt, ...)
 
 /* Puts a context and ": " in front of the message that is there; returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Takes an error that another process has written whole, as its bytes. -1, and nothing taken, when these are
+ * none: of another size, without an end of its text, with a code that none has. */
+int err_take(struct err *err, const void *data, size_t n);
 
 /* Text of an errno value, from a constant table. */
 const char *err_text(int errnum);

@@ -267,11 +267,12 @@ struct visit {
 static void visit(void *arg, const char *name)
 {
     const struct visit *v = arg;
-    char owner[IPC_NAME_MAX];
-    if (*name == '.' || strlen(name) >= IPC_NAME_MAX)
+    char owner[IPC_NAME_MAX], again[IPC_NAME_MAX];
+    if (strlen(name) >= IPC_NAME_MAX)
         return;
     snprintf(owner, sizeof owner, "%.*s", (int)(strlen(name) - strlen(suffix())), name);
-    v->fn(v->arg, owner);
+    if (ipc_name(again, owner) == 0)
+        v->fn(v->arg, owner);
 }
 
 void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)

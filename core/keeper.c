@@ -108,11 +108,10 @@ static void born(void *arg, int events)
     (void)events;
     struct err err;
     const char *word = NULL;
-    if (io_read_all(b->pipe, &b->word) == 0 && b->word.len > 1 && b->word.data[0] == UP)
+    char kind = io_read_all(b->pipe, &b->word) == 0 && b->word.len > 1 ? b->word.data[0] : 0;
+    if (kind == UP && b->word.data[b->word.len - 1] == '\0')
         word = b->word.data + 1;
-    else if (b->word.len == 1 + sizeof err)
-        memcpy(&err, b->word.data + 1, sizeof err);
-    else
+    else if (kind != FAILED || err_take(&err, b->word.data + 1, b->word.len - 1) < 0)
         err_set(&err, ERR_INTERNAL, "the keeper process ended before it was ready");
     loop_remove(b->source);
     close(b->pipe);

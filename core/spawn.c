@@ -259,10 +259,9 @@ static pid_t read_report(const struct spawn *s, pid_t pid, int report_fd, int *p
     waitpid(pid, NULL, 0);
     if (*verdict == REFUSED)
         return 0;
-    if (report.len < 1 + sizeof *err)
+    if (report.len < 1 + sizeof *err ||
+        err_take(err, report.data + report.len - sizeof *err, sizeof *err) < 0)
         return err_set(err, ERR_TOOL, "cannot start a program: the new process was ended at once");
-    if (err)
-        memcpy(err, report.data + report.len - sizeof *err, sizeof *err);
     return -1;
 }
 

@@ -273,7 +273,8 @@ static void take_frame(struct call *c, char kind, struct span data)
         buf_add(&c->image, data.s, data.n);
         break;
     case FRAME_ERROR:
-        memcpy(&c->error, data.s, sizeof c->error);
+        if (err_take(&c->error, data.s, data.n) < 0)
+            err_set(&c->error, ERR_INTERNAL, "the process that did the work said what is no error");
         break;
     default:
         break;

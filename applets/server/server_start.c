@@ -105,9 +105,7 @@ static int fork_server(struct place *place, int lock_fd, struct err *err)
         return 0;
     kill(pid, SIGKILL); /* it is ending, or could not say a word */
     waitpid(pid, NULL, 0);
-    if (word.len == sizeof *err && err)
-        memcpy(err, word.data, sizeof *err);
-    if (word.len == sizeof *err)
+    if (err_take(err, word.data, word.len) == 0)
         return -1;
     err_set(err, ERR_INTERNAL, "the server ended before it was ready");
     return -2;

@@ -13,6 +13,8 @@
 #include "text_editor_controller.h"
 #include "user_param.h"
 
+#define SAID_MAX (1u << 20) /* answers are far shorter */
+
 int edit_user_take(struct edit_user *u, const struct user_param *wish, struct err *err)
 {
     if (!user_param_given(wish))
@@ -77,14 +79,16 @@ int edit_as_user(const struct edit_user *u, const struct edit_request *request, 
     int in FD_AUTO = ends[0];
     if (pid < 0)
         return err_sys(err, ERR_TOOL, errno, "The work can't be done as another user");
-    struct buf said BUF_AUTO = BUF_INIT;
+    struct buf said BUF_AUTO = {.max = SAID_MAX};
     int rc = io_read_all(in, &said);
+    io_close(&in);
     int status = wait_for(pid);
     int code;
-    if (rc < 0 || said.len < sizeof code || status != 0)
+    if (said.len >= sizeof code)
+        memcpy(&code, said.data, sizeof code);
+    if (rc < 0 || said.len < sizeof code || status != 0 || code > 0)
         return err_set(err, ERR_TOOL,
                        "The process that did the work as another user was ended before it was done");
-    memcpy(&code, said.data, sizeof code);
     if (code == 0)
         return buf_add(answer, said.data + sizeof code, said.len - sizeof code);
     return err_set(err, code, "%s", said.data + sizeof code);

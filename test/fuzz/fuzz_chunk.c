@@ -1,44 +1,17 @@
 /* The first two bytes are a limit, the third says what the rest is: the params of a chunk request (with one
- * stored answer, whose handle they may name as H), or an answer that is to be cut and joined again. */
-#include <assert.h>
-#include <dirent.h>
+ * stored answer, whose handle they may name as H, and which may have been changed since it was stored), or an
+ * answer that is to be cut and joined again. */
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "chunk.h"
 #include "chunk_store.h"
+#include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char dir[64];
 static char handle[CHUNK_HANDLE_LEN + 1];
-
-static void remove_dir(void)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/answers", dir);
-    DIR *d = opendir(path);
-    struct dirent *e;
-    while (d && (e = readdir(d)))
-        unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        closedir(d);
-    rmdir(path);
-    rmdir(dir);
-}
-
-static void prepare(void)
-{
-    if (dir[0])
-        return;
-    snprintf(dir, sizeof dir, "%s/fuzz-chunk-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    assert(mkdtemp(dir));
-    setenv("TOOLBOX_DIR", dir, 1);
-    atexit(remove_dir);
-}
 
 static rpc_handler find(void *ctx, const char *method, void **handler_ctx)
 {
@@ -66,6 +39,28 @@ static void ask(struct buf *line, const char *params, size_t n)
     buf_addc(&request, '}');
     assert(!rpc_take(span_of(&request), find, NULL, (struct rpc_sink){keep, line}));
     assert(json_check(span_of(line), NULL) == 0);
+}
+
+static void cut(const char *path, off_t length)
+{
+    int fd = openat(scratch_fd, path, O_WRONLY | O_CLOEXEC);
+    assert(fd >= 0 && ftruncate(fd, length) == 0);
+    close(fd);
+}
+
+/* Somebody has cut it, written into it, or put something else in its place. */
+static void change_stored(unsigned how, unsigned length)
+{
+    char path[64];
+    snprintf(path, sizeof path, "answers/%s", handle);
+    if (how % 4 == 0)
+        cut(path, (off_t)length);
+    else if (how % 4 == 1)
+        assert(scratch_put(scratch_fd, path, "\377\0\"", 3, (off_t)length));
+    else
+        unlinkat(scratch_fd, path, 0);
+    if (how % 4 == 3)
+        assert(mkfifoat(scratch_fd, path, 0600) == 0);
 }
 
 static size_t number(struct span object, const char *key)
@@ -111,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char limit[16];
     if (size < 3)
         return 0;
-    prepare();
+    scratch_make();
     snprintf(limit, sizeof limit, "%d", data[0] * 256 + data[1]);
     setenv("INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES", limit, 1);
     const char *rest = (const char *)data + 3;
@@ -120,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     assert(chunk_store((struct span){"0123456789", 10}, handle, NULL) == 0);
+    if (data[2] % 4 == 3)
+        change_stored(data[0], data[1]);
     ask(&line, rest, size - 3);
     chunk_remove(handle);
     assert(chunk_open(handle) < 0);

@@ -26,6 +26,29 @@ static void no_error_wanted_is_fine(void **state)
     assert_int_equal(err_wrap(NULL, "%s", "x"), -1);
 }
 
+/* What came from another process is taken whole or not at all. */
+static void only_an_error_is_taken_for_one(void **state)
+{
+    (void)state;
+    struct err err, got = {0};
+    memset(&err, 0, sizeof err);
+    err_set(&err, ERR_TOOL, "wrong: %s", "\303\251");
+    assert_int_equal(err_take(&got, &err, sizeof err), 0);
+    assert_int_equal(got.code, ERR_TOOL);
+    assert_string_equal(got.msg, err.msg);
+    assert_int_equal(err_take(NULL, &err, sizeof err), 0);
+    assert_int_equal(err_take(&got, &err, sizeof err - 1), -1);
+    assert_int_equal(err_take(&got, NULL, 0), -1);
+    err.code = 7;
+    assert_int_equal(err_take(&got, &err, sizeof err), -1);
+    err.code = ERR_TOOL;
+    err.msg[0] = '\377';
+    assert_int_equal(err_take(&got, &err, sizeof err), -1);
+    memset(err.msg, 'x', sizeof err.msg);
+    assert_int_equal(err_take(&got, &err, sizeof err), -1);
+    assert_string_equal(got.msg, "wrong: \303\251");
+}
+
 /* Whoever fills an error may still want to know what failed. */
 static void errno_stays(void **state)
 {
@@ -106,6 +129,7 @@ int main(void)
         cmocka_unit_test(filling_returns_minus_one),
         cmocka_unit_test(no_error_wanted_is_fine),
         cmocka_unit_test(errno_stays),
+        cmocka_unit_test(only_an_error_is_taken_for_one),
         cmocka_unit_test(a_long_message_ends_in_a_whole_character),
         cmocka_unit_test(a_long_message_of_other_bytes_is_kept),
         cmocka_unit_test(what_is_put_around_a_long_message_cuts_it),
