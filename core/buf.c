@@ -93,11 +93,12 @@ void buf_consume(struct buf *b, size_t n)
 
 int buf_replace(struct buf *b, size_t at, size_t n, const void *data, size_t len)
 {
-    if (len > n && buf_reserve(b, len - n) < 0)
+    if (buf_reserve(b, len > n ? len - n : 0) < 0)
         return -1;
     if (len != n)
         memmove(b->data + at + len, b->data + at + n, b->len - at - n);
-    memcpy(b->data + at, data, len);
+    if (len > 0)
+        memcpy(b->data + at, data, len);
     b->len += len - n;
     b->data[b->len] = '\0';
     return 0;

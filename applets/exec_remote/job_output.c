@@ -133,7 +133,7 @@ static void take_stream(struct job *j, int i)
         fifo_peek(&s->raw, step, &bytes);
         taken = text_add(text, bytes.data, step, j->latin1, is_final(s) && step == s->raw.len);
         fifo_drop(&s->raw, taken);
-        text_room_use(&room, step, text->data + before, text->len - before);
+        text_room_use(&room, step, buf_str(text) + before, text->len - before);
     }
 }
 

@@ -258,7 +258,7 @@ void mcp_process_put_log(const struct mcp_process *p, size_t max, struct buf *ou
 {
     struct term_filter plain = {0};
     size_t n = p->log.len < max ? p->log.len : max;
-    const char *s = p->log.data + p->log.len - n;
+    const char *s = buf_str(&p->log) + p->log.len - n;
     const char *newline = n < p->log.len ? memchr(s, '\n', n - 1) : NULL;
     if (n == 0)
         return;

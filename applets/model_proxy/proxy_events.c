@@ -156,10 +156,10 @@ static void fill_in(struct events *e, struct buf *out, const char *text, size_t 
 /* One step: the text up to the next part, a piece of a run, some of a span. */
 static void make_some(struct events *e, struct buf *out, size_t want)
 {
-    const struct events_part *part = &e->parts[e->at_part];
-    size_t end = e->at_part < e->n ? part->at : e->text.len;
-    if (e->at_part == e->n || e->at_text < end) {
-        fill_in(e, out, e->text.data + e->at_text, end - e->at_text, (struct span){0});
+    const struct events_part *part = e->at_part < e->n ? &e->parts[e->at_part] : NULL;
+    size_t end = part ? part->at : e->text.len;
+    if (!part || e->at_text < end) {
+        fill_in(e, out, buf_str(&e->text) + e->at_text, end - e->at_text, (struct span){0});
         e->at_text = end;
         return;
     }
