@@ -32,6 +32,9 @@ enum {
  * -1 with ERR_TOOL, the path and what is wrong with which part of it, and errno: EPERM when it isn't safe. */
 int safe_path_open(int root, const char *path, int flags, size_t *made, struct err *err);
 
+/* As safe_path_open, for a directory of a peer's: whose it is, is trusted on the way to it as well. */
+int safe_path_open_of(const char *path, struct err *err);
+
 /* Opens (O_PATH) the directory that holds the last part of a path, which nobody else can exchange either; *name
  * is that part, inside `path`. What is found under the name is still to be looked at. */
 int safe_path_above(int root, const char *path, const char **name, struct err *err);

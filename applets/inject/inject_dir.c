@@ -13,6 +13,7 @@
 #include "io.h"
 #include "mem.h"
 #include "osinfo.h"
+#include "safe_path.h"
 #include "settle/settle.h"
 
 #define RUN_S 10
@@ -151,7 +152,7 @@ static void write_record(struct injection *i, int root, int dir, const char *pat
     char *name MEM_AUTO = mem_printf(".%s.inject", i->o->name);
     struct buf text BUF_AUTO = BUF_INIT;
     size_t links_made = 0;
-    int links FD_AUTO = i->o->links ? open_in_made(root, i->o->links, &links_made) : -1;
+    int links FD_AUTO = i->o->links ? safe_path_open(root, i->o->links, SAFE_MAKE, &links_made, NULL) : -1;
     if (*made)
         settle_made(&text, path, made);
     if (links >= 0)
@@ -165,48 +166,22 @@ static void write_record(struct injection *i, int root, int dir, const char *pat
         write_file(dir, name, span_of(&text), 0600); /* where it is there already, it says the same */
 }
 
-/* What leads to a file of root's can be changed by root alone: as the shells' script has it. Where the root
- * directory isn't ours, only the last one has to be. */
-static bool is_ours(int root, const char *path)
-{
-    struct stat st, top;
-    if (fstat(root, &top) < 0)
-        return false;
-    for (size_t n = strlen(path); n > 0; n--) {
-        if (path[n] && path[n] != '/')
-            continue;
-        char *above MEM_AUTO = mem_dup(path, n);
-        int fd FD_AUTO = open_in(root, above, O_RDONLY | O_DIRECTORY | (path[n] ? 0 : O_NOFOLLOW), 0);
-        if (fd < 0 || fstat(fd, &st) < 0)
-            return false;
-        if (st.st_uid != geteuid())
-            return false;
-        if (geteuid() != 0 || top.st_uid != 0)
-            break;
-    }
-    return true;
-}
-
 /* Removes the directories that were made, the topmost of which ends at `made`. */
 static void unmake(int root, const char *path, size_t made)
 {
     for (size_t n = strlen(path); made > 0 && n >= made;) {
-        char *one MEM_AUTO = mem_dup(path, n), *name = strrchr(one, '/') + 1;
-        n -= strlen(name) + 1;
-        char *above MEM_AUTO = mem_dup(path, n);
-        int fd FD_AUTO = open_in(root, *above ? above : "/", O_RDONLY | O_DIRECTORY, 0);
-        if ((fd < 0 || unlinkat(fd, name, AT_REMOVEDIR) < 0) && errno != ENOENT)
+        char *one MEM_AUTO = mem_dup(path, n);
+        const char *name;
+        int above FD_AUTO = safe_path_above(root, one, &name, NULL);
+        if (above < 0 || (unlinkat(above, name, AT_REMOVEDIR) < 0 && errno != ENOENT))
             return;
+        n -= strlen(name) + 1;
     }
 }
 
 static int place_in(struct injection *i, int root, int dir, const char *path, size_t made, int *program,
                     struct err *err)
 {
-    if ((geteuid() == 0 || strstr(path, "/" SETTLE_DIR)) && !is_ours(root, path))
-        return err_set(err, ERR_TOOL,
-                       "%s below %s or a directory above it belongs to somebody else, or it is a link", path,
-                       i->t->name);
     snprintf(i->r->state, sizeof i->r->state, "identical");
     if (!is_same(dir, i->o->name, i->file)) {
         bool there = faccessat(dir, i->o->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -229,10 +204,11 @@ static int place_in(struct injection *i, int root, int dir, const char *path, si
 static int place(struct injection *i, int root, const char *path, int *program, struct err *err)
 {
     size_t made = 0;
-    int dir FD_AUTO = open_in_made(root, path, &made);
-    int result = dir < 0
-                     ? err_sys(err, ERR_TOOL, errno, "cannot use the directory %s below %s", path, i->t->name)
-                     : place_in(i, root, dir, path, made, program, err);
+    int dir FD_AUTO = safe_path_open(root, path, SAFE_MAKE | SAFE_NO_LINK | SAFE_ALONE, &made, err);
+    int result = dir >= 0 ? place_in(i, root, dir, path, made, program, err)
+                 : errno == EPERM
+                     ? err_wrap(err, "below %s somebody else could change what is placed", i->t->name)
+                     : err_wrap(err, "cannot use a directory below %s", i->t->name);
     if (result < 0)
         unmake(root, path, made);
     return result;
@@ -286,11 +262,11 @@ int inject_dir_eject(const struct inject_options *o, const struct target *t, enu
     char *program MEM_AUTO = mem_printf("%s/%s", path, o->name);
     char *const argv[] = {program, settle, at, program, removes, NULL};
     struct release_file own RELEASE_FILE_AUTO = RELEASE_FILE_INIT;
-    int dir FD_AUTO = open_in(root, path, O_RDONLY | O_DIRECTORY, 0);
-    if (dir < 0 || faccessat(dir, o->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT || errno == ENOTDIR
-                   ? 1
-                   : err_sys(err, ERR_TOOL, errno, "cannot look for %s", program);
+    int dir FD_AUTO = safe_path_open(root, path, SAFE_NO_LINK | SAFE_ALONE, NULL, err);
+    if (dir < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 1 : err_wrap(err, "cannot look for %s", program);
+    if (faccessat(dir, o->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 1 : err_sys(err, ERR_TOOL, errno, "cannot look for %s", program);
     int same FD_AUTO = release_pick("linux", os_arch(), &own, NULL) == 0 ? open_same(dir, o->name, &own) : -1;
     if (run_in(root, same, argv, &nothing) == 0)
         return 0;
@@ -298,10 +274,10 @@ int inject_dir_eject(const struct inject_options *o, const struct target *t, enu
     unlinkat(dir, strrchr(record, '/') + 1, 0);
     if (unlinkat(dir, o->name, 0) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot remove %s", program);
-    char *parent MEM_AUTO = mem_dup(path, (size_t)(strrchr(path, '/') - path));
-    int above FD_AUTO = open_in(root, *parent ? parent : "/", O_RDONLY | O_DIRECTORY, 0);
+    const char *name;
+    int above FD_AUTO = safe_path_above(root, path, &name, NULL);
     if (!o->dir && above >= 0)
-        unlinkat(above, strrchr(path, '/') + 1, AT_REMOVEDIR);
+        unlinkat(above, name, AT_REMOVEDIR);
     return 0;
 }
 

@@ -48,29 +48,3 @@ int open_in(int root, const char *path, int flags, mode_t mode)
     return fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL) ? walk(root, path, flags, mode)
                                                                             : fd;
 }
-
-int open_in_made(int root, const char *path, size_t *made)
-{
-    *made = 0;
-    size_t n = strspn(path, "/");
-    for (;;) {
-        size_t before = n;
-        n += strcspn(path + n, "/");
-        bool last = !path[n + strspn(path + n, "/")];
-        char *prefix MEM_AUTO = mem_dup(path, n), *parent MEM_AUTO = mem_dup(path, before);
-        char *name MEM_AUTO = mem_dup(path + before, n - before);
-        int fd = open_in(root, prefix, O_RDONLY | O_DIRECTORY, 0);
-        if (fd < 0 && errno == ENOENT) {
-            int above FD_AUTO = open_in(root, *parent ? parent : "/", O_RDONLY | O_DIRECTORY, 0);
-            if (above < 0 || (mkdirat(above, name, last ? 0700 : 0755) < 0 && errno != EEXIST))
-                return -1;
-            if (*made == 0)
-                *made = n;
-            fd = open_in(root, prefix, O_RDONLY | O_DIRECTORY, 0);
-        }
-        if (fd < 0 || last)
-            return fd;
-        close(fd);
-        n += strspn(path + n, "/");
-    }
-}

@@ -12,6 +12,7 @@
 #include "io.h"
 #include "mem.h"
 #include "random.h"
+#include "safe_path.h"
 
 #define ID_BYTES 16
 #define ID_MAX 37 /* a UUID and its NUL */
@@ -58,15 +59,11 @@ static void file_name(char name[NAME_MAX_], const struct service_call *c)
     snprintf(name, NAME_MAX_, "%s.json", c->id);
 }
 
-static int open_dir(const char *path)
-{
-    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
 
 static void remove_from(const char *directory, const struct service_call *c)
 {
     char name[NAME_MAX_];
-    int dir FD_AUTO = open_dir(directory);
+    int dir FD_AUTO = safe_path_open_of(directory, NULL);
     file_name(name, c);
     if (dir >= 0)
         unlinkat(dir, name, 0);
@@ -88,10 +85,13 @@ static int write_at(int dir, const struct service_call *c)
     return -1;
 }
 
-/* 1: written. 0: the directory is not there yet. */
+/* 1: written. 0: the directory is not there yet. Who could exchange it could answer in the model's place. */
 static int write_request(struct service_call *c, struct err *err)
 {
-    int dir FD_AUTO = open_dir(c->service->requests);
+    struct err why;
+    int dir FD_AUTO = safe_path_open_of(c->service->requests, &why);
+    if (dir < 0 && errno == EPERM)
+        return err_set(err, ERR_INTERNAL, "no request can be written: %s", why.msg);
     if (dir >= 0 && write_at(dir, c) == 0) {
         buf_release(&c->request);
         return 1;
@@ -131,7 +131,10 @@ static int read_answer(struct service_call *c, struct buf *text, struct err *err
 {
     char name[NAME_MAX_];
     struct stat st;
-    int dir FD_AUTO = open_dir(c->service->responses);
+    struct err why;
+    int dir FD_AUTO = safe_path_open_of(c->service->responses, &why);
+    if (dir < 0 && errno == EPERM)
+        return err_set(err, ERR_INTERNAL, "no answer is read: %s", why.msg);
     file_name(name, c);
     int fd FD_AUTO = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)

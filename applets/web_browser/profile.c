@@ -15,6 +15,7 @@
 #include "log.h"
 #include "mem.h"
 #include "random.h"
+#include "safe_path.h"
 
 #define OWNER_PREFIX "Profile-"
 #define RECORD_PREFIX "." OWNER_PREFIX
@@ -67,13 +68,15 @@ static int make_folder(struct profile *p, const char *dir, const struct user *us
         return err_set(err, ERR_INTERNAL, "no random numbers");
     free(p->path);
     p->path = mem_printf("%s/" FOLDER_PREFIX "%08llx", dir, number & 0xffffffffu);
-    if (write_record(p, err) < 0)
+    const char *name = strrchr(p->path, '/') + 1;
+    int above FD_AUTO = safe_path_open(-1, dir, 0, NULL, err);
+    if (above < 0 || write_record(p, err) < 0)
         return -1;
-    if (mkdir(p->path, 0700) < 0)
+    if (mkdirat(above, name, 0700) < 0)
         return err_sys(err, ERR_TOOL, errno, "%s", dir);
-    if (user && lchown(p->path, user->uid, user->gid) < 0) {
+    if (user && fchownat(above, name, user->uid, user->gid, AT_SYMLINK_NOFOLLOW) < 0) {
         int why = errno;
-        rmdir(p->path);
+        unlinkat(above, name, AT_REMOVEDIR);
         return err_sys(err, ERR_TOOL, why, "%s", p->path);
     }
     return 0;
@@ -104,9 +107,11 @@ int profile_make(struct profile *p, int dirfd, const char *session, const struct
 /* True when it is gone. */
 static bool remove_folder(const char *path)
 {
-    for (int i = 0; i < REMOVE_TRIES; i++) {
-        dir_empty(open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-        if (rmdir(path) == 0 || errno == ENOENT)
+    const char *name;
+    int above FD_AUTO = safe_path_above(-1, path, &name, NULL);
+    for (int i = 0; above >= 0 && i < REMOVE_TRIES; i++) {
+        dir_empty(openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (unlinkat(above, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
             return true;
     }
     log_line(LOG_WARNING, "%s can't be removed: %s", path, err_text(errno));
