@@ -403,6 +403,13 @@ bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern,
 	@/usr/bin/python3 test/bench/bench.py $(if $(JSON),--json) --rows '$(ROWS)' $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench
 
+# A fresh machine's and a poor one's.
+roots: ## scripts/demo and scripts/test in bare Debian and Ubuntu roots (LOAD=20 beside busy loops, TIMES=5)
+	scripts/test-roots --load $(or $(LOAD),0) --times $(or $(TIMES),1)
+absent: ## scripts/test once without each thing that not every machine has
+	scripts/test-absent
+.PHONY: roots absent
+
 long: toolbox ## all integration tests (scripts/test takes every listed case and a sample of their variations)
 	@scripts/test --long test/integration
 .PHONY: long

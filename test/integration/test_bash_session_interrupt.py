@@ -47,7 +47,7 @@ def test_a_loop_of_short_programs(shell, interrupt, command):
 
 @BOTH
 def test_a_program_that_handles_it_gets_one(shell, workdir, interrupt):
-    text = f"trap 'echo got' INT; touch {workdir}/on; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; trap - INT"
+    text = f"trap 'echo got; touch {workdir}/got' INT; touch {workdir}/on; until [ -e {workdir}/got ]; do sleep 0.1; done; sleep 0.5; trap - INT"
     assert shell.run(f"sh -c \"{text}\"; sleep 0.2; echo next", timeout=0)["state"] == "timeout"
     exists(workdir / "on")
     time.sleep(0.2)

@@ -71,7 +71,7 @@ def test_list_sees_every_state(shell, workdir):
 def test_list_counts_what_is_unread_and_how_long_it_is_quiet(shell, workdir):
     shell.at_once(f"(sleep 0.2; printf %s 0123456789; touch {workdir}/on) &\n")
     exists(workdir / "on")
-    assert shell.listed()["unread_bytes"] == 10
+    wait_until(lambda: shell.listed()["unread_bytes"] == 10, "the output to be taken")
     assert shell.listed()["unread_bytes"] == 10, "to list is not to read"
     time.sleep(0.5)
     assert shell.listed()["idle_s"] > 0.4

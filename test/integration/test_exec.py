@@ -30,6 +30,7 @@ from harness.client import (
     Client,
     RpcError,
 )
+from harness.jobs import runs
 from harness.machine import HANG, Machine
 from harness.processes import wait_until
 from harness.server import (
@@ -1236,7 +1237,7 @@ def test_request_is_in_no_command_line(client):
     client.new()
     client.bs("")
     one = _start(client, read(client.session, wait=30, idle=30, input="sleep 6000 # secret\n"))
-    time.sleep(0.3)
+    runs("sleep", "6000")
     seen = b"".join(
         Path(f"/proc/{p.pid}/cmdline").read_bytes()
         for p in [*processes.descendants(only_server()), *titled(client.binary)]

@@ -13,7 +13,7 @@ import pytest
 from harness import processes
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.containers import REPO
-from harness.jobs import Job, alive, keepers, no_keepers, run
+from harness.jobs import Job, alive, keepers, no_keepers, run, runs
 from harness.server import kill_servers, status, titled
 
 
@@ -481,8 +481,7 @@ def test_the_job_ends_with_a_run_that_is_killed(client):
 
 def test_run_leaves_alone_what_the_program_leaves(client):
     assert cli(client, "run", "-c", "sleep 98 & exit 3")[0] == 3
-    time.sleep(0.3)
-    assert alive("sleep", "98")
+    runs("sleep", "98")
     client.stop()
     assert not alive("sleep", "98")
 

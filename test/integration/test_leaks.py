@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -150,10 +149,9 @@ def test_a_left_file_is_noticed():
 
 
 @needs_root
-def test_a_left_descriptor_is_noticed(client):
-    server = server_pid(client)
-    time.sleep(0.3)  # the connection that told the pid is closed a moment after its answer
-    idle = len(processes.descriptors(server))
+def test_a_left_descriptor_is_noticed(client, idle_descriptors):
+    server, idle = server_pid(client), idle_descriptors
+    leftovers.check_descriptors(idle)  # the connection that told the pid is closed a moment after its answer
     with connect(listening(client, "server")):
         processes.wait_until(lambda: len(processes.descriptors(server)) > idle, "the connection to be taken")
         with pytest.raises(AssertionError, match="descriptors open"):

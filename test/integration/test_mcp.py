@@ -10,7 +10,7 @@ from harness import processes
 from harness.client import LIMIT, PARAMERR, TOOLERR, RpcError
 from harness.jobs import alive
 from harness.mcp import ECHO, KEEPER, Server, end
-from harness.server import titled
+from harness.server import gone, titled
 from harness.sessions import SANITIZED
 
 
@@ -262,7 +262,8 @@ def test_c065_what_cannot_be_used(client, workdir):
         assert found.code == TOOLERR and f"directory '{cwd}': " in found.message, found
     assert launch(["true", "a\0b"]).code == PARAMERR
     assert launch([""]).code == PARAMERR
-    assert not titled(KEEPER) and client.rpc("mcp_list_servers") == []
+    gone(KEEPER)
+    assert client.rpc("mcp_list_servers") == []
     assert Server(client, fake=ECHO).ask()["id"] == 1
     assert processes.count_zombies(titled("toolbox server")[0].pid) == 0
 

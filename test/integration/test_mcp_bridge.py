@@ -423,14 +423,14 @@ def test_a_server_that_closes_its_stdin(client, workdir):
     server = Server(client, fake=f"""
 message = take()
 os.close(0)
+open("{workdir}/closed", "w").close()
 while not os.path.exists("{workdir}/go"):
     time.sleep(0.02)
 answer(message, "late")
 time.sleep(4850)
 """)
     first = server.begin(id=1)
-    processes.wait_until(lambda: server.status()["open_requests"] == 1, "the request to be open")
-    time.sleep(0.3)
+    processes.wait_until((workdir / "closed").exists, "the server to close its input")
     refused(server.ask, "closed its input", id=2)
     refused(server.notify, "closed its input")
     (workdir / "go").touch()

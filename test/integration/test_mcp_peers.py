@@ -9,7 +9,7 @@ import pytest
 
 from harness import needs, peers
 from harness.mcp import KEEPER, Server
-from harness.server import titled
+from harness.server import gone
 
 
 class Peer(Server):
@@ -53,7 +53,7 @@ class Peer(Server):
         """Every tool was called; its end leaves no process."""
         assert self.called | set(but) >= set(self.tools), set(self.tools) - self.called
         assert self.kill() is None
-        assert not titled(KEEPER)
+        gone(KEEPER)
 
 
 def python(name):
@@ -209,4 +209,4 @@ def test_wrapped_in_a_shell_nothing_is_left(client, way):
         peer.kill()
     else:
         client.stop()
-    assert not titled(f"{program}\0{script}")
+    gone(f"{program}\0{script}")

@@ -618,11 +618,11 @@ def test_an_answer_that_is_seen_half_written(bridge):
         text = json.dumps({"result": completion(), "error": None})
         with open(bridge.responses / request.name, "w") as file:
             for at in range(0, len(text), 100):
+                assert not waiting.done()  # it may be as soon as the text is whole
                 file.write(text[at:at + 100])
                 file.flush()
                 os.utime(file.fileno())
                 time.sleep(0.02)
-            assert not waiting.done()
         assert waiting.result(HANG) == (200, completion())
         request.unlink(missing_ok=True)
 

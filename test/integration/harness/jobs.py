@@ -78,6 +78,11 @@ def no_keepers(seconds=20):
     processes.wait_until(lambda: not keepers(), "the keepers of ended jobs to go", seconds)
 
 
+def runs(*words):
+    """Waits until there is such a process: one that a shell has just forked has the shell's command line."""
+    processes.wait_until(lambda: alive(*words), f"{' '.join(words)} to run")
+
+
 def alive(*words):
     """Processes below the suite with exactly that command line."""
     line = "\0".join(words) + "\0"

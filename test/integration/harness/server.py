@@ -27,6 +27,11 @@ def titled(title):
     return found
 
 
+def gone(*titles):
+    """Waits until none is left of what was told to end: who has told may have his answer a moment before."""
+    processes.wait_until(lambda: not any(map(titled, titles)), f"{' and '.join(titles)} to end")
+
+
 def only_server():
     """Pid of the one server that there has to be. (A second one may be on its way out.)"""
     found = []
