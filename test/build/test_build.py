@@ -135,6 +135,7 @@ def test_a_bad_link_fails_the_build_and_leaves_no_binary(tree, flag, instead, co
 
 
 def test_cross_build_leaves_this_machines_binary_alone(tree):
+    """Slow: a build for another processor."""
     before = (tree.folder / "toolbox").read_bytes()
     assert tree.make(f"ARCH={FOREIGN}").returncode == 0
     assert check_static(tree, FOREIGN, f"build/{FOREIGN}/toolbox").returncode == 0
@@ -196,6 +197,7 @@ def test_a_header_makes_what_includes_it(tree):
 
 
 def test_a_flag_makes_everything(tree, built):
+    """Slow: all of the vendored code is compiled again."""
     assert tree.made("DEBUG_FLAGS=-O0") == set()
     assert tree.made("WARN=-Wall") == built.steps
 
@@ -211,6 +213,7 @@ def test_a_removed_source_is_gone_from_the_binary(tree):
 
 
 def test_build_id_follows_every_input(tree):
+    """Slow: a build for each kind of input."""
     seen = set()
 
     def is_new():
@@ -239,6 +242,7 @@ def test_build_id_follows_every_input(tree):
 
 
 def test_builds_are_the_same_byte_for_byte():
+    """Slow: two whole builds for two processors."""
     done = subprocess.run(["scripts/repro"], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           stdin=subprocess.DEVNULL, timeout=600)
     assert done.returncode == 0, done.stdout
@@ -291,6 +295,7 @@ def test_without_a_mirror_it_says_what_to_do(bare):
 
 
 def test_a_folder_of_files_will_do_and_afterwards_nothing_is_needed(bare):
+    """Slow: a whole build."""
     done = bare.make("deps", f"DEPS_DIR={bare.folder_of_files}", DEB_MIRROR=NOWHERE)
     assert done.returncode == 0, done.stdout
     assert sorted(p.name for p in (bare.folder / "build/deps/licenses").iterdir()) == ["cjson", "mbedtls", "musl"]
@@ -302,6 +307,7 @@ def test_a_folder_of_files_will_do_and_afterwards_nothing_is_needed(bare):
 
 @pytest.mark.parametrize("changed", [True, False])
 def test_a_further_architecture_is_fetched_when_it_is_built_for(bare, changed):
+    """Slow: everything is unpacked twice."""
     assert bare.make("deps", f"DEPS_DIR={bare.folder_of_files}").returncode == 0
     assert sorted(p.name for p in (bare.folder / "build/deps").glob("musl-*")) == ["musl-amd64", "musl-arm64"]
     name = next(name for name in FURTHER if name.endswith("_riscv64.deb"))
@@ -355,6 +361,7 @@ CMOCKA = "#include <setjmp.h>\n#include <stdarg.h>\n#include <stddef.h>\n#includ
 
 
 def test_unit_tests_are_run_and_counted(tree):
+    """Slow: all of the code is compiled for unit tests."""
     bodies = {"pass": "assert_int_equal(1, 1);", "fail": "assert_int_equal(1, 2);", "exit": "_Exit(3);"}
     for name, body in bodies.items():
         tree.write(f"test/unit/test_{name}.c", "#include <stdlib.h>\n" + CMOCKA.format(body=body))
@@ -372,6 +379,7 @@ def test_unit_tests_are_run_and_counted(tree):
 
 
 def test_corpora_are_replayed(tree):
+    """Slow: all of the code is compiled with sanitizers, twice."""
     bodies = {
         "good": "(void)data; (void)size; return 0;",
         "beyond": "return size == 3 ? ((volatile const uint8_t *)data)[size] * 0 : 0;",

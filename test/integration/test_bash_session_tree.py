@@ -297,6 +297,7 @@ def counts(client, shell):
 
 @needs_root
 def test_c026_restart_under_load(client, shell):
+    """Slow: 60 restarts of shells that ignore their end."""
     shell.restart()
     before = counts(client, shell)
     for i in range(60):

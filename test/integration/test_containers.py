@@ -128,6 +128,7 @@ def check_end(client, container, before):
 
 @pytest.mark.parametrize("runtime, name, mode", CELLS, indirect=["runtime"])
 def test_container(start, toolbox, name, mode):
+    """Slow: the first of each root makes it, with debootstrap or docker import."""
     root, options = roots.get(name), MODES[mode]
     container = start_with_binary(start, root, mode, toolbox)
     client = Client(container, BINARY)

@@ -128,6 +128,7 @@ SIGNALS = {
 
 @pytest.mark.parametrize("how", SIGNALS)
 def test_leaves_nothing_when_interrupted(demo, how, workdir):
+    """Slow: 13 demos."""
     send, number = SIGNALS[how]
     span, before, interrupted = whole_time(demo), mounts(), 0
     for step in range(12):
@@ -143,6 +144,7 @@ def test_leaves_nothing_when_interrupted(demo, how, workdir):
 
 
 def test_leaves_nothing_in_docker_when_interrupted(toolbox, workdir, docker, nothing_left):
+    """Slow: seven demos with an engine."""
     demo = Demo(toolbox, workdir, "docker", docker.env)
     span = whole_time(demo)
     for step in range(6):

@@ -987,6 +987,7 @@ def test_delivered_when_it_was_read(client):
 
 
 def test_not_delivered_to_a_client_that_does_not_read(client):
+    """Slow: a client that does not read is given up after some seconds."""
     name = quiet(client, "once")
     with dial(socket_of(client.dir)) as sock:
         sock.sendall(http_request(read(name)))

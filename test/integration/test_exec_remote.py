@@ -62,6 +62,7 @@ def test_c071_output_before_the_end_is_there_in_order(client):
     ],
 )
 def test_c073_kill_reaches_everything(client, command, sleeps, ends):
+    """Slow: what ignores TERM has 5 s before it is killed."""
     job = Job(client, command)
     processes.wait_until(lambda: alive("sleep", sleeps[0]), "the job to be at work")
     began = time.monotonic()
@@ -175,6 +176,7 @@ def resident(pids):
 
 @needs_real_memory
 def test_c077_a_flood_that_nobody_reads(client):
+    """Slow: 100 MiB are printed."""
     job = Job(client, "exec yes flood")
     keeper = keepers()[0].pid
     processes.wait_until(lambda: int(status(keeper)["VmRSS"].split()[0]) > 100 << 10, "100 MiB to be held", 60)

@@ -72,6 +72,7 @@ def test_timeout(client):
 
 
 def test_timeout_of_one_that_ignores_it(client):
+    """Slow: what ignores TERM has 5 s before it is killed."""
     job = Job(client, "trap '' TERM; sleep 83; sleep 84", timeout=0.2)
     code, _, _ = job.finish()
     assert (code, job.end["state"]) == (-9, "killed")
@@ -135,6 +136,7 @@ def test_ended_jobs_keep_no_process_and_stop_leaves_no_file(client):
 
 @pytest.mark.parametrize("byte, encoding, text", [("x", "utf-8", "x"), ("\\377", "utf-8", "\ufffd"), ("\\001", "latin-1", "\1")])
 def test_an_ended_job_with_much_to_tell_keeps_no_process(client, byte, encoding, text):
+    """Slow: 5 MB for each kind of byte, fetched twice."""
     job = Job(client, f"head -c 5000000 /dev/zero | tr '\\0' '{byte}'; echo end >&2; exit 9", encoding=encoding)
     no_keepers()
     assert [(entry["state"], entry["exit_code"]) for entry in client.rpc("exec_remote_list")] == [("completed", 9)]

@@ -108,7 +108,10 @@ def test_server_keeps_nothing_of_calls(client, count, workdir):
 
 @needs_root
 def test_session_keeps_nothing_of_restarts(client):
-    """C-026: terminals, descriptors and zombies of the shells before."""
+    """C-026: terminals, descriptors and zombies of the shells before.
+
+    Slow: each restart gives what ignores its end the time that it is promised.
+    """
     client.new()
     keeper = next(p.pid for p in processes.descendants(server_pid(client)) if str(p).endswith("toolbox BashSession"))
 

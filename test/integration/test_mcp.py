@@ -58,7 +58,10 @@ while message := take():
 @pytest.mark.parametrize("line", ['{"jsonrpc":"2.0","id":ID,"result":{"x":"cut', '{"jsonrpc":"2.0","id":ID,"result":NaN}',
                                   '{"jsonrpc":"2.0","result":{},,"id":ID}', '{"jsonrpc":"2.0","resu'])
 def test_an_answer_that_is_no_json(client, line):
-    """Its caller is told, and nobody else; where a right one follows it, that is the answer."""
+    """Its caller is told, and nobody else; where a right one follows it, that is the answer.
+
+    Slow: a caller waits 5 s for a right answer behind the wrong one.
+    """
     server = Server(client, fake=BROKEN)
     right = '{"jsonrpc":"2.0","id":ID,"result":1}'
     assert server.ask(params=["noise", line, "[debug] {", line, right])["result"] == 1
@@ -91,6 +94,7 @@ def assert_small(pid):
 
 
 def test_c057_long_lines(client):
+    """Slow: 40 MB through four processes."""
     server = Server(client, fake=LONG)
     keeper, = titled(KEEPER)
     limit = {LIMIT: str(10 << 20)}

@@ -409,6 +409,7 @@ answer(first, "done")
 
 
 def test_too_much_for_a_server_that_does_not_read(client):
+    """Slow: 60 MB, and the time after which the server counts as stuck."""
     server = Server(client, "sleep", "4840")
     big = {"x": "y" * (30 << 20)}
     first = [server.begin(id=i, params=big) for i in range(2)]

@@ -37,6 +37,7 @@ def place(namespaces, toolbox):
 
 @pytest.mark.parametrize("options", [{}, {"proc": False}, {"read_only": True}])
 def test_a_server_of_a_shell(place, options):
+    """Slow: what ignores TERM has 5 s before it is killed."""
     client = place("busybox", **options)
     server = Server(client, "sh", "-c", SHELL)
     assert server.ask(id=7) == {"jsonrpc": "2.0", "id": 7, "result": "from a shell"}

@@ -101,6 +101,7 @@ def check(report, revision):
     ("python-mcp2", "client_v2.py", "2026-07-28", "2026-07-28"),
 ])
 def test_python_sdk(client, place, package, program, mode, revision):
+    """Slow: the libraries of others take seconds to start, and the story waits for jobs."""
     python = peers.folder(package) / "bin/python"
     report = drive([python, HERE / program, mode], client, place, [client.binary, "mcp", "serve"])
     check(report, revision)

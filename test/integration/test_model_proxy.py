@@ -554,7 +554,7 @@ def test_a_client_that_goes_with_requests_ahead(bridge):
 
 
 def test_more_clients_than_descriptors(bridge):
-    """Those that are too many wait; each that is let in has its files."""
+    """Those that are too many wait; each that is let in has its files. Slow: 60 clients, few at a time."""
     resource.prlimit(bridge.process.pid, resource.RLIMIT_NOFILE, (32, 32))
     with contextlib.ExitStack() as stack:
         connections = [stack.enter_context(bridge.connect()) for _ in range(60)]
@@ -647,6 +647,7 @@ BROKEN = {"a number that is none": b'{"result": NaN}', "no UTF-8": b'{"result": 
 
 @pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
 def test_an_answer_that_can_t_become_json(toolbox, workdir, text):
+    """Slow: a wrong answer may be replaced for 5 s."""
     bridge = Bridge(toolbox, workdir / "service")
     bridge.paused.set()
     with bridge.connect() as connection:

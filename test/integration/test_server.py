@@ -545,7 +545,7 @@ def test_c096_closed_standard_descriptors(client, closed):
 
 
 def test_c096_blocked_and_ignored_signals(client):
-    """What its starter blocks or ignores is not the server's, nor a session's."""
+    """What its starter blocks or ignores is not the server's, nor a session's, a job's, or that of a runtime's command."""
 
     def block():
         signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
@@ -566,9 +566,12 @@ def test_c096_blocked_and_ignored_signals(client):
     mask = (
         1 << signal.SIGTERM - 1 | 1 << signal.SIGUSR1 - 1 | 1 << signal.SIGPIPE - 1 | 1 << signal.SIGCHLD - 1
     )
-    answer = client.bs("sh -c 'grep -E \"Sig(Blk|Ign)\" /proc/self/status'\n")
-    for name in ("SigBlk", "SigIgn"):
-        assert int(re.search(rf"{name}:\s*(\w+)", answer)[1], 16) & mask == 0, answer
+    look = "grep -E 'Sig(Blk|Ign)' /proc/self/status"
+    answers = [client.bs(f"sh -c \"{look}\"\n"), client.cli("exec_remote", "run", "-c", look, preexec_fn=block).stdout.decode()]
+    answers.append(client.cli("inject", f"exec:sh -c '{look.replace(chr(39), chr(34))} >&2; exit 9'", preexec_fn=block).stderr.decode())
+    for answer in answers:
+        for name in ("SigBlk", "SigIgn"):
+            assert int(re.search(rf"{name}:\s*(\w+)", answer)[1], 16) & mask == 0, answer
     client.bs("exit\n")
     wait_until(lambda: processes.count_zombies(pid) == 0, "ended children to be waited for")
     os.kill(pid, signal.SIGTERM)
@@ -1328,6 +1331,7 @@ def test_start_directory_that_may_not_be_entered(new_client, workdir):
 
 
 def test_c115_healthcheck(client):
+    """Slow: two callers give up on a server that is stopped."""
     done = client.cli("healthcheck")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0 and done.stderr == b""
@@ -1344,7 +1348,7 @@ def test_c115_healthcheck(client):
 
 
 def test_server_whose_queue_is_full(client):
-    """Nobody waits for ever for a server that takes no connection."""
+    """Nobody waits for ever for a server that takes no connection. Slow: two callers give up, after the time that each has."""
     client.rpc("remote_version")
     path = socket_of(client.dir)
     with contextlib.ExitStack() as stack, stopped(only_server()):

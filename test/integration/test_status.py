@@ -69,6 +69,7 @@ def test_status_finds_sessions_whose_server_died(client):
 
 
 def test_status_shows_what_is_stuck(client):
+    """Slow: what is stuck is waited for twice, 5 s each."""
     client.new()
     client.new()
     pid = client.rpc("exec_remote_start", {"command": "sleep 5074"})["pid"]

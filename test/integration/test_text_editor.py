@@ -723,6 +723,7 @@ def test_names_that_json_cant_say(client, tree):
 
 
 def test_directory_with_many_entries(client, tree):
+    """Slow: 12,000 files are made and removed."""
     top = tree / "many"
     top.mkdir()
     for i in range(12_000):
@@ -1048,7 +1049,7 @@ def test_no_store_at_all(client, file, tree):
 
 
 def test_history_is_limited(client, tree):
-    """256 MB, the oldest dropped first, of whatever file."""
+    """256 MB, the oldest dropped first, of whatever file. Slow: 600 MB are written."""
     size = 30 << 20
     old, paths = tree / "old", [tree / f"big{i}" for i in range(9)]
     old.write_text("v0\n")

@@ -168,6 +168,7 @@ def _replace(client, path):
 
 @pytest.mark.parametrize("command", ["str_replace", "undo_edit"])
 def test_killed_at_any_instant(client, tree, file, way, command):
+    """Slow: 20 MB a kill, written, compared and undone."""
     content = b"first\nMARK\n" + random.Random(1).randbytes(20 << 20).replace(b"MARK", b"")
     path = file(content)
     started = time.monotonic()
@@ -405,7 +406,7 @@ def test_creates_at_the_same_time(client, tree):
 
 
 def test_locked_by_another_program(client, tree, file, way):
-    """A lock that isn't ours holds an edit up, but not for ever."""
+    """A lock that isn't ours holds an edit up, but not for ever. Slow: the lock is waited for as long as it is promised, 5 s."""
     path = file(b"abc\n")
     with open(path) as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -169,7 +169,7 @@ def _step(client, rng, source, model, path):
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("ends", LINE_ENDS)
 def test_random_edits(client, workdir, encoding, ends):
-    """40 edits for each of 25 kinds of file (by default): 1,000 in all."""
+    """40 edits for each of 25 kinds of file (by default): 1,000 in all. Slow: a thousand edits, each in a process of its own."""
     rng = random.Random(f"{encoding} {ends}")
     source = Source(rng, ENCODINGS[encoding], LINE_ENDS[ends])
     for round in range(ROUNDS):
