@@ -14,13 +14,29 @@ static bool text_of(struct span object, const char *key, struct buf *out)
     return json_member(object, key, &value, NULL) && json_string_text(value, out);
 }
 
-/* The same for a terminal: a server's names and descriptions are not to act on it. */
-static void plain_text_of(struct span object, const char *key, struct buf *out)
+/* What a server says, for a terminal: it is not to act on it. */
+static void put_plain(struct span text, struct buf *out)
 {
     struct term_filter filter = {0};
+    term_filter_feed(&filter, text.s, text.n, out);
+}
+
+static void plain_text_of(struct span object, const char *key, struct buf *out)
+{
     struct buf text BUF_AUTO = BUF_INIT;
     if (text_of(object, key, &text))
-        term_filter_feed(&filter, buf_str(&text), text.len, out);
+        put_plain(span_of(&text), out);
+}
+
+/* The same on one line. */
+static bool plain_word_of(struct span object, const char *key, struct buf *out)
+{
+    size_t before = out->len;
+    plain_text_of(object, key, out);
+    for (size_t i = before; i < out->len; i++)
+        if (strchr("\t\r\n", out->data[i]))
+            out->data[i] = ' ';
+    return out->len > before;
 }
 
 static bool object_in(struct span object, const char *key, enum json_kind kind, struct span *value)
@@ -55,9 +71,12 @@ static void put_argument(struct span schema, struct span name, struct span prope
 {
     struct span type;
     bool object = json_kind(property) == JSON_OBJECT;
-    buf_addf(out, "    %.*s", (int)name.n, name.s);
-    if (object && json_member(property, "type", &type, NULL))
-        buf_addf(out, ": %.*s", (int)type.n, type.s);
+    buf_adds(out, "    ");
+    put_plain(name, out);
+    if (object && json_member(property, "type", &type, NULL)) {
+        buf_adds(out, ": ");
+        put_plain(type, out);
+    }
     if (is_required(schema, name))
         buf_adds(out, " (required)");
     if (object)
@@ -71,7 +90,7 @@ void mcp_print_tools(struct span tools, struct buf *out)
     for (size_t at = 0; json_element(tools, &at, &tool);) {
         if (json_kind(tool) != JSON_OBJECT)
             continue;
-        plain_text_of(tool, "name", out);
+        plain_word_of(tool, "name", out);
         put_description(tool, out);
         buf_addc(out, '\n');
         if (!object_in(tool, "inputSchema", JSON_OBJECT, &schema) ||
@@ -84,17 +103,16 @@ void mcp_print_tools(struct span tools, struct buf *out)
 
 static void put_content(struct span part, struct buf *out)
 {
-    struct buf kind BUF_AUTO = BUF_INIT;
     struct span resource, data;
     if (json_kind(part) != JSON_OBJECT)
         return;
-    text_of(part, "type", &kind);
     bool embedded = object_in(part, "resource", JSON_OBJECT, &resource);
     if (!text_of(part, "text", out) && !(embedded && text_of(resource, "text", out))) {
-        buf_addf(out, "[%s", buf_str(&kind));
+        buf_addc(out, '[');
+        plain_word_of(part, "type", out);
         buf_addc(out, ' ');
-        if (!text_of(part, "mimeType", out) && !text_of(part, "uri", out) && embedded)
-            text_of(resource, "uri", out);
+        if (!plain_word_of(part, "mimeType", out) && !plain_word_of(part, "uri", out) && embedded)
+            plain_word_of(resource, "uri", out);
         if (object_in(part, "data", JSON_STRING, &data))
             buf_addf(out, ", %zu characters of base64", data.n - 2);
         buf_addc(out, ']');

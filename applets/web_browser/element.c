@@ -8,6 +8,7 @@
 
 #include "keys.h"
 #include "mem.h"
+#include "page_text.h"
 
 #define ASK_MS 10000
 
@@ -192,7 +193,7 @@ static const char above_function[] =
     "if(!h||e.contains(h)||h.contains(e))return '';"
     "const l=h.closest('label'),c=h.closest('a,button,label');"
     "if(l&&l.control===e||c&&c.contains(e))return '';"
-    "return h.localName+(h.id?'#'+h.id:'')+' '+JSON.stringify((h.innerText||'').trim().slice(0,60))}";
+    "return h.localName+(h.id?'#'+h.id:'')+' '+(h.innerText||'').trim().slice(0,60)}";
 
 static void look_above(struct action *a)
 {
@@ -202,10 +203,12 @@ static void look_above(struct action *a)
 static void aim_and_note(struct action *a)
 {
     struct buf above BUF_AUTO = BUF_INIT;
+    struct buf shown BUF_AUTO = BUF_INIT;
     element_said(a, &above);
+    page_text_quoted(&shown, buf_str(&above), above.len, PAGE_VALUE_MAX);
     if (above.len > 0)
         tabs_note(&a->web->tabs, "element %lld lies under another one, which the click went to: %s",
-                  a->params.element_id, buf_str(&above));
+                  a->params.element_id, buf_str(&shown));
     aim(a);
 }
 

@@ -94,7 +94,7 @@ static bool put_property_value(struct page_ax_store *store, const struct page_ax
         if (is_url)
             page_text_url(&line, buf_str(&text), text.len);
         else
-            page_text_line(&line, buf_str(&text), text.len, PAGE_VALUE_MAX);
+            page_text_word(&line, buf_str(&text), text.len, PAGE_VALUE_MAX);
         break;
     default:
         return false;

@@ -143,20 +143,18 @@ static void put_line(struct drawing *d, const struct page_ax *node, int indent)
     page_text_line(at, page_ax_text(d->store, &node->role), node->role.len, PAGE_VALUE_MAX);
     entry.role_len = at->len - entry.role;
     if (node->name.len > 0) {
-        buf_adds(at, " \"");
-        entry.name = at->len;
-        page_text_line(at, page_ax_text(d->store, &node->name), node->name.len, PAGE_NAME_MAX);
-        entry.name_len = at->len - entry.name;
-        buf_addc(at, '"');
+        buf_addc(at, ' ');
+        entry.name = at->len + 1;
+        page_text_quoted(at, page_ax_text(d->store, &node->name), node->name.len, PAGE_NAME_MAX);
+        entry.name_len = at->len - 1 - entry.name;
     }
     if (node->source.len > 0) {
         buf_addc(at, ' ');
         buf_add(at, page_ax_text(d->store, &node->source), node->source.len);
     }
     if (value) {
-        buf_adds(at, " Current input: \"");
-        page_text_line(at, page_ax_text(d->store, value), value->len, PAGE_NAME_MAX);
-        buf_addc(at, '"');
+        buf_adds(at, " Current input: ");
+        page_text_quoted(at, page_ax_text(d->store, value), value->len, PAGE_NAME_MAX);
     }
     if (node->properties.len > 0) {
         buf_adds(at, " [");

@@ -17,10 +17,12 @@ static bool breaks_lines(const char *s, size_t n)
     return n == 3 && memcmp(s, "\xE2\x80", 2) == 0 && (s[2] == '\xA8' || s[2] == '\xA9');
 }
 
-/* Appends the character at s (n bytes of it) as a line has it. */
-static void put_char(struct buf *out, const char *s, size_t n, bool one_line)
+enum form { BLOCK, LINE, QUOTED };
+
+/* Appends the character at s (n bytes of it) as the form has it. */
+static void put_char(struct buf *out, const char *s, size_t n, enum form form)
 {
-    if (!breaks_lines(s, n) || (!one_line && (*s == '\n' || *s == '\t')))
+    if (!breaks_lines(s, n) || (form == BLOCK && (*s == '\n' || *s == '\t')))
         buf_add(out, s, n);
     else if (*s == '\n')
         buf_adds(out, "\\n");
@@ -30,36 +32,79 @@ static void put_char(struct buf *out, const char *s, size_t n, bool one_line)
         buf_addc(out, ' ');
 }
 
+/* Appends what needs nothing but, where it is quoted, backslashes. */
+static void put_run(struct buf *out, const char *s, size_t n, enum form form)
+{
+    for (size_t i = 0; form == QUOTED && i < n; i++)
+        if (s[i] == '"' || s[i] == '\\') {
+            buf_add(out, s, i);
+            buf_addc(out, '\\');
+            s += i;
+            n -= i;
+            i = 0; /* the quote itself is looked past */
+        }
+    buf_add(out, s, n);
+}
+
 /* Appends what of s has room in `max` bytes; returns how many bytes were taken. */
-static size_t put_text(struct buf *out, const char *s, size_t n, size_t max, bool one_line)
+static size_t put_text(struct buf *out, const char *s, size_t n, size_t max, enum form form)
 {
     size_t end = n < max ? n : max, at = 0;
     while (at < end) {
         size_t run = utf8_printable(s + at, end - at);
         if (run > 0) {
-            buf_add(out, s + at, run);
+            put_run(out, s + at, run, form);
         } else {
             int len = utf8_char(s + at, n - at);
             run = len > 0 ? (size_t)len : 1;
             if (run > end - at)
                 break;
-            put_char(out, s + at, run, one_line);
+            put_char(out, s + at, run, form);
         }
         at += run;
     }
     return at;
 }
 
-void page_text_line(struct buf *out, const char *s, size_t n, size_t max)
+static void put_bounded(struct buf *out, const char *s, size_t n, size_t max, enum form form)
 {
-    size_t taken = put_text(out, s, n, max, true);
+    size_t taken = put_text(out, s, n, max, form);
     if (taken < n)
         buf_addf(out, "... (%zu more characters)", utf8_count(s + taken, n - taken));
 }
 
+void page_text_line(struct buf *out, const char *s, size_t n, size_t max)
+{
+    put_bounded(out, s, n, max, LINE);
+}
+
+void page_text_quoted(struct buf *out, const char *s, size_t n, size_t max)
+{
+    buf_addc(out, '"');
+    put_bounded(out, s, n, max, QUOTED);
+    buf_addc(out, '"');
+}
+
+/* Neither is anything of the line's in it, nor can it be taken for quoted. */
+static bool is_word(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] <= ' ' || s[i] == '"' || s[i] == '\\')
+            return false;
+    return utf8_printable(s, n) == n;
+}
+
+void page_text_word(struct buf *out, const char *s, size_t n, size_t max)
+{
+    if (n > max || !is_word(s, n))
+        page_text_quoted(out, s, n, max);
+    else
+        buf_add(out, s, n);
+}
+
 void page_text_block(struct buf *out, const char *s, size_t n)
 {
-    put_text(out, s, n, n, false);
+    put_text(out, s, n, n, BLOCK);
 }
 
 static bool is_base64_data(const char *s, size_t n)
@@ -76,5 +121,5 @@ void page_text_url(struct buf *out, const char *s, size_t n)
     if (is_base64_data(s, n))
         buf_adds(out, "data:<base64-data-removed>");
     else
-        page_text_line(out, s, n, PAGE_VALUE_MAX);
+        page_text_word(out, s, n, PAGE_VALUE_MAX);
 }

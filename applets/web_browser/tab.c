@@ -7,6 +7,7 @@
 #include "io.h"
 #include "log.h"
 #include "mem.h"
+#include "page_text.h"
 #include "tab_scripts.h"
 
 #define NOTE_MAX 500 /* bytes of one */
@@ -444,16 +445,18 @@ static void request_began(struct tab *t, struct span params)
 static void dialog_opens(struct tabs *tabs, struct tab *t, struct span params)
 {
     struct buf message BUF_AUTO = BUF_INIT;
+    struct buf shown BUF_AUTO = BUF_INIT;
     struct buf type BUF_AUTO = BUF_INIT;
     member_text(params, "message", &message);
+    page_text_quoted(&shown, buf_str(&message), message.len, NOTE_MAX);
     member_text(params, "type", &type);
     bool question = strcmp(buf_str(&type), "confirm") == 0 || strcmp(buf_str(&type), "prompt") == 0;
     bool accept = !question || tabs->accept_dialogs;
     if (strcmp(buf_str(&type), "beforeunload") == 0)
         tabs_note(tabs, "the page asked whether to leave it, which was answered with yes");
     else
-        tabs_note(tabs, "the page showed a dialog (%s), which was %s: %.*s", buf_str(&type),
-                  accept ? "accepted" : "dismissed", NOTE_MAX, buf_str(&message));
+        tabs_note(tabs, "the page showed a dialog (%s), which was %s: %s", buf_str(&type),
+                  accept ? "accepted" : "dismissed", buf_str(&shown));
     call(tabs, t->session, "Page.handleJavaScriptDialog",
          accept ? "{\"accept\":true}" : "{\"accept\":false}");
 }
@@ -462,14 +465,17 @@ static void download_begins(struct tabs *tabs, struct span params)
 {
     struct buf name BUF_AUTO = BUF_INIT;
     struct buf url BUF_AUTO = BUF_INIT;
+    struct buf shown BUF_AUTO = BUF_INIT;
     for (struct tab *t = tabs->first; t; t = t->next)
         t->due_ms = 0;
     member_text(params, "suggestedFilename", &name);
     member_text(params, "url", &url);
-    fail(tabs,
-         mem_printf("this is a download (%.*s), which the browser does not keep; fetch %.*s with another "
-                    "tool",
-                    NOTE_MAX, buf_str(&name), NOTE_MAX, buf_str(&url)));
+    buf_adds(&shown, "this is a download (");
+    page_text_quoted(&shown, buf_str(&name), name.len, NOTE_MAX);
+    buf_adds(&shown, "), which the browser does not keep; fetch ");
+    page_text_word(&shown, buf_str(&url), url.len, NOTE_MAX);
+    buf_adds(&shown, " with another tool");
+    fail(tabs, buf_take(&shown, NULL));
 }
 
 /* ---- events ---- */

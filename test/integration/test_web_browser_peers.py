@@ -74,6 +74,13 @@ class Decisions:
         self.used.add("root")
         nodes = nodes[1:]
         for node in nodes:
+            for member in ("name", "rest"):
+                text = getattr(node, member)
+                if text and "\\" in text:
+                    setattr(node, member, re.sub(r'\\(["\\])', r"\1", text))
+                    self.used.add("quotes")
+            node.properties = [re.sub(r'^(\w+): "(.*)"$', r"\1: \2", p) for p in node.properties]
+        for node in nodes:
             node.level -= 1
         nodes = self.frames(nodes)
         inputs = {(n.role, n.name) for n in theirs if "Current input" in n.rest}
