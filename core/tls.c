@@ -20,7 +20,7 @@
 
 struct tls {
     int fd, timeout_ms;
-    long long deadline; /* of the handshake, ms; 0: it is over */
+    long long deadline; /* of the step under way, ms */
     mbedtls_ssl_context ssl;
     mbedtls_ssl_config config;
     mbedtls_x509_crt trust;
@@ -181,14 +181,22 @@ static bool goes_on(int status)
     return status == MBEDTLS_ERR_SSL_WANT_READ || status == MBEDTLS_ERR_SSL_WANT_WRITE;
 }
 
+/* What isn't content (a record that comes byte by byte, tickets without end) gets no more time than silence.
+ */
+static bool goes_on_in_time(const struct tls *t, int *status)
+{
+    if (goes_on(*status) && now_ms() >= t->deadline)
+        *status = MBEDTLS_ERR_SSL_TIMEOUT;
+    return goes_on(*status);
+}
+
 static int shake_hands(struct tls *t)
 {
     int status;
     t->deadline = now_ms() + t->timeout_ms;
     do
         status = mbedtls_ssl_handshake(&t->ssl);
-    while (goes_on(status));
-    t->deadline = 0;
+    while (goes_on_in_time(t, &status));
     return status == 0 && mbedtls_ssl_get_verify_result(&t->ssl) != 0 ? MBEDTLS_ERR_X509_CERT_VERIFY_FAILED
                                                                       : status;
 }
@@ -235,9 +243,10 @@ struct tls *tls_open(const char *host, const char *port, const char *trust, int 
 ssize_t tls_read(struct tls *t, void *out, size_t n, struct err *err)
 {
     int status;
+    t->deadline = now_ms() + t->timeout_ms;
     do
         status = mbedtls_ssl_read(&t->ssl, out, n);
-    while (goes_on(status));
+    while (goes_on_in_time(t, &status));
     if (status >= 0 || status == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
         return status > 0 ? status : 0;
     return explain(status, err);
@@ -246,9 +255,10 @@ ssize_t tls_read(struct tls *t, void *out, size_t n, struct err *err)
 int tls_write(struct tls *t, const void *data, size_t n, struct err *err)
 {
     const unsigned char *at = data;
+    t->deadline = now_ms() + t->timeout_ms;
     while (n > 0) {
         int status = mbedtls_ssl_write(&t->ssl, at, n);
-        if (goes_on(status))
+        if (goes_on_in_time(t, &status))
             continue;
         if (status < 0)
             return explain(status, err);

@@ -4,10 +4,12 @@
 #include <strings.h>
 
 #define LINE_MAX_CHUNK 1024
+#define INTERIM_COST 1024 /* of an interim answer, besides its length */
+#define FRAMING_MAX 8     /* bytes of framing for each byte of the body: chunks of one byte have five */
 
 void http_response_init(struct http_response *r)
 {
-    *r = (struct http_response){0};
+    *r = (struct http_response){.spare = HTTP_RESPONSE_HEAD_MAX};
     buf_init(&r->head, HTTP_RESPONSE_HEAD_MAX);
     buf_init(&r->location, HTTP_RESPONSE_HEAD_MAX);
 }
@@ -99,6 +101,21 @@ static void begin_body(struct http_response *r)
     buf_truncate(&r->head, 0);
 }
 
+/* Whether so many bytes may come that nobody wants. */
+static bool spend(struct http_response *r, size_t n)
+{
+    bool enough = n <= r->spare;
+    r->spare -= enough ? n : r->spare;
+    return enough;
+}
+
+/* Some of the body has come. */
+static void earn(struct http_response *r, size_t n)
+{
+    size_t room = HTTP_RESPONSE_HEAD_MAX - r->spare;
+    r->spare += n < room / FRAMING_MAX ? FRAMING_MAX * n : room;
+}
+
 /* An interim response: the real one follows. */
 static void begin_again(struct http_response *r)
 {
@@ -128,6 +145,8 @@ static int read_head(struct http_response *r, struct err *err)
     if (r->chunked && r->has_length)
         return refuse(err, "it has two lengths");
     if (r->status < 200 && r->status != 101) {
+        if (!spend(r, r->head.len + INTERIM_COST))
+            return refuse(err, "interim answers without end");
         begin_again(r);
         return 0;
     }
@@ -170,8 +189,9 @@ static int read_line(struct http_response *r, struct err *err)
         result = refuse(err, "a chunk is longer than its size");
     else if (empty)
         r->state = RESPONSE_COMPLETE;
-    else if ((r->trailers += r->head.len) > HTTP_RESPONSE_HEAD_MAX)
-        result = refuse(err, "its trailers are too long");
+    if (result == 0 && !spend(r, r->head.len))
+        result = refuse(err, r->state == RESPONSE_TRAILERS ? "its trailers are too long"
+                                                           : "it has more framing than content");
     buf_truncate(&r->head, 0);
     return result;
 }
@@ -202,6 +222,7 @@ static size_t feed_body(struct http_response *r, const char *data, size_t n, boo
     size_t take = bounded && n > r->left ? (size_t)r->left : n;
     if (r->status / 100 == 2 && r->body && r->body(r->arg, data, take, err) < 0)
         *failed = true;
+    earn(r, take);
     if (bounded && (r->left -= take) == 0)
         r->state = r->state == RESPONSE_CHUNK ? RESPONSE_CHUNK_END : RESPONSE_COMPLETE;
     return take;

@@ -1,7 +1,8 @@
 /* An incremental parser of one HTTP/1.x response (RFC 9112) to a GET, for a client that stores the body.
  *
  * Fed whatever came, in pieces of any size; it keeps the head alone and hands the body on. It touches no
- * descriptor, and what it is fed may be anything. */
+ * descriptor, and what it is fed may be anything. What isn't body is bounded in proportion to it: interim
+ * answers, chunk sizes with their extensions, trailers. */
 #ifndef RPC_HTTP_RESPONSE_H
 #define RPC_HTTP_RESPONSE_H
 
@@ -40,7 +41,7 @@ struct http_response {
     struct buf head; /* or the line of chunked coding that is being read */
     bool chunked;
     unsigned long long left; /* of the body or chunk */
-    size_t trailers;
+    size_t spare; /* bytes that are neither the head nor the body which may still come; a body earns more */
 };
 
 void http_response_init(struct http_response *r);

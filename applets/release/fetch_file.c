@@ -12,7 +12,8 @@
 #include "io.h"
 #include "mem.h"
 
-#define TRIES 4 /* without a byte more in between */
+#define TRIES 4 /* without so much more in between: */
+#define PROGRESS 65536
 #define CONNECTIONS 200
 
 /* ---- into memory ---- */
@@ -35,9 +36,9 @@ int fetch_text(const struct fetch_options *options, const char *address, struct 
 {
     const struct fetch_sink sink = {begin_text, add_text, out};
     int status, result = -1;
-    bool cut = true;
-    for (int i = 0; i < TRIES && result < 0 && cut; i++)
-        result = fetch_get(options, address, 0, &sink, &status, &cut, err);
+    enum fetch_failure failure = FETCH_CUT;
+    for (int i = 0; i < TRIES && result < 0 && failure == FETCH_CUT; i++)
+        result = fetch_get(options, address, 0, &sink, &status, &failure, err);
     if (result < 0)
         return err_wrap(err, "can't fetch %s", address);
     return status == 404 ? 0 : 1;
@@ -123,22 +124,25 @@ int fetch_part_fill(struct fetch_part *part, const struct fetch_options *options
     struct filling f = {.part = part, .max = max};
     const struct fetch_sink sink = {begin_file, add_to_file, &f};
     int status, result = -1;
-    bool cut = true;
+    enum fetch_failure failure = FETCH_CUT;
     if (fstat(part->fd, &st) == 0 && (unsigned long long)st.st_size <= max)
         f.size = (unsigned long long)st.st_size;
     *resumed = f.size > 0;
-    for (int i = 0, in_all = 0; i < TRIES && in_all < CONNECTIONS && result < 0 && cut; i++, in_all++) {
-        unsigned long long before = f.size;
+    unsigned long long before = f.size;
+    for (int i = 0, in_all = 0; i < TRIES && in_all < CONNECTIONS && result < 0 && failure == FETCH_CUT;
+         i++, in_all++) {
         if (i > 0)
             nanosleep(&(struct timespec){.tv_nsec = i * 100000000L}, NULL);
-        result = fetch_get(options, address, f.size, &sink, &status, &cut, err);
+        result = fetch_get(options, address, f.size, &sink, &status, &failure, err);
         fetch_progress_end(&f.progress);
-        if (f.size > before)
+        if (f.size >= before + PROGRESS) {
             i = 0;
+            before = f.size;
+        }
     }
-    if (result < 0 && (!cut || f.size == 0)) /* nothing that could be gone on with */
+    if (result < 0 && (failure == FETCH_FINAL || f.size == 0)) /* nothing that could be gone on with */
         fetch_part_discard(part);
-    if (result < 0 && f.size > 0 && cut)
+    if (result < 0 && f.size > 0 && failure != FETCH_FINAL)
         return err_wrap(
             err, "%s was cut off after %llu bytes (which are kept: the same command goes on from there)",
             address, f.size);

@@ -1,11 +1,13 @@
 #include "fetch_get.h"
 
 #include "fetch_url.h"
+#include "io.h"
 #include "mem.h"
 #include "tls.h"
 #include "version.h"
 
 #define REDIRECTS_MAX 10
+#define TRICKLE 256 /* bytes a second: a server that sends less keeps us for nothing */
 
 /* ---- one request and its answer ---- */
 
@@ -43,14 +45,43 @@ static int ask(struct tls *t, const struct fetch_url *url, unsigned long long fr
     return tls_write(t, request.data, request.len, err);
 }
 
-static int receive(struct tls *t, struct answer *a, bool *cut, struct err *err)
+/* How much has come in the time that silence is endured for. */
+struct pace {
+    long long since; /* ms */
+    size_t bytes;
+};
+
+static bool is_trickle(struct pace *p, size_t n, int timeout_ms)
+{
+    long long now = now_ms();
+    p->bytes += n;
+    if (now - p->since < timeout_ms)
+        return false;
+    bool trickle = p->bytes < (size_t)timeout_ms / 1000 * TRICKLE;
+    *p = (struct pace){.since = now};
+    return trickle;
+}
+
+/* What is behind the head of anything but a file is nobody's concern. */
+static bool is_over(const struct http_response *r)
+{
+    return r->state == RESPONSE_COMPLETE || (r->state != RESPONSE_HEAD && r->status / 100 != 2);
+}
+
+static int receive(struct tls *t, struct answer *a, int timeout_ms, enum fetch_failure *failure,
+                   struct err *err)
 {
     char piece[16384];
-    while (a->response.state != RESPONSE_COMPLETE) {
+    struct pace pace = {.since = now_ms()};
+    while (!is_over(&a->response)) {
         ssize_t n = tls_read(t, piece, sizeof piece, err);
         if (n < 0 || (n == 0 && http_response_end(&a->response, err) < 0)) {
-            *cut = true;
+            *failure = FETCH_CUT;
             return -1;
+        }
+        if (is_trickle(&pace, (size_t)n, timeout_ms)) {
+            *failure = FETCH_SLOW;
+            return err_set(err, ERR_TOOL, "the server sends less than %d bytes a second", TRICKLE);
         }
         if (http_response_feed(&a->response, piece, (size_t)n, err) < 0)
             return -1;
@@ -61,15 +92,15 @@ static int receive(struct tls *t, struct answer *a, bool *cut, struct err *err)
 }
 
 static int exchange(const struct fetch_options *options, const struct fetch_url *url, unsigned long long from,
-                    struct answer *a, bool *cut, struct err *err)
+                    struct answer *a, enum fetch_failure *failure, struct err *err)
 {
     struct tls *t = tls_open(url->host, url->port, options->trust, options->timeout_ms, err);
     if (!t)
         return -1;
     int result = ask(t, url, from, err);
-    *cut = result < 0;
+    *failure = result < 0 ? FETCH_CUT : FETCH_FINAL;
     if (result == 0)
-        result = receive(t, a, cut, err);
+        result = receive(t, a, options->timeout_ms, failure, err);
     tls_close(t);
     return result;
 }
@@ -90,7 +121,8 @@ static int judge(const struct http_response *r, const char *address, struct err 
 
 /* One step: 1 with *next when it leads on to another address. */
 static int step(const struct fetch_options *options, const char *address, unsigned long long from,
-                const struct fetch_sink *sink, int *status, bool *cut, char **next, struct err *err)
+                const struct fetch_sink *sink, int *status, enum fetch_failure *failure, char **next,
+                struct err *err)
 {
     struct fetch_url url = {0};
     struct answer a = {.sink = sink};
@@ -99,7 +131,7 @@ static int step(const struct fetch_options *options, const char *address, unsign
     a.response.arg = &a;
     int result = fetch_url_parse(address, &url, err);
     if (result == 0)
-        result = exchange(options, &url, from, &a, cut, err);
+        result = exchange(options, &url, from, &a, failure, err);
     *status = a.response.status;
     if (result == 0 && is_redirect(a.response.status) && a.response.location.len > 0) {
         *next = fetch_url_resolve(&url, buf_str(&a.response.location));
@@ -113,13 +145,13 @@ static int step(const struct fetch_options *options, const char *address, unsign
 }
 
 int fetch_get(const struct fetch_options *options, const char *address, unsigned long long from,
-              const struct fetch_sink *sink, int *status, bool *cut, struct err *err)
+              const struct fetch_sink *sink, int *status, enum fetch_failure *failure, struct err *err)
 {
     char *at MEM_AUTO = mem_strdup(address);
-    *cut = false;
+    *failure = FETCH_FINAL;
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
         char *next MEM_AUTO = NULL;
-        int result = step(options, at, from, sink, status, cut, &next, err);
+        int result = step(options, at, from, sink, status, failure, &next, err);
         if (result < 0 && i > 0)
             err_wrap(err, "%s leads to %s", address, at);
         if (result <= 0)

@@ -10,7 +10,14 @@
 
 struct fetch_options {
     const char *trust; /* a file of certificates; NULL: the system's */
-    int timeout_ms;    /* silence that is endured */
+    int timeout_ms;    /* silence that is endured; in so long a time more than a trickle has to come */
+};
+
+/* What a failure means: */
+enum fetch_failure {
+    FETCH_FINAL, /* it is no use to try again */
+    FETCH_CUT,   /* the network failed while the answer came: it's worth it */
+    FETCH_SLOW,  /* it came too slowly: at another time, perhaps */
 };
 
 struct fetch_sink {
@@ -21,9 +28,8 @@ struct fetch_sink {
 };
 
 /* Asks for the bytes from `from` on (0: all). 0: a whole answer came, *status is 200, 206, 404 or 416. -1
- * with ERR_TOOL otherwise; *cut says that the network failed while the answer came, and that it's worth to
- * try again. */
+ * with ERR_TOOL and *failure otherwise. Of an answer that isn't a file only the head is read. */
 int fetch_get(const struct fetch_options *options, const char *address, unsigned long long from,
-              const struct fetch_sink *sink, int *status, bool *cut, struct err *err);
+              const struct fetch_sink *sink, int *status, enum fetch_failure *failure, struct err *err);
 
 #endif

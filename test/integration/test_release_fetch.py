@@ -442,6 +442,66 @@ def test_answers_that_are_none(fetch, server, answer):
     fetch.refused(server.url("/r/"), says=r"can't fetch|is damaged|no release|no program")
 
 
+def without_end(head, more, pause=0.0):
+    """A head, and then the same bytes until the client has gone."""
+
+    def answer(handler):
+        handler.close_connection = True
+        try:
+            handler.wfile.write(head)
+            while True:
+                handler.wfile.write(more)
+                handler.wfile.flush()
+                time.sleep(pause)
+        except OSError:
+            pass
+
+    return answer
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "404 body": (b"HTTP/1.1 404 Not Found\r\n\r\n", b"x" * 65536, 0),
+    "302 body": (b"HTTP/1.1 302 Found\r\nLocation: /r/nowhere\r\n\r\n", b"x" * 65536, 0),
+    "500 body": (b"HTTP/1.1 500 Oops\r\n\r\n", b"x" * 65536, 0),
+    "chunked 404 body": (b"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 9999, 0),
+    "dripping 404 body": (b"HTTP/1.1 404 Not Found\r\n\r\n", b"x", 0.5),
+    "interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0),
+    "interim hints": (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 0.5),
+    "head": (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", 0),
+    "one field": (b"HTTP/1.1 200 OK\r\nX: ", b"y", 0.1),
+    "chunk extensions": (CHUNKED + b"1;x", b"y" * 100, 0),
+    "many chunk extensions": (CHUNKED, b"1;" + b"y" * 900 + b"\r\nx\r\n", 0),
+    "trailers": (CHUNKED + b"1\r\nx\r\n0\r\n", b"X: y\r\n", 0),
+    "dripping body": (b"HTTP/1.1 200 OK\r\n\r\n", b"x", 0.5),
+    "dripping chunks": (CHUNKED, b"1\r\nx\r\n", 0.5),
+    "body": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, 0),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_answers_without_end(fetch, server, what):
+    """Only what was asked for may take long, and that only as long as more than a trickle of it comes."""
+    server.answers["/r/SHA256SUMS"] = without_end(*ENDLESS[what])
+    started = time.monotonic()
+    fetch.refused(server.url("/r/"), "--timeout", "2", says="can't fetch|no SHA256SUMS|bytes a second|longer than")
+    assert time.monotonic() - started < 25
+
+
+def test_a_program_that_trickles_in_is_gone_on_with(fetch, server, published, release):
+    """What has come of it stays, though nobody waits for the rest."""
+    server.serve(published)
+    name = f"/r/{release.name(OTHER)}"
+    whole = server.answers[name]
+    content = (published / release.name(OTHER)).read_bytes()
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content)
+    server.answers[name] = without_end(head + content[:100_000], content[100_000:100_001], 0.5)
+    done = fetch(server.url("/r/"), "--arch", OTHER, "--timeout", "2")
+    assert done.returncode == 1 and "the same command goes on from there" in done.stderr, done.stderr
+    server.answers[name] = whole
+    assert fetch(server.url("/r/"), "--arch", OTHER).returncode == 0
+
+
 def test_no_release_there(fetch, server):
     fetch.refused(server.url("/r/"), says="it has no SHA256SUMS")
 
