@@ -82,8 +82,8 @@ void command_put_words(const struct command_line *c, int from, struct buf *param
 void command_put_string(const struct command_line *c, const char *option, struct buf *params,
                         const char *key);
 int command_put_number(const struct command_line *c, const char *option, struct buf *params, const char *key);
-/* A time (duration.h) as the seconds that it stands for, of the option or, where it wasn't given, `otherwise` (NULL:
- * nothing then); `whole`: rounded up. EXIT_OK, or EXIT_USAGE, said. */
+/* A time (duration.h) as the seconds that it stands for, of the option or, where it wasn't given, `otherwise`
+ * (NULL: nothing then); `whole`: rounded up. EXIT_OK, or EXIT_USAGE, said. */
 int command_put_seconds(const struct command_line *c, const char *option, const char *otherwise, bool whole,
                         struct buf *params, const char *key);
 /* What a word or a value stands for: "-" is stdin, anything else itself. EXIT_OK, or EXIT_FAILED, said. */

@@ -15,8 +15,8 @@ struct env_words {
     size_t n;
 };
 
-/* Takes them from there. EXIT_OK; EXIT_USAGE, said, when one is no NAME=VALUE in UTF-8; EXIT_FAILED, said, when a
- * file can't be read. */
+/* Takes them from there. EXIT_OK; EXIT_USAGE, said, when one is no NAME=VALUE in UTF-8; EXIT_FAILED, said,
+ * when a file can't be read. */
 int env_words_given(struct env_words *env, const struct command_line *c);
 void env_words_release(struct env_words *env);
 #define ENV_WORDS_OPTIONS                                                                                    \

@@ -82,7 +82,8 @@ int words_params(const char *applet, char *const *words, int n, struct buf *para
         const char *equals = strchr(words[i], '=');
         stdins += equals && strcmp(equals, "=@-") == 0;
         if (n > 1 && is_whole(words[i]))
-            return usage_error(applet, "'%.20s' is all params by itself; no other word goes with it", words[i]);
+            return usage_error(applet, "'%.20s' is all params by itself; no other word goes with it",
+                               words[i]);
     }
     if (stdins > 1)
         return usage_error(applet, "stdin can be read for one param only");

@@ -17,13 +17,13 @@
 int words_params(const char *applet, char *const *words, int n, struct buf *params);
 
 #define WORDS_PARAMS_HELP                                                                                    \
-    "A PARAM is key=value (a string), key:=JSON (a number, a list, …), key=@FILE or "                        \
+    "A PARAM is key=value (a string), key:=JSON (a number, a list, …), key=@FILE or "                      \
     "key:=@FILE (the same from a file); or one word is all of them: JSON, @FILE, or - for stdin."
 /* The same in lines, with why. */
 #define WORDS_PARAMS_USAGE                                                                                   \
-    "A PARAM is key=value (a string), key:=JSON (a number, a list, …), key=@FILE or\n"                      \
-    "key:=@FILE (the same from a file); or one word is all of them: JSON, @FILE, or -\n"                    \
-    "for stdin. What is secret is best in a file or stdin: others of the machine can\n"                     \
+    "A PARAM is key=value (a string), key:=JSON (a number, a list, …), key=@FILE or\n"                     \
+    "key:=@FILE (the same from a file); or one word is all of them: JSON, @FILE, or -\n"                     \
+    "for stdin. What is secret is best in a file or stdin: others of the machine can\n"                      \
     "read arguments in the moment in which a program starts.\n"
 
 /* A file whole; "-" is stdin. As above. */

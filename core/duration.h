@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* "5", "0.5", "5s", "500ms", "2m", "1h", "1d"; a number alone is seconds. False for anything else, and for more
- * than 10^9 seconds. */
+/* "5", "0.5", "5s", "500ms", "2m", "1h", "1d"; a number alone is seconds. False for anything else, and for
+ * more than 10^9 seconds. */
 bool duration_read(const char *text, double *seconds);
 
 #endif

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "exchange.h"
@@ -12,10 +13,47 @@
 
 /* ---- blocking ---- */
 
+static struct client_watch *watch;
+
+void client_watch(struct client_watch *w)
+{
+    watch = w;
+}
+
+/* Waits for the descriptor. 1: it is ready, or a signal came; 0: the time is over; -1 with errno:
+ * ECONNABORTED when nobody wants the answer any more. `tick` is when the watch is asked next. */
+static int wait_for(int fd, short events, long long end, long long *tick)
+{
+    struct pollfd p[3] = {{.fd = fd, .events = events}, {.fd = -1}, {.fd = -1}};
+    for (;;) {
+        long long now = now_ms(), until = end;
+        bool ticks = watch && watch->tick_ms >= 0;
+        if (watch)
+            memcpy(p + 1, watch->fds, sizeof watch->fds);
+        if (ticks && *tick < until)
+            until = *tick;
+        int n = poll(p, 3, until == LLONG_MAX ? -1 : until > now ? (int)(until - now) : 0);
+        if (n < 0)
+            return errno == EINTR ? 1 : -1;
+        if (p[0].revents)
+            return 1;
+        now = now_ms();
+        if (watch && (n > 0 || (ticks && now >= *tick))) {
+            memcpy(watch->fds, p + 1, sizeof watch->fds);
+            *tick = now + watch->tick_ms;
+            if (watch->gone(watch))
+                return errno = ECONNABORTED, -1;
+        }
+        if (now >= end)
+            return 0;
+    }
+}
+
 int client_call(int fd, struct span request, struct buf *answer, int timeout_ms, struct err *err)
 {
     struct exchange x;
-    long long end = timeout_ms < 0 ? 0 : now_ms() + timeout_ms;
+    long long end = timeout_ms < 0 ? LLONG_MAX : now_ms() + timeout_ms;
+    long long tick = watch ? now_ms() + watch->tick_ms : LLONG_MAX;
     exchange_init(&x, fd, request, answer);
     for (;;) {
         enum exchange_want want = exchange_run(&x, err);
@@ -23,17 +61,15 @@ int client_call(int fd, struct span request, struct buf *answer, int timeout_ms,
             return 0;
         if (want == EXCHANGE_FAILED)
             return -1;
-        struct pollfd p = {.fd = fd, .events = want == EXCHANGE_READ ? POLLIN : POLLOUT};
-        long long left = timeout_ms < 0 ? -1 : end - now_ms();
-        if (timeout_ms >= 0 && left < 0)
-            left = 0;
-        int n = poll(&p, 1, (int)left);
+        int n = wait_for(fd, want == EXCHANGE_READ ? POLLIN : POLLOUT, end, &tick);
         if (n == 0) {
             err_set(err, ERR_INTERNAL, "no answer within %d ms", timeout_ms);
             errno = ETIMEDOUT;
             return -1;
         }
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno == ECONNABORTED)
+            return err_set(err, ERR_INTERNAL, "cannot write the answer: nobody reads it any more"), errno = ECONNABORTED, -1;
+        if (n < 0)
             return err_sys(err, ERR_INTERNAL, errno, "cannot wait for the answer");
     }
 }

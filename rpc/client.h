@@ -6,6 +6,7 @@
 #ifndef RPC_CLIENT_H
 #define RPC_CLIENT_H
 
+#include <poll.h>
 #include <stdbool.h>
 
 #include "buf.h"
@@ -19,6 +20,18 @@
  * then ECONNRESET when the peer has closed without having read the whole request (it can be sent again to
  * another), EPIPE when it may have. The connection stays open. */
 int client_call(int fd, struct span request, struct buf *answer, int timeout_ms, struct err *err);
+
+/* What else is looked at while client_call waits: for whom the answer is. `gone` is asked whenever one of the
+ * descriptors
+ * (-1: none) has something to say, which stands in its revents, and each tick_ms (-1: not by time). It may
+ * change them. Where it says yes, the call ends with ECONNABORTED. The watch stays where it is; NULL: there
+ * is none. */
+struct client_watch {
+    struct pollfd fds[2];
+    int tick_ms;
+    bool (*gone)(struct client_watch *watch);
+};
+void client_watch(struct client_watch *watch);
 
 /* Says that the last answer on fd was delivered (reads its last byte). The caller then closes fd. */
 void client_delivered(int fd);

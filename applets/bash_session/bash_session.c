@@ -10,6 +10,7 @@
 #include "bash_session_attach.h"
 #include "command.h"
 #include "command_print.h"
+#include "exec/caller.h"
 #include "exec/route.h"
 #include "json.h"
 #include "surroundings.h"
@@ -28,6 +29,7 @@ static int call(const struct command_line *c, const char *method, struct buf *pa
 {
     struct err err;
     buf_addc(params, '}');
+    caller_watch();
     return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 
@@ -283,8 +285,8 @@ static const struct command_option options[] = {
 #define READ_OPTIONS "wait idle max json"
 
 static const struct command list[] = {
-    {"new", "", "user cwd " ENV_WORDS_TAKES " shell rows cols json", "start a session and print its name", NULL,
-     "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
+    {"new", "", "user cwd " ENV_WORDS_TAKES " shell rows cols json", "start a session and print its name",
+     NULL, "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
     {"run", "SESSION COMMAND", "timeout max json",
      "run a command, print what it prints, exit with its status",
      "The status is 124 where the command still runs after the timeout (it goes on: read gets the rest, "
@@ -293,8 +295,8 @@ static const struct command list[] = {
      "COMMAND - is read from stdin, where nobody can see it in a process list.",
      "BashSession 'make test' --timeout 10m", 2, 2, do_run, NULL},
     {"send", "SESSION TEXT", "no-enter " READ_OPTIONS, "type a line and print what comes",
-     "TEXT - is read from stdin, where nobody can see it in a process list.",
-     "BashSession yes --wait 2", 2, 2, do_send, NULL},
+     "TEXT - is read from stdin, where nobody can see it in a process list.", "BashSession yes --wait 2", 2,
+     2, do_send, NULL},
     {"read", "SESSION", READ_OPTIONS, "print what has come since the last call", NULL,
      "BashSession --wait 60", 1, 1, do_read, NULL},
     {"interrupt", "SESSION", READ_OPTIONS, "type Ctrl-C and print what comes", NULL, "BashSession", 1, 1,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "chunk.h"
 #include "io.h"
 #include "json.h"
@@ -47,7 +48,8 @@ static int serve(struct span request, bool whole)
         result = applet_failed("exec", "%s", err.msg);
     else if (a.line.len > 0)
         result = print_line(&a, whole, &told);
-    route_end(&a, result == EXIT_OK && told); /* else whoever answered has it still */
+    /* else whoever answered has it still */
+    route_end(&a, result == EXIT_OK && told && (a.line.len == 0 || caller_confirmed()));
     return result;
 }
 
@@ -75,21 +77,29 @@ static int read_request(char *const *words, int n, struct buf *request)
 static int exec_main(int argc, char **argv)
 {
     struct buf request BUF_AUTO = BUF_INIT;
-    bool whole = argc > 1 && strcmp(argv[1], "--whole") == 0;
-    argc -= whole;
-    argv += whole;
-    if (argc > 1 && argv[1][0] == '-' && argv[1][1])
-        return usage_unknown("exec", "option", argv[1], NULL);
+    static const char *const options[] = {"--whole", "--detect", NULL};
+    bool whole = false, detect = false;
+    for (; argc > 1 && argv[1][0] == '-' && argv[1][1]; argc--, argv++) {
+        whole = whole || strcmp(argv[1], options[0]) == 0;
+        detect = detect || strcmp(argv[1], options[1]) == 0;
+        if (strcmp(argv[1], options[0]) != 0 && strcmp(argv[1], options[1]) != 0)
+            return usage_unknown("exec", "option", argv[1], options);
+    }
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error to report, not the end of us */
-    int status = read_request(argv + 1, argc - 1, &request);
+    bool from_stdin = argc == 1 || (argc == 2 && strcmp(argv[1], "-") == 0);
+    caller_watch();
+    int status = detect && from_stdin ? EXIT_OK : read_request(argv + 1, argc - 1, &request);
+    if (status == EXIT_OK && detect && caller_detect(from_stdin, &request) < 0)
+        status = applet_failed("exec", "cannot read stdin: %s",
+                               errno == EFBIG ? "the request is longer than 128 MiB" : err_text(errno));
     return status == EXIT_OK ? serve(span_of(&request), whole) : status;
 }
 
 const struct applet exec_applet = {
     .name = "exec",
     .summary = "answer one JSON-RPC request",
-    .usage = "Usage: toolbox exec [--whole] [REQUEST|@FILE|-]\n"
-             "       toolbox exec [--whole] METHOD [PARAM]...\n"
+    .usage = "Usage: toolbox exec [--whole] [--detect] [REQUEST|@FILE|-]\n"
+             "       toolbox exec [--whole] [--detect] METHOD [PARAM]...\n"
              "\n"
              "Takes one JSON-RPC 2.0 request from stdin (or an argument, a file, or as method\n"
              "and params) and prints the answer as one line of JSON:\n"
@@ -100,6 +110,11 @@ const struct applet exec_applet = {
              "Starts the server where a method needs it and none runs. An answer longer than\n"
              "$INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES (65536) comes in pieces;\n"
              "docs/protocol.md says how, and lists all methods; with --whole it is one line.\n"
+             "\n"
+             "A call is given up when nobody reads stdout any more: its answer is there for\n"
+             "the next one. --detect is for runtimes that keep stdout for a client that is\n"
+             "dead, as Docker does: the request is one line, blanks come before the answer,\n"
+             "and stdin, held open, tells by its end that the caller has gone.\n"
              "\n"
              "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
              "a notification, 1 no answer could be had, 2 usage.\n",

@@ -41,23 +41,24 @@ static bool is_query(const struct method *m, const char *name)
     return false;
 }
 
-/* True when there is an answer: the keeper's, or that it has ended under the call. Where it had ended before,
- * the server knows what is to be said. */
-static bool ask_keeper(struct answer *a, int fd, const struct rpc_request *r, struct span request)
+/* 1: there is an answer, the keeper's, or that it has ended under the call. 0: it had ended before, and the
+ * server knows what is to be said. -1: nobody wants it any more. */
+static int ask_keeper(struct answer *a, int fd, const struct rpc_request *r, struct span request,
+                      struct err *err)
 {
-    struct err err, ended;
+    struct err ended;
     a->fd = fd;
-    if (client_call(fd, request, &a->line, -1, &err) == 0)
-        return true;
-    bool untaken = errno == ECONNRESET;
+    if (client_call(fd, request, &a->line, -1, err) == 0)
+        return 1;
+    int why = errno;
     io_close(&a->fd);
     buf_truncate(&a->line, 0);
-    if (untaken)
-        return false;
-    err_set(&ended, ERR_TOOL, "the session, job or MCP server ended while the call was open (%s)", err.msg);
+    if (why == ECONNRESET || why == ECONNABORTED)
+        return why == ECONNRESET ? 0 : -1;
+    err_set(&ended, ERR_TOOL, "the session, job or MCP server ended while the call was open (%s)", err->msg);
     if (r->id.s)
         rpc_put_error(&a->line, r->id, &ended);
-    return true;
+    return 1;
 }
 
 /* True when there is a call in the batch that only the server can answer. */
@@ -96,8 +97,9 @@ int route(struct answer *a, struct span request, struct err *err)
         return 0;
     }
     int keeper = connect_keeper(&m, r.params);
-    if (keeper >= 0 && ask_keeper(a, keeper, &r, request))
-        return 0;
+    int asked = keeper >= 0 ? ask_keeper(a, keeper, &r, request, err) : 0;
+    if (asked != 0)
+        return asked < 0 ? -1 : 0;
     return server_call(&a->fd, request, is_query(&m, r.method), -1, &a->line, err);
 }
 

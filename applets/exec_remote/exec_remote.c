@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "command_print.h"
+#include "exec/caller.h"
 #include "exec/route.h"
 #include "exec_remote_logs.h"
 #include "json.h"
@@ -71,6 +72,7 @@ static int call(const struct command_line *c, const char *method, struct buf *pa
 {
     struct err err;
     buf_addc(params, '}');
+    caller_watch();
     return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 
@@ -214,8 +216,8 @@ static const struct command list[] = {
      "4711 --ack 2 --timeout 60", 1, 1, do_wait, NULL},
     {"kill", "PID", "ack text json", "end it and everything that belongs to it",
      "TERM is sent, and after 5 seconds KILL.", "4711", 1, 1, do_kill, NULL},
-    {"write", "PID TEXT", "ack text json", "write to its stdin (start --stdin)", "TEXT - is read from ours.", "4711 yes", 2, 2,
-     do_write, NULL},
+    {"write", "PID TEXT", "ack text json", "write to its stdin (start --stdin)", "TEXT - is read from ours.",
+     "4711 yes", 2, 2, do_write, NULL},
     {"close", "PID", "ack text json", "close its stdin", NULL, "4711", 1, 1, do_close, NULL},
     {"signal", "PID SIGNAL", NULL, "signal its process group", "SIGNAL is a name (HUP, SIGHUP) or a number.",
      "4711 HUP", 2, 2, do_signal, NULL},

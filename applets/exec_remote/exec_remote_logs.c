@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "command_print.h"
+#include "exec/caller.h"
 #include "exec/route.h"
 #include "io.h"
 #include "job_text.h"
@@ -35,6 +36,7 @@ static int ask(const struct command_line *c, const char *method, long long ack, 
         return EXIT_USAGE;
     json_member_int(&params, "ack_seq", ack);
     buf_addc(&params, '}');
+    caller_watch();
     return call_method(method, span_of(&params), answer, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "command_print.h"
+#include "exec/caller.h"
 #include "exec/route.h"
 #include "mcp_client.h"
 #include "mcp_print.h"
@@ -109,6 +110,7 @@ static int do_call(const struct command_line *c)
     json_key(&params, "arguments");
     buf_add(&params, arguments.data, arguments.len);
     buf_addc(&params, '}');
+    caller_watch();
     if (mcp_client_begin(&client, &err) < 0 ||
         mcp_client_ask(&client, "tools/call", span_of(&params), &answer, &err) < 0)
         return command_failed(c, &err);

@@ -11,6 +11,7 @@
 #include "base64.h"
 #include "command.h"
 #include "command_print.h"
+#include "exec/caller.h"
 #include "exec/route.h"
 #include "io.h"
 
@@ -77,6 +78,7 @@ static int call(const struct command_line *c, const char *method, struct buf *pa
 {
     struct err err;
     buf_addc(params, '}');
+    caller_watch();
     return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 
