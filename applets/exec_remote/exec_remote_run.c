@@ -224,10 +224,13 @@ static int send_data(struct run *r, const char *method, const struct buf *data, 
 
 static void offer_input(struct run *r)
 {
-    if (send_data(r, "exec_remote_write_stdin", &r->input, NULL) == 0)
-        buf_truncate(&r->input, 0);
-    else
+    struct err err;
+    if (send_data(r, "exec_remote_write_stdin", &r->input, &err) < 0 && strstr(err.msg, JOB_STDIN_FULL)) {
         r->retry_at = now_ms() + FULL_MS; /* it has enough for now */
+        return;
+    }
+    buf_truncate(&r->input,
+                 0); /* taken; or its stdin is closed, or it may have been taken by what then ended */
 }
 
 static void read_input(struct run *r)

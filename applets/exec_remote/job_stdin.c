@@ -4,6 +4,7 @@
 
 #include "io.h"
 #include "job_internal.h"
+#include "job_text.h"
 
 static void on_writable(void *arg, int events)
 {
@@ -71,10 +72,10 @@ int job_write(struct job *j, const char *data, size_t n, struct err *err)
     if (j->in.fd < 0)
         return 0; /* nobody reads it any more */
     if (n > JOB_STDIN_MAX || j->in.pending.len > JOB_STDIN_MAX - n)
-        return err_set(
-            err, ERR_TOOL,
-            "job %ld has not read %zu bytes of its stdin yet; more than %u MiB are not kept for it",
-            (long)j->pid, j->in.pending.len, JOB_STDIN_MAX >> 20);
+        return err_set(err, ERR_TOOL,
+                       "job %ld has not read %zu bytes " JOB_STDIN_FULL
+                       "; more than %u MiB are not kept for it",
+                       (long)j->pid, j->in.pending.len, JOB_STDIN_MAX >> 20);
     if (job_stdin_add(j, data, n) < 0)
         return err_set(err, ERR_TOOL, "the data has characters that are not in latin-1");
     job_stdin_flush(j);

@@ -29,4 +29,8 @@ struct text_room text_room(const struct buf *text);
 size_t text_step(const struct text_room *room, unsigned long long left);
 void text_room_use(struct text_room *room, size_t step, const char *text, size_t n);
 
+/* In the message of a write that was refused because the job has too much to read already: nothing of it was
+ * taken, and it can be made again. */
+#define JOB_STDIN_FULL "of its stdin yet"
+
 #endif
