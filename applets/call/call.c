@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "call/call_unanswered.h"
 #include "client.h"
 #include "inject/inject.h"
 #include "inject/inject_one.h"
@@ -15,26 +16,41 @@
 #include "words.h"
 
 static const char NAME[] = "call";
+#define IMPATIENT_MS 700 /* a beat has come by then, where output is passed on as it comes */
 
 extern const struct applet call_applet;
 
-/* The program is there by now. */
-static int call_again(const struct target *t, const struct inject_result *r, struct transport *transport,
-                      struct span request, struct buf *answer, struct err *err)
+/* What was asked for, and how it went. */
+struct asked {
+    struct inject_request request;
+    const char *method;
+    struct span params;
+    bool whole; /* the answer is wanted as it is */
+    int status;
+};
+
+static enum transport_step answered(void *arg, struct transport_call *c)
 {
-    const char *const arguments[] = {"exec", "--whole", NULL};
+    return inject_request_step(arg, 0, c);
+}
+
+/* The program is there by now. */
+static int call_ready(const struct target *t, const struct inject_result *r, struct transport *transport,
+                      struct inject_request *q)
+{
+    const char *const arguments[] = {"exec", "--whole", "--detect", NULL};
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
     struct argv command ARGV_AUTO = {0};
-    struct buf said BUF_AUTO = BUF_INIT;
-    c.input[0] = request;
+    struct err err;
+    if (inject_command(t, r, arguments, &command, &err) < 0)
+        return applet_failed(NAME, "%s: %s", t->text, err.msg);
+    inject_request_send(q, t->kind->program && !q->withheld, &c, 0);
     c.out_max = INJECT_ANSWER_MAX;
-    if (inject_command(t, r, arguments, &command, err) < 0 ||
-        transport_run(transport, command.words, &c, err) != TRANSPORT_ENDED)
-        return -1;
-    transport_said(&c, &said);
-    if (c.status != 0)
-        return err_set(err, ERR_TOOL, "no answer (exit status %d): %s", c.status, buf_str(&said));
-    return buf_add(answer, buf_str(&c.out), c.out.len);
+    c.answered = answered;
+    c.answered_arg = q;
+    c.impatient_ms = IMPATIENT_MS;
+    inject_request_end(q, transport_run(transport, command.words, &c, &err), &c);
+    return EXIT_OK;
 }
 
 /* What may have been meant by a method that there isn't. */
@@ -52,15 +68,12 @@ static void add_hint(struct buf *text, const char *method)
         buf_addf(text, "%s %s", name == names ? "" : ",", *name);
 }
 
-static int print_answer(struct buf *answer, const char *method, bool whole)
+static int print_answer(struct span text, const char *method, bool whole)
 {
     struct err err;
-    struct span result, text;
-    while (answer->len > 0 && strchr(" \r\n", answer->data[answer->len - 1]))
-        buf_truncate(answer, answer->len - 1);
-    if (json_check(span_of(answer), &err) < 0)
+    struct span result;
+    if (json_check(text, &err) < 0)
         return applet_failed(NAME, "the answer is not JSON: %s", err.msg);
-    text = span_of(answer);
     if (!whole && client_result(text, &result, &err) < 0) {
         struct buf shown BUF_AUTO = BUF_INIT;
         transport_show(&shown, err.msg, strlen(err.msg), ERR_MSG_MAX); /* somebody else's words */
@@ -73,29 +86,40 @@ static int print_answer(struct buf *answer, const char *method, bool whole)
     struct buf line BUF_AUTO = BUF_INIT;
     json_put_shown(&line, text);
     buf_addc(&line, '\n');
-    if (io_write_all(STDOUT_FILENO, line.data, line.len) < 0)
-        return applet_failed(NAME, "cannot write: %s", err_text(errno));
-    return EXIT_OK;
+    if (io_write_all(STDOUT_FILENO, line.data, line.len) == 0)
+        return EXIT_OK;
+    applet_failed(NAME, "cannot write: %s", err_text(errno));
+    return EXIT_LOST;
+}
+
+/* Prints the answer as it comes: only then does the other side forget it. */
+static bool deliver(void *arg, struct span line)
+{
+    struct asked *a = arg;
+    a->status = print_answer(line, a->method, a->whole);
+    return a->status != EXIT_LOST;
 }
 
 static int call(const struct inject_options *o, const struct target *t, struct transport *transport,
-                const char *method, struct span request)
+                struct asked *a)
 {
-    struct buf answer BUF_AUTO = BUF_INIT;
     struct inject_result r;
-    struct err err;
-    int status;
     inject_result_init(&r, t->text);
-    if (inject_one(o, t, transport, &r, request, &answer) < 0) {
+    int ready = inject_one(o, t, transport, &r, &a->request);
+    int status = r.exit;
+    if (ready == 0 && !a->request.sent)
+        status = call_ready(t, &r, transport, &a->request);
+    if (a->request.answered) {
+        status = a->status;
+    } else if (a->request.sent) {
+        status = call_unanswered(o, t, a->method, a->params, &a->request);
+    } else if (ready < 0) {
         struct buf out BUF_AUTO = BUF_INIT;
         report_text(&r, NAME, &out);
         fputs(out.data, stderr);
-        status = r.exit;
-    } else if (answer.len == 0 && call_again(t, &r, transport, request, &answer, &err) < 0) {
-        status = applet_failed(NAME, "%s: %s", t->text, err.msg);
-    } else {
-        status = print_answer(&answer, method, o->json);
     }
+    if (transport->interrupted)
+        status = EXIT_BY_SIGNAL + transport->interrupted;
     inject_result_release(&r);
     return status;
 }
@@ -124,7 +148,14 @@ static int call_main(int argc, char **argv)
     if (transport_init(&transport, o.timeout_ms, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     rpc_put_request(&request, (struct span){"1", 1}, argv[optind + 1], span_of(&params));
-    status = call(&o, &t, &transport, argv[optind + 1], span_of(&request));
+    buf_addc(&request, '\n');
+    struct asked asked = {
+        .request = {.text = span_of(&request), .deliver = deliver, .deliver_arg = &asked, .said = BUF_INIT},
+        .method = argv[optind + 1],
+        .params = span_of(&params),
+        .whole = o.json};
+    status = call(&o, &t, &transport, &asked);
+    buf_release(&asked.request.said);
     transport_release(&transport);
     return status;
 }
@@ -144,7 +175,11 @@ const struct applet call_applet = {
              "  --json           print the whole answer, be it a result or an error\n"
              "  --help           this text\n"
              "\n"
+             "A request is sent once. --timeout bounds the wait for its answer, not the work:\n"
+             "what goes on there can be fetched afterwards, and the message says how.\n"
+             "\n"
              "Exit status: 0 a result (with --json any answer), 1 an error (its message is on\n"
-             "stderr), 2 usage, and those of 'toolbox inject'. --timeout also bounds the call.\n",
+             "stderr), 2 usage, 124 no answer within --timeout, 125 the request was sent and\n"
+             "its answer got lost, and those of 'toolbox inject', where nothing was sent.\n",
     .run = call_main,
 };

@@ -34,12 +34,11 @@ static int make_ready(const struct inject_options *o, const struct target *t, bo
     struct transport transport;
     struct inject_result r;
     struct err err;
-    struct buf nothing BUF_AUTO = BUF_INIT;
     int status;
     if (transport_init(&transport, o->timeout_ms, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     inject_result_init(&r, t->text);
-    if (inject_one(o, t, &transport, &r, (struct span){0}, &nothing) == 0 && !transport.interrupted) {
+    if (inject_one(o, t, &transport, &r, NULL) == 0 && !transport.interrupted) {
         status = become(t, &r, keep);
     } else {
         struct buf out BUF_AUTO = BUF_INIT;

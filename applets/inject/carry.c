@@ -201,7 +201,8 @@ int inject_carry(struct injection *i)
     struct err err = {0};
     for (const char *const *word = words; *word; word++)
         argv_add(&command, *word);
-    if (inject_call(i, NULL, &command, i->o->with->stream, &c, &err) != TRANSPORT_ENDED)
+    c.input[1] = i->o->with->stream;
+    if (inject_call(i, NULL, &command, &c, &err) != TRANSPORT_ENDED)
         return inject_fail(i->r, STEP_PLACING, "the program itself is there and ready; try again", &err);
     return c.status == 0 ? 0 : refused(i, &c, &err);
 }

@@ -41,7 +41,7 @@ static void eject_as(struct ejection *e, const char *user, struct buf *said)
     struct err err = {0};
     script_eject(&script, &o);
     e->i.user = user;
-    enum transport_end how = inject_call(&e->i, &script, NULL, (struct span){0}, &c, &err);
+    enum transport_end how = inject_call(&e->i, &script, NULL, &c, &err);
     read_answer(e, span_of(&c.out));
     e->no_shell = inject_no_shell(&c);
     buf_truncate(said, 0);
@@ -60,7 +60,7 @@ static void eject_without_shell(struct ejection *e, struct buf *said)
     struct argv command ARGV_AUTO = {0};
     for (const char *const *word = words; *word; word++)
         argv_add(&command, *word);
-    if (inject_call(&e->i, NULL, &command, (struct span){0}, &c, NULL) != TRANSPORT_ENDED)
+    if (inject_call(&e->i, NULL, &command, &c, NULL) != TRANSPORT_ENDED)
         return;
     bool is_gone = strstr(buf_str(&c.err), "no such file") || strstr(buf_str(&c.out), "no such file");
     e->reached = c.status <= 1 || is_gone;

@@ -243,8 +243,7 @@ static int run(int argc, char **argv, inject_many_fn one)
 static void inject(const struct inject_options *o, const struct target *t, struct transport *transport,
                    struct inject_result *r)
 {
-    struct buf nothing BUF_AUTO = BUF_INIT;
-    inject_one(o, t, transport, r, (struct span){0}, &nothing);
+    inject_one(o, t, transport, r, NULL);
 }
 
 static int inject_main(int argc, char **argv)

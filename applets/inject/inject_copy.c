@@ -72,7 +72,7 @@ static bool settle_at(struct injection *i, const char *path, bool named, struct 
         argv_add(&command, "--links");
         argv_add(&command, i->o->links);
     }
-    if (inject_call(i, NULL, &command, (struct span){0}, c, err) != TRANSPORT_ENDED)
+    if (inject_call(i, NULL, &command, c, err) != TRANSPORT_ENDED)
         return false;
     struct span line;
     for (size_t at = 0; recon_line(span_of(&c->out), &at, &line);)

@@ -14,6 +14,8 @@
 #include "settle/settle.h"
 
 #define DEFAULT_USER "default"
+/* In which a prefix, and a runtime that is known to, shows that it passes output on as it comes. */
+enum { IMPATIENT_MS = 300, PATIENT_MS = 2000 };
 #define US_MAX (86400LL * 1000000)
 
 const char *const inject_steps[N_STEPS] = {"target", "recon",  "choice", "placing",
@@ -61,7 +63,7 @@ int inject_fail(struct inject_result *r, enum inject_step step, const char *advi
 /* ---- calls ---- */
 
 enum transport_end inject_call(struct injection *i, const struct buf *script, const struct argv *command,
-                               struct span data, struct transport_call *c, struct err *err)
+                               struct transport_call *c, struct err *err)
 {
     struct argv shell ARGV_AUTO = {0};
     struct argv argv ARGV_AUTO = {0};
@@ -69,7 +71,6 @@ enum transport_end inject_call(struct injection *i, const struct buf *script, co
         script_shell(&shell);
         c->input[0] = span_of(script);
     }
-    c->input[1] = data;
     if (script)
         command = &shell;
     for (size_t n = 0; n < command->n; n++)
@@ -101,46 +102,88 @@ static struct script_options script_of(const struct injection *i)
                                    .everywhere = i->everywhere};
 }
 
-/* The program that was there is this very one, and has settled. */
-static bool is_there(struct injection *i)
+/* A program that was there has settled. */
+static bool said_ok(const struct injection *i)
 {
     struct span ok;
+    return i->recon.verdict.s && json_member(i->recon.verdict, "ok", &ok, NULL) && span_is(ok, "true");
+}
+
+/* It is this very one. */
+static bool is_there(struct injection *i)
+{
     struct buf sum BUF_AUTO = BUF_INIT;
-    if (!i->recon.verdict.s || !json_member(i->recon.verdict, "ok", &ok, NULL) || !span_is(ok, "true"))
+    if (!said_ok(i))
         return false;
     recon_member(i->recon.verdict, "sha256", &sum);
     return strcmp(buf_str(&sum), i->file->sha256) == 0;
 }
 
 /* In the middle of a reconnaissance: what there is is known, and what has to be placed can follow at once. */
-static bool go_on(void *arg, struct transport_call *c)
+static enum transport_step go_on(void *arg, struct transport_call *c)
 {
     struct injection *i = arg;
     if (!strstr(buf_str(&c->out), SCRIPT_END "\n"))
-        return false;
+        return TRANSPORT_WAITS;
     recon_release(&i->recon);
     const char *arch = recon_read(&i->recon, span_of(&c->out)) ? recon_arch(&i->recon, NULL) : NULL;
     if (!arch || inject_choose(i, arch) < 0 || is_there(i))
-        return true;
+        return TRANSPORT_ENDS;
     inject_place_script(i, &i->place_script);
     c->input[1] = span_of(&i->place_script);
     c->input[2] = span_of(&i->file->bytes);
-    return true;
+    return TRANSPORT_ENDS;
+}
+
+/* The program there is this very one, and waits for the request: it is sent, and answered. */
+static enum transport_step converse(void *arg, struct transport_call *c)
+{
+    static const char mark[] = SCRIPT_END "\n" SCRIPT_CALL "\n";
+    struct injection *i = arg;
+    const char *out = buf_str(&c->out),
+               *found = i->called > 0 ? NULL : memmem(out, c->out.len, mark, sizeof mark - 1);
+    if (found) {
+        i->called = (size_t)(found - out) + sizeof mark - 1;
+        recon_release(&i->recon);
+        const char *arch = recon_read(&i->recon, span_of(&c->out)) ? recon_arch(&i->recon, NULL) : NULL;
+        if (!arch || inject_choose(i, arch) < 0 || !is_there(i))
+            return TRANSPORT_ENDS; /* not ours: it gets nothing */
+        if (!i->request->sent) {
+            inject_request_send(i->request, true, c, 1);
+            return TRANSPORT_SENDS;
+        }
+    }
+    if (i->called > 0)
+        return inject_request_step(i->request, i->called, c);
+    if (!c->impatient || c->out.len > 0)
+        return TRANSPORT_WAITS;
+    i->request->withheld = true;
+    return i->request->sent ? inject_request_step(i->request, 0, c)
+                            : TRANSPORT_ENDS; /* the call is one of its own then */
 }
 
 static enum transport_end look(struct injection *i, struct err *err)
 {
-    /* A prefix may hand its output over only when all has ended. */
-    bool goes_on = i->o->batch && !i->request.s && i->t->kind->program;
+    /* A prefix may hand its output over only when all has ended, and what it was sent isn't sent to another
+     * user. */
+    bool streams = i->t->kind->program, calls = i->request && (streams || !i->t->options.root_exec);
+    bool goes_on = i->o->batch && !i->request && streams;
     struct script_options o = script_of(i);
     struct buf script BUF_AUTO = BUF_INIT;
-    script_recon(&script, &o, i->request.s ? SCRIPT_CALLS : goes_on ? SCRIPT_GOES_ON : SCRIPT_ENDS);
-    i->seen.out_max = i->request.s ? INJECT_ANSWER_MAX : 0;
-    i->seen.answered = goes_on ? go_on : NULL;
+    script_recon(&script, &o, calls ? SCRIPT_CALLS : goes_on ? SCRIPT_GOES_ON : SCRIPT_ENDS);
+    i->seen.out_max = calls ? INJECT_ANSWER_MAX : 0;
+    i->seen.answered = goes_on ? go_on : calls ? converse : NULL;
     i->seen.answered_arg = i;
+    i->seen.impatient_ms = !calls ? 0 : streams ? PATIENT_MS : IMPATIENT_MS;
+    i->called = 0;
     buf_truncate(&i->place_script, 0);
-    i->seen.input[2] = (struct span){0};
-    return inject_call(i, &script, NULL, i->request, &i->seen, err);
+    i->seen.input[1] = i->seen.input[2] = (struct span){0};
+    if (calls && !streams)
+        inject_request_send(i->request, false, &i->seen, 1);
+    enum transport_end how = inject_call(i, &script, NULL, &i->seen, err);
+    if (calls && i->request->sent)
+        inject_request_end(i->request, how, &i->seen);
+    return how;
 }
 
 /* The shell has come to its last word without having read the first. */
@@ -210,6 +253,26 @@ int inject_unlisted(struct injection *i)
     return inject_fail(i->r, STEP_TARGET, target_advice, &err);
 }
 
+/* From then on nothing is tried again: it may have begun. */
+static bool was_sent(const struct injection *i)
+{
+    return i->request && i->request->sent;
+}
+
+/* The shell has said all, and nothing of ours was there; or no shell ever ran. */
+static bool nobody_took_it(const struct injection *i, enum seen seen)
+{
+    return seen == SEEN ? i->recon.whole && !said_ok(i)
+                        : i->seen.status != 0 && (seen == SEEN_NOTHING || seen == SEEN_NO_SHELL);
+}
+
+static int call_is_lost(struct injection *i)
+{
+    i->r->ok = false;
+    i->r->exit = i->request->how == TRANSPORT_TIMEOUT ? EXIT_UNANSWERED : EXIT_LOST;
+    return -1;
+}
+
 /* As root where that can be had, as the default user otherwise. A call that takes too long says nothing about
  * root: it is made once more. */
 static int reconnoitre(struct injection *i, bool *no_shell)
@@ -217,8 +280,12 @@ static int reconnoitre(struct injection *i, bool *no_shell)
     struct err err, first;
     const char *root = root_of(i);
     enum seen seen = look_as(i, root, &err);
-    if (seen == SEEN_TIMEOUT)
+    if (seen == SEEN_TIMEOUT && !was_sent(i))
         seen = look_as(i, root, &err);
+    if (was_sent(i) && nobody_took_it(i, seen))
+        i->request->sent = false;
+    if (was_sent(i) && !i->request->answered)
+        return call_is_lost(i);
     first = err;
     if (seen == SEEN_NOTHING && root && !i->o->user) {
         seen = look_as(i, NULL, &err);
@@ -382,17 +449,15 @@ bool inject_take_path(struct injection *i, const char *path)
     return false;
 }
 
-static int finish_found(struct injection *i, struct buf *answered)
+static int finish_found(struct injection *i)
 {
     if (!inject_take_path(i, i->recon.found) || inject_take_verdict(i, i->recon.verdict) < 0)
         return -1;
     time_step(i->r, STEP_RECON, i->r->us[STEP_RECON]);
-    if (i->recon.rest.s)
-        buf_add(answered, i->recon.rest.s, i->recon.rest.n);
     return 0;
 }
 
-static int make_ready(struct injection *i, struct buf *answered)
+static int make_ready(struct injection *i)
 {
     bool no_shell = false;
     long long began = now_us();
@@ -422,24 +487,24 @@ static int make_ready(struct injection *i, struct buf *answered)
     if (result < 0)
         return -1;
     if (is_there(i))
-        return finish_found(i, answered);
+        return finish_found(i);
     began = now_us();
     result = inject_place(i);
     time_step(i->r, STEP_PLACING, now_us() - began);
     return result;
 }
 
-static int run(struct injection *i, struct buf *answered)
+static int run(struct injection *i)
 {
     if (i->t->unlisted)
         return inject_unlisted(i);
     if (i->t->kind->folder)
         return inject_dir(i);
-    int result = make_ready(i, answered);
+    int result = make_ready(i);
     if (result == 0 || !i->nowhere || i->o->dir || i->recon.everywhere)
         return result;
     i->everywhere = true;
-    return make_ready(i, answered);
+    return make_ready(i);
 }
 
 static void name_temporary(struct injection *i)
@@ -452,7 +517,7 @@ static void name_temporary(struct injection *i)
 }
 
 int inject_one(const struct inject_options *o, const struct target *t, struct transport *transport,
-               struct inject_result *r, struct span request, struct buf *answered)
+               struct inject_result *r, struct inject_request *request)
 {
     struct injection i = {.o = o,
                           .t = t,
@@ -474,7 +539,7 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     i.picked_us = now_us() - began;
     result = result < 0
                  ? inject_fail(r, STEP_CHOICE, "this program's own file has to be what was released", &err)
-                 : run(&i, answered);
+                 : run(&i);
     if (result == 0 && o->with)
         result = inject_carry(&i);
     if (transport->interrupted)

@@ -3,6 +3,7 @@
 #ifndef INJECT_ONE_H
 #define INJECT_ONE_H
 
+#include "inject/inject_request.h"
 #include "inject/inject_types.h"
 #include "inject/recon.h"
 #include "inject/transport.h"
@@ -18,7 +19,8 @@ struct injection {
     struct inject_result *r;
     const char *user; /* as whom, in the runtime's words; NULL: its default */
     char temporary[40];
-    struct span request; /* that follows when the program was found; s NULL: none */
+    struct inject_request *request; /* that follows when the program was found; NULL: none */
+    size_t called;                  /* where the answer to it begins; 0: not come to */
     struct recon recon;
     struct transport_call seen;     /* the reconnaissance; its answer stays */
     const struct release_file *own; /* of this machine's architecture: its sum goes with the reconnaissance */
@@ -31,10 +33,13 @@ struct injection {
     struct buf place_script; /* of an attempt that was part of the reconnaissance; len 0: none */
 };
 
-/* Makes the target ready. 0, or -1 with the failure in *r. With a request (one JSON-RPC object), answered too
- * where that takes no call more: *answered gets the line; otherwise it stays empty. */
+/* Makes the target ready. 0, or -1 with the failure in *r. With a request (NULL: none), sent too where that
+ * takes no call more. Where it was sent and not answered, -1 with the exit status alone. */
 int inject_one(const struct inject_options *o, const struct target *t, struct transport *transport,
-               struct inject_result *r, struct span request, struct buf *answered);
+               struct inject_result *r, struct inject_request *request);
+
+/* Exit status of a call whose request was sent: its time was over, or its answer got lost. */
+enum { EXIT_UNANSWERED = 124, EXIT_LOST = 125 };
 
 /* The command line that runs the program in a target that is ready, with these arguments. */
 int inject_command(const struct target *t, const struct inject_result *r, const char *const *arguments,
@@ -42,9 +47,9 @@ int inject_command(const struct target *t, const struct inject_result *r, const 
 
 /* ---- between the parts of an injection ---- */
 
-/* Runs a shell's script (with `data` behind it), or a command where there is no script. */
+/* Runs a shell's script (with the call's further input behind it), or a command where there is no script. */
 enum transport_end inject_call(struct injection *i, const struct buf *script, const struct argv *command,
-                               struct span data, struct transport_call *c, struct err *err);
+                               struct transport_call *c, struct err *err);
 
 /* A pattern that stands for nothing: takes that down; -1. */
 int inject_unlisted(struct injection *i);

@@ -204,7 +204,8 @@ static void try_once(struct placing *p, int pieces, const char *made, struct err
         data = span_of(&p->i->file->bytes);
     buf_truncate(&p->i->r->tried, 0);
     script_place(&script, &o, &p->dirs, p->i->file->bytes.len, pieces, made);
-    p->a = (struct attempt){.how = inject_call(p->i, &script, NULL, data, &p->call, err)};
+    p->call.input[1] = data;
+    p->a = (struct attempt){.how = inject_call(p->i, &script, NULL, &p->call, err)};
     read_answer(p);
 }
 
@@ -218,7 +219,8 @@ static int send_piece(struct placing *p, int n, struct span piece, struct buf *m
         struct buf script BUF_AUTO = BUF_INIT;
         struct span line;
         script_piece(&script, &o, p->dirs.words[0], n);
-        enum transport_end how = inject_call(p->i, &script, NULL, piece, &p->call, err);
+        p->call.input[1] = piece;
+        enum transport_end how = inject_call(p->i, &script, NULL, &p->call, err);
         p->stalls += how == TRANSPORT_TIMEOUT;
         if (how == TRANSPORT_FAILED || how == TRANSPORT_INTERRUPT || p->stalls >= STALLS_MAX)
             return -1;
@@ -268,7 +270,7 @@ static void clean(struct placing *p)
     p->i->transport->cleaning = true;
     c.timeout_ms = 5000;
     script_clean(&script, &o, &p->dirs);
-    inject_call(p->i, &script, NULL, (struct span){0}, &c, NULL);
+    inject_call(p->i, &script, NULL, &c, NULL);
     p->i->transport->cleaning = false;
 }
 
@@ -286,7 +288,7 @@ static void take_back(struct placing *p)
         o.dir = path.data;
         p->i->transport->cleaning = true;
         script_eject(&script, &o);
-        inject_call(p->i, &script, NULL, (struct span){0}, &c, NULL);
+        inject_call(p->i, &script, NULL, &c, NULL);
         p->i->transport->cleaning = false;
     }
     buf_release(&path);

@@ -163,9 +163,6 @@ bool recon_read(struct recon *r, struct span answer)
             r->verdict = line;
         else if (line.n >= 2 && line.s[1] == ' ')
             read_fact(r, line, &noexec);
-        if (r->whole && recon_line(answer, &at, &line) && span_is(line, SCRIPT_CALL))
-            r->rest =
-                (struct span){answer.s + (at < answer.n ? at : answer.n), at < answer.n ? answer.n - at : 0};
     }
     for (size_t i = 0; i < noexec.n; i++)
         add_dir(&r->dirs, (struct span){noexec.words[i], strlen(noexec.words[i])});

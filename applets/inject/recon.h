@@ -21,7 +21,6 @@ struct recon {
     char *found;             /* path of the program that is there; NULL: none */
     struct span verdict;     /* the JSON object that it printed, in the answer; s NULL: none */
     bool whole;              /* the answer has its end */
-    struct span rest;        /* what is behind the mark of a call; s NULL: no call was made */
 };
 
 #define RECON_DIRS_MAX 8

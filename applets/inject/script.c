@@ -192,7 +192,7 @@ void script_recon(struct buf *out, const struct script_options *o, enum script_a
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END);
     if (after == SCRIPT_CALLS)
-        buf_adds(out, ";[ \"$G\" ]&&{ echo " SCRIPT_CALL ";r \"$G\" exec --whole;}");
+        buf_adds(out, ";[ \"$G\" ]&&{ echo " SCRIPT_CALL ";r \"$G\" exec --whole --detect;}");
     if (after == SCRIPT_GOES_ON)
         buf_adds(
             out,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 #define BYTES_A_MS 16 /* what the slowest connection takes: 16 KB a second */
 #define READ_SIZE 65536
-#define DIALOGUE_SIZE (1u << 20) /* about what will be sent where that is not known before */
+#define GRACE_MS 1000 /* for a client whose stdin has ended before its time, to tell the other side */
 
 int transport_init(struct transport *t, int timeout_ms, struct err *err)
 {
@@ -59,7 +60,10 @@ struct running {
     int in, out, err;
     size_t part, at; /* of the input */
     bool flooded;
-    bool waits; /* what is to be sent depends on what is answered */
+    bool holds; /* stdin is not to end yet */
+    bool ended; /* the conversation */
+    int timeout_ms;
+    long long until;
 };
 
 static void feed(struct running *r)
@@ -80,17 +84,42 @@ static void feed(struct running *r)
         } else {
             r->part++;
             r->at = 0;
-            if (r->waits)
-                return;
         }
     }
-    io_close(&r->in);
+    if (r->part == 3 && now_ms() + r->timeout_ms > r->until)
+        r->until = now_ms() + r->timeout_ms;
+    if (r->part < 3 || !r->holds)
+        io_close(&r->in);
 }
 
 /* There is something to write, or its end to be told. */
 static bool wants_to_feed(const struct running *r)
 {
-    return !r->waits || r->part == 0;
+    return !r->holds || r->part < 3;
+}
+
+/* What is sent takes time: as much as the slowest connection needs. */
+static long long time_for(const struct running *r, int first)
+{
+    size_t size = 0;
+    for (int i = first; i < 3; i++)
+        size += r->c->input[i].n;
+    return now_ms() + r->timeout_ms + (long long)(size / BYTES_A_MS);
+}
+
+static void ask(struct running *r)
+{
+    if (r->ended)
+        return;
+    enum transport_step step = r->c->answered(r->c->answered_arg, r->c);
+    r->ended = step == TRANSPORT_ENDS;
+    if (step == TRANSPORT_WAITS || !r->holds)
+        return;
+    r->part = 1;
+    r->at = 0;
+    r->holds = step == TRANSPORT_SENDS;
+    if (time_for(r, 1) > r->until)
+        r->until = time_for(r, 1);
 }
 
 /* Takes what there is; closes at the end. */
@@ -142,26 +171,35 @@ static bool is_over(const struct running *r)
     return r->pid == 0 && !is_readable(r->out) && !is_readable(r->err);
 }
 
-static enum transport_end pump(struct running *r, long long until)
+static enum transport_end pump(struct running *r)
 {
+    long long impatient = r->c->impatient_ms > 0 ? now_ms() + r->c->impatient_ms : r->until;
     for (;;) {
         struct pollfd p[] = {{.fd = r->t->signal_fd, .events = POLLIN},
                              {.fd = wants_to_feed(r) ? r->in : -1, .events = POLLOUT},
                              {.fd = r->out, .events = POLLIN},
                              {.fd = r->err, .events = POLLIN}};
-        long long left = until - now_ms();
+        long long now = now_ms(), left = r->until - now;
         if (left <= 0)
             return TRANSPORT_TIMEOUT;
-        if (poll(p, 4, (int)left) < 0 && errno != EINTR)
+        if (impatient < r->until && !r->c->impatient && impatient - now < left)
+            left = impatient > now ? impatient - now : 0;
+        int n = poll(p, 4, left < INT_MAX ? (int)left : INT_MAX);
+        if (n < 0 && errno != EINTR)
             return TRANSPORT_FAILED;
+        if (n == 0 && now_ms() >= impatient && !r->c->impatient) {
+            r->c->impatient = true;
+            if (r->c->answered)
+                ask(r);
+        }
         if (p[0].revents)
             look_at_signals(r);
         if (p[1].revents)
             feed(r);
         if (p[2].revents)
             drain(r, &r->out, &r->c->out, true);
-        if (r->waits && p[2].revents)
-            r->waits = !r->c->answered(r->c->answered_arg, r->c);
+        if (r->c->answered && p[2].revents)
+            ask(r);
         if (p[3].revents)
             drain(r, &r->err, &r->c->err, false);
         if (r->flooded)
@@ -173,9 +211,15 @@ static enum transport_end pump(struct running *r, long long until)
     }
 }
 
-/* It leads a process group of its own. */
+/* It leads a process group of its own. One whose stdin was held learns by its end that nobody waits any more,
+ * and may tell the other side. */
 static void end(struct running *r)
 {
+    if (r->in >= 0 && r->holds) {
+        io_close(&r->in);
+        for (long long until = now_ms() + GRACE_MS; r->pid > 0 && now_ms() < until; usleep(1000))
+            look_at_signals(r);
+    }
     if (r->pid > 0) {
         kill(-r->pid, SIGKILL);
         kill(r->pid, SIGKILL);
@@ -222,8 +266,8 @@ static int start(struct running *r, char *const *argv, struct err *err)
 static void explain(enum transport_end how, int timeout_ms, const char *program, struct err *err)
 {
     if (how == TRANSPORT_TIMEOUT)
-        err_set(err, ERR_TOOL, "%s did not end within %d s and was killed (--timeout)", program,
-                (timeout_ms + 999) / 1000);
+        err_set(err, ERR_TOOL, "%s did not end within %g s and was killed (--timeout)", program,
+                timeout_ms / 1000.0);
     else if (how == TRANSPORT_FLOOD)
         err_set(err, ERR_TOOL, "%s printed more than anything there has to say, and was killed", program);
     else if (how == TRANSPORT_INTERRUPT)
@@ -235,25 +279,24 @@ static void explain(enum transport_end how, int timeout_ms, const char *program,
 enum transport_end transport_run(struct transport *t, char *const *argv, struct transport_call *c,
                                  struct err *err)
 {
-    struct running r = {.t = t, .c = c, .waits = c->answered != NULL};
-    size_t size = 0;
+    struct running r = {.t = t,
+                        .c = c,
+                        .holds = c->answered != NULL,
+                        .timeout_ms = c->timeout_ms > 0 ? c->timeout_ms : t->timeout_ms};
     buf_release(&c->out);
     buf_release(&c->err);
     c->out.max = c->out_max > 0 ? c->out_max : TRANSPORT_OUT_MAX;
     c->err.max = TRANSPORT_ERR_MAX;
     c->taken = 0;
-    for (int i = 0; i < 3; i++)
-        size += c->input[i].n;
+    c->impatient = false;
     t->calls++;
     if (start(&r, argv, err) < 0)
         return TRANSPORT_FAILED;
-    if (c->answered)
-        size = DIALOGUE_SIZE;
-    int timeout_ms = (c->timeout_ms > 0 ? c->timeout_ms : t->timeout_ms) + (int)(size / BYTES_A_MS);
-    enum transport_end how = pump(&r, now_ms() + timeout_ms);
+    r.until = time_for(&r, 0);
+    enum transport_end how = pump(&r);
     end(&r);
     t->sent += c->taken;
-    explain(how, timeout_ms, argv[0], err);
+    explain(how, r.timeout_ms, argv[0], err);
     return how;
 }
 

@@ -38,14 +38,21 @@ enum transport_end {
 #define TRANSPORT_OUT_MAX (1u << 20)
 #define TRANSPORT_ERR_MAX (64u << 10) /* of stderr the first bytes count, the rest is let go */
 
+/* What becomes of stdin: it stays open, or input[1] and [2] are sent and it stays open, or they are sent and
+ * it is closed. With TRANSPORT_ENDS it is closed too, and nothing is asked any more. */
+enum transport_step { TRANSPORT_WAITS, TRANSPORT_SENDS, TRANSPORT_CLOSES, TRANSPORT_ENDS };
+
 struct transport_call {
     struct span input[3]; /* stdin, one behind the other */
-    /* May be NULL: stdin stays open, and whenever there is more output this is asked whether it ends. It may
-     * set input[1] and [2] (whose bytes stay), which are sent then. */
-    bool (*answered)(void *arg, struct transport_call *c);
+    /* May be NULL. Otherwise stdin stays open, and whenever there is more output, and when impatient_ms have
+     * gone by (0: never), this is asked what becomes of it. It may set input[1] and [2], whose bytes stay. */
+    enum transport_step (*answered)(void *arg, struct transport_call *c);
     void *answered_arg;
+    int impatient_ms;
+    bool impatient; /* they have */
     size_t out_max; /* 0: TRANSPORT_OUT_MAX */
-    int timeout_ms; /* 0: the transport's; the more there is to send, the more time there is */
+    int timeout_ms; /* 0: the transport's, from when all is sent; the more there is to send, the more time
+                       there is */
     /* results */
     struct buf out, err;
     int status;   /* exit status; 128+N: signal N */
