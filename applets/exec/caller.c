@@ -28,8 +28,10 @@ static void take(const char *data, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (data[i] == '\n') {
             caller.holds = caller.holds || caller.line == 0;
-            if (caller.line == 1 && caller.first == '-')
+            if (caller.line == 1 && caller.first == '-') {
                 caller.watch.fds[1].fd = -1;
+                caller.holds = false;
+            }
             caller.line = 0;
         } else if (caller.line++ == 0) {
             caller.first = data[i];
