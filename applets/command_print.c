@@ -96,7 +96,10 @@ int command_print_table(const struct command_line *c, struct span list, const ch
         return command_print_line(c, list);
     if (format && fields_of(c, fields, chosen) != EXIT_OK)
         return EXIT_USAGE;
-    json_table(&table, list, format || quiet ? chosen : columns);
+    if (format || quiet)
+        json_table_exact(&table, list, chosen);
+    else
+        json_table(&table, list, columns);
     if (quiet)
         buf_consume(&table, strcspn(table.data, "\n") + 1);
     return command_print(c, span_of(&table));

@@ -109,6 +109,17 @@ int place_open(struct place *p, struct err *err)
                    buf_str(&tried));
 }
 
+int place_check_given(struct err *err)
+{
+    struct place p PLACE_AUTO = PLACE_INIT;
+    struct err why;
+    struct stat st;
+    const char *path = given();
+    if (!path || (lstat(path, &st) < 0 && errno == ENOENT) || place_enter(&p, path, false, &why) == 0)
+        return 0;
+    return err_set(err, ERR_TOOL, "%s; name another directory in TOOLBOX_DIR", why.msg);
+}
+
 /* By descriptor: the name may lead elsewhere by now. What was made has so far what a setgid parent adds to the
  * mode. */
 int place_subdir(const struct place *p, const char *name, bool create, struct err *err)

@@ -35,6 +35,10 @@ int place_enter(struct place *p, const char *path, bool create, struct err *err)
  * place that was tried and why it was not used. */
 int place_open(struct place *p, struct err *err);
 
+/* -1 with ERR_TOOL where a variable names a directory that is there and can't be used. For those who start
+ * nothing: where the directory isn't there yet, or may be used, it is 0. */
+int place_check_given(struct err *err);
+
 /* Opens (and makes, when `create`) a private directory inside a place; same checks. Returns its descriptor or
  * -1. */
 int place_subdir(const struct place *p, const char *name, bool create, struct err *err);

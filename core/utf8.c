@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "buf.h"
 
@@ -141,4 +142,26 @@ void utf8_put(struct buf *out, unsigned c)
         buf_addc(out, (char)(0x80 | (c >> 6 & 0x3F)));
         buf_addc(out, (char)(0x80 | (c & 0x3F)));
     }
+}
+
+/* Of a valid character of n bytes. */
+static unsigned decode(const char *s, int n)
+{
+    static const unsigned char lead[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    unsigned code_point = (unsigned char)s[0] & lead[n];
+    for (int i = 1; i < n; i++)
+        code_point = code_point << 6 | ((unsigned char)s[i] & 0x3F);
+    return code_point;
+}
+
+size_t utf8_columns(const char *s, size_t n)
+{
+    size_t columns = 0, step;
+    for (size_t at = 0; at < n; at += step) {
+        bool whole;
+        step = utf8_sequence(s + at, n - at, &whole);
+        int width = whole ? wcwidth((wchar_t)decode(s + at, (int)step)) : 1;
+        columns += width < 0 ? 1 : (size_t)width;
+    }
+    return columns;
 }

@@ -31,6 +31,9 @@ size_t utf8_printable(const char *s, size_t n);
 /* Number of characters; an undecodable sequence counts as the one U+FFFD it is shown as. */
 size_t utf8_count(const char *s, size_t n);
 
+/* Columns that it takes on a terminal: characters of East Asia take two, combining ones none. */
+size_t utf8_columns(const char *s, size_t n);
+
 /* Appends s with what is undecodable replaced: one U+FFFD for each maximal prefix of a character
  * (Unicode's recommended practice, and what Python's "replace" does). Returns the bytes taken: less
  * than n only when `final` is false and s ends inside a character, whose bytes (at most 3) the

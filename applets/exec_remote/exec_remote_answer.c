@@ -6,6 +6,8 @@
 #include "exec_remote_params.h"
 #include "ipc.h"
 #include "job_stored.h"
+#include "mem.h"
+#include "user.h"
 
 const char *job_state(const struct record_end *end)
 {
@@ -23,6 +25,18 @@ void job_put_end(struct buf *out, const struct record_end *end)
         json_member_bool(out, "timed_out", true);
     if (end->ended && end->oom_killed)
         json_member_bool(out, "oom_killed", true);
+}
+
+void job_put_user(struct buf *out, const struct record_job *job)
+{
+    char *user MEM_AUTO = user_label(job->uid);
+    json_member_string(out, "user", user);
+}
+
+void job_put_duration(struct buf *out, const struct record_job *job, const struct record_end *end)
+{
+    if (end->ended_ms > 0)
+        json_member_seconds(out, "duration_s", end->ended_ms - job->started_ms);
 }
 
 void job_answer(struct rpc_call *call, struct record *r, bool with_state)

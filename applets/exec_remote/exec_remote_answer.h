@@ -12,6 +12,10 @@ const char *job_state(const struct record_end *end);
 /* Members exit_code, timed_out, oom_killed: the first as null while it runs, the others only when true. */
 void job_put_end(struct buf *out, const struct record_end *end);
 
+/* Members user; and, where it has ended, duration_s. */
+void job_put_user(struct buf *out, const struct record_job *job);
+void job_put_duration(struct buf *out, const struct record_job *job, const struct record_end *end);
+
 /* tool.h: answers for a job that has ended. */
 bool job_answer_from_file(struct rpc_call *call, const char *method, struct span params, const char *owner,
                           int dirfd);

@@ -15,6 +15,7 @@
 #include "job_stored.h"
 #include "mem.h"
 #include "server/server.h"
+#include "utf8.h"
 #include "title.h"
 
 #define COMMAND_SHOWN 200 /* bytes of a command in the list */
@@ -27,7 +28,6 @@ struct hosted {
     struct keeper_service *service;
     char *command;
     struct rpc_call *holder; /* whose end is the job's; NULL: nobody's */
-    uid_t uid;
     bool stored;
 };
 
@@ -271,11 +271,11 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     else
         buf_adds(&text, "null");
     json_member_string(&text, "command", h->command);
-    char *user MEM_AUTO = user_label(h->uid);
-    json_member_string(&text, "user", user);
+    job_put_user(&text, &j->record.job);
     json_member_int(&text, "unread_stdout", (long long)unread(j, 0));
     json_member_int(&text, "unread_stderr", (long long)unread(j, 1));
     keeper_put_usage(&text, h->service);
+    job_put_duration(&text, &j->record.job, &j->record.end);
     buf_addc(&text, '}');
     rpc_result(call, span_of(&text));
 }
@@ -389,12 +389,16 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     struct starting *s = arg;
     struct hosted *h = mem_zalloc(sizeof *h);
     h->keeper = k;
+    long long started_ms = now_ms();
     if (listen_and_start(h, s, err) < 0)
         return -1;
     h->job.gone = on_gone;
     h->job.gone_arg = h;
     h->command = shown(&s->params);
-    h->uid = s->as_user ? s->user.uid : geteuid();
+    h->job.record.job.started_ms = started_ms;
+    h->job.record.job.uid = s->as_user ? s->user.uid : geteuid();
+    snprintf(h->job.record.job.command, RECORD_COMMAND_MAX, "%.*s",
+             (int)utf8_valid_prefix(h->command, strnlen(h->command, RECORD_COMMAND_MAX - 1)), h->command);
     params_release(&job_start_params, &s->params); /* the input may be long */
     shelf_remove(k->base.dirfd, h->job.pid);
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);

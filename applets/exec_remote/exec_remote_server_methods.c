@@ -77,13 +77,17 @@ static void start(struct rpc_call *call, struct span params, void *ctx)
 
 /* ---- list ---- */
 
-static void list_ended(void *arg, pid_t pid, const struct record_end *end)
+static void list_ended(void *arg, pid_t pid, const struct record_job *job, const struct record_end *end)
 {
     struct buf *text = arg;
     buf_adds(text, text->len > 1 ? ",{" : "{");
     json_member_int(text, "pid", pid);
     json_member_string(text, "state", job_state(end));
     job_put_end(text, end);
+    json_member_string(text, "command", job->command);
+    job_put_user(text, job);
+    json_member_seconds(text, "age_s", now_ms() - job->started_ms);
+    job_put_duration(text, job, end);
     buf_addc(text, '}');
 }
 
@@ -130,13 +134,14 @@ static const struct rpc_method server_methods[] = {
      DOC("{pid}"), DOC("the program, the directory or the user can't be used"), DOC("job_start"), NULL},
     {"exec_remote_list", list, NULL,
      DOC("List the jobs that run, and those that ended less than an hour ago"),
-     DOC("an array of {pid, state, exit_code, user, age_s, command, …}"), NULL, DOC("job_list"), NULL},
+     DOC("an array of {pid, state, exit_code, user, age_s, duration_s, command, …}"), NULL, DOC("job_list"),
+     NULL},
     {0},
 };
 
-static const char *const columns[] = {
-    "pid",           "state",     "exit_code", "user",    "age_s", "unread_stdout",
-    "unread_stderr", "processes", "memory_kb", "command", NULL};
+static const char *const columns[] = {"pid",       "state",      "exit_code",     "user",
+                                      "age_s",     "duration_s", "unread_stdout", "unread_stderr",
+                                      "processes", "memory_kb",  "command",       NULL};
 static const char *const queries[] = {"exec_remote_list", NULL};
 
 const struct tool exec_remote_tool = {

@@ -82,6 +82,7 @@ static void main_ended(void *arg, pid_t pid, int status)
     struct record_end *end = &j->record.end;
     (void)pid;
     j->reaped = true;
+    end->ended_ms = now_ms();
     loop_drop(&j->timeout);
     job_finish_streams(j);
     job_stdin_drop(j);

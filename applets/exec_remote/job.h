@@ -72,7 +72,7 @@ struct job {
     unsigned long long oom_kills;    /* when it started */
     bool kill_began;                 /* before it ended */
     struct tree_end *ending;
-    size_t left; /* processes that the last kill could not end */
+    size_t left;                /* processes that the last kill could not end */
     struct job_waiter *waiters; /* for news */
     struct job_waiter *killers; /* for the end of the tree */
     void (*gone)(

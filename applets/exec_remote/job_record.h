@@ -18,10 +18,20 @@ struct record_mark {
     unsigned long long end[2];
 };
 
+#define RECORD_COMMAND_MAX 68
+
+/* What is told of it when it has ended. */
+struct record_job {
+    long long started_ms; /* now_ms */
+    uid_t uid;
+    char command[RECORD_COMMAND_MAX]; /* its begin, in UTF-8, with a NUL behind */
+};
+
 /* How it ended. */
 struct record_end {
-    int exit_code; /* -N: signal N */
-    bool ended;    /* and there is no output but that in the record */
+    long long ended_ms; /* now_ms; 0: its main process runs */
+    int exit_code;      /* -N: signal N */
+    bool ended;         /* and there is no output but that in the record */
     bool killed;
     bool timed_out;
     bool oom_killed;
@@ -30,6 +40,7 @@ struct record_end {
 struct record {
     pid_t pid;
     long long seq;
+    struct record_job job;
     struct record_end end;
     bool told; /* the end was in an answer */
     struct buf text[2];

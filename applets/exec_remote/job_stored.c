@@ -19,6 +19,7 @@
 #include "job_text.h"
 #include "mem.h"
 #include "text_sum.h"
+#include "utf8.h"
 
 #define REPEATED_S 300 /* the end can be asked for again at least for so long */
 /* Bytes of a stream that answers have brought and nobody acknowledged: each U+FFFD has three. */
@@ -35,8 +36,11 @@ struct head {
     int64_t seq;
     uint64_t n_marks, max_marks;
     uint64_t acknowledged[2], given[2], len[2];
+    int64_t started_ms, ended_ms;
     int32_t exit_code;
     uint32_t flags;
+    uint32_t uid;
+    char command[RECORD_COMMAND_MAX];
 };
 
 struct stored {
@@ -68,11 +72,19 @@ static uint32_t flags_of(const struct record *r, bool latin1)
 
 static struct record_end end_of(const struct head *h)
 {
-    return (struct record_end){.exit_code = h->exit_code,
+    return (struct record_end){.ended_ms = h->ended_ms,
+                               .exit_code = h->exit_code,
                                .ended = h->flags & ENDED,
                                .killed = h->flags & KILLED,
                                .timed_out = h->flags & TIMED_OUT,
                                .oom_killed = h->flags & OOM_KILLED};
+}
+
+static struct record_job job_of(const struct head *h)
+{
+    struct record_job job = {.started_ms = h->started_ms, .uid = h->uid};
+    memcpy(job.command, h->command, sizeof job.command);
+    return job;
 }
 
 /* ---- writing ---- */
@@ -98,6 +110,10 @@ static struct head head_of(const struct record *r, const struct fifo *const raw[
 {
     struct head h = {
         .asked = shelf_now(), .seq = r->seq, .exit_code = r->end.exit_code, .flags = flags_of(r, latin1)};
+    h.started_ms = r->job.started_ms;
+    h.ended_ms = r->end.ended_ms;
+    h.uid = r->job.uid;
+    memcpy(h.command, r->job.command, sizeof h.command);
     h.n_marks = r->n_marks;
     h.max_marks = h.n_marks + 4;
     for (int i = 0; i < 2; i++) {
@@ -148,7 +164,9 @@ static bool fits(const struct head *h, size_t size)
         if (h->acknowledged[i] > h->given[i] || h->given[i] > h->len[i] ||
             h->given[i] - h->acknowledged[i] > GIVEN_MAX)
             return false;
-    return h->seq >= 0 && h->seq < LLONG_MAX && h->flags < FLAGS_END;
+    const char *end = memchr(h->command, '\0', sizeof h->command);
+    return h->seq >= 0 && h->seq < LLONG_MAX && h->flags < FLAGS_END && h->started_ms <= h->ended_ms && end &&
+           utf8_is_valid(h->command, (size_t)(end - h->command));
 }
 
 /* Each mark is of a later answer than the one before, which had brought no more. */
@@ -326,7 +344,7 @@ void record_sweep(int dirfd)
 }
 
 struct visit {
-    void (*fn)(void *arg, pid_t pid, const struct record_end *end);
+    record_visitor fn;
     void *arg;
 };
 
@@ -335,13 +353,14 @@ static void visit(void *arg, pid_t pid, const struct shelf *s)
     const struct visit *v = arg;
     struct stored stored = {.shelf = *s};
     if (read_stored(&stored)) {
+        struct record_job job = job_of(&stored.head);
         struct record_end end = end_of(&stored.head);
-        v->fn(v->arg, pid, &end);
+        v->fn(v->arg, pid, &job, &end);
     }
     free(stored.marks);
 }
 
-void record_each(int dirfd, void (*fn)(void *arg, pid_t pid, const struct record_end *end), void *arg)
+void record_each(int dirfd, record_visitor fn, void *arg)
 {
     struct visit v = {fn, arg};
     shelf_each(dirfd, visit, &v);

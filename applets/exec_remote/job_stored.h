@@ -25,6 +25,8 @@ bool record_gives_way(int dirfd, pid_t pid, bool told_will_do);
 /* Removes those that nobody has asked for an hour, and hidden sockets likewise. */
 void record_sweep(int dirfd);
 /* Calls fn for every stored one. */
-void record_each(int dirfd, void (*fn)(void *arg, pid_t pid, const struct record_end *end), void *arg);
+typedef void (*record_visitor)(void *arg, pid_t pid, const struct record_job *job,
+                               const struct record_end *end);
+void record_each(int dirfd, record_visitor fn, void *arg);
 
 #endif

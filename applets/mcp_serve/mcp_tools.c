@@ -283,7 +283,7 @@ const struct mcp_tool mcp_tools[] = {
      FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, JOB_RESULT, mcp_job_kill},
     {"job_list", "List jobs", "Lists the jobs that run and those that ended less than an hour ago.", NULL, 0,
      TOOL_READS, TURN_NONE,
-     "jobs:[pid:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n "
+     "jobs:[pid:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n duration_s?:n "
      "unread_stdout?:i unread_stderr?:i "
      "timed_out?:b oom_killed?:b]",
      mcp_job_list},

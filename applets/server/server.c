@@ -169,6 +169,8 @@ static int stop_main(int argc, char **argv)
         return EXIT_USAGE;
     struct err err = {0};
     int result = -2;
+    if (place_check_given(&err) < 0)
+        return applet_failed("stop-server", "%s", err.msg);
     for (int tries = 0; result == -2 && tries < 3; tries++) {
         struct place place PLACE_AUTO = PLACE_INIT;
         int fd FD_AUTO = ipc_find(&place, IPC_SERVER);

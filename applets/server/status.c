@@ -75,16 +75,30 @@ static int put_lists(struct buf *out, bool json, bool running, struct err *err)
     return 0;
 }
 
+enum { EXIT_NONE_RUNS = 3 }; /* as service managers have it */
+
+static int print(const struct buf *text)
+{
+    if (io_write_all(STDOUT_FILENO, buf_str(text), text->len) < 0)
+        return applet_failed("status", "cannot write: %s", err_text(errno));
+    return EXIT_OK;
+}
+
 static int status_main(int argc, char **argv)
 {
-    static const char *const options[] = {"--json", NULL};
+    static const char *const options[] = {"--json", "--quiet", NULL};
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    bool quiet = argc > 1 && (strcmp(argv[1], "-q") == 0 || strcmp(argv[1], "--quiet") == 0);
+    const char *more = argc > 1 + json + quiet ? argv[1 + json + quiet] : NULL;
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err;
-    if (argc > 1 + json)
-        return usage_unknown("status", argv[1 + json][0] == '-' ? "option" : "argument", argv[1 + json],
-                             options);
+    if (more)
+        return usage_unknown("status", more[0] == '-' ? "option" : "argument", more, options);
+    if (place_check_given(&err) < 0)
+        return applet_failed("status", "%s", err.msg);
     bool running = anything_runs();
+    if (quiet)
+        return running ? EXIT_OK : EXIT_NONE_RUNS;
     if (!running && !json) {
         puts("no server runs");
         return stdout_flushed();
@@ -95,20 +109,23 @@ static int status_main(int argc, char **argv)
         return applet_failed("status", "%s", err.msg);
     if (json)
         buf_adds(&text, "}\n");
-    if (io_write_all(STDOUT_FILENO, text.data, text.len) < 0)
-        return applet_failed("status", "cannot write: %s", err_text(errno));
-    return EXIT_OK;
+    return print(&text);
 }
 
 const struct applet status_applet = {
     .name = "status",
     .summary = "show what runs: server, sessions, jobs, MCP servers",
-    .usage = "Usage: toolbox status [--json]\n"
+    .usage = "Usage: toolbox status [--json|--quiet]\n"
              "\n"
              "Shows the server with what it has counted, and every session, job and MCP\n"
              "server: whose it is, how old, its processes and their memory, and the bytes that\n"
              "wait to be read. Starts nothing where nothing runs.\n"
              "\n"
-             "  --json   one JSON object on one line\n",
+             "  --json       one JSON object on one line, its figures exact\n"
+             "  -q, --quiet  nothing but the exit status: 0 something runs, 3 nothing does\n"
+             "  -h, --help   this text\n"
+             "\n"
+             "Example:\n"
+             "  toolbox status --json\n",
     .run = status_main,
 };

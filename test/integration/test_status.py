@@ -2,8 +2,11 @@
 
 import json
 import os
+import pwd
+import re
 import signal
 import stat
+import unicodedata
 
 import pytest
 
@@ -95,6 +98,57 @@ def test_server_status_takes_no_params(client):
     with pytest.raises(RpcError) as error:
         client.rpc("server_status", {"x": 1})
     assert error.value.code == PARAMERR and "x" in error.value.message
+
+
+@pytest.mark.parametrize("command", ["status", "stop-server"])
+@pytest.mark.parametrize("kind", ["of all", "file", "symlink"])
+def test_a_directory_that_cannot_be_used(client, workdir, command, kind):
+    """It is no place where nothing runs: nobody knows."""
+    path = workdir / "odd"
+    {"of all": path.mkdir, "file": path.touch, "symlink": lambda: path.symlink_to("/tmp")}[kind]()
+    for words in ([command], [command, "--json"], [command, "-q"])[: 3 if command == "status" else 1]:
+        done = client.cli(*words, env={"TOOLBOX_DIR": str(path)})
+        assert done.returncode == 1 and done.stdout == b"" and str(path) in done.stderr.decode(), words
+    done = client.cli("status", env={"TOOLBOX_DIR": str(workdir / "none")})
+    assert (done.returncode, done.stdout) == (0, b"no server runs\n") and not (workdir / "none").exists()
+
+
+def test_status_by_its_exit_status_alone(client):
+    assert client.cli("status", "-q").returncode == client.cli("status", "--quiet").returncode == 3
+    client.new()
+    done = client.cli("status", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_status_in_human_units(client):
+    client.new()
+    (server,) = [line for line in client.cli("status").stdout.decode().split("\n\n") if line.startswith("server\n")]
+    heading, row = server.splitlines()[1:]
+    assert re.findall(r"\b(age|memory)\b", heading) == ["age", "memory"] and re.search(r" \d[\d.]* (ms|s|min) +\d[\d.]* (KiB|MiB) ", row), row
+    assert isinstance(status_of(client)["server"]["age_s"], float)
+
+
+def columns_of(text):
+    """Display columns, as a terminal has them."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def test_tables_align_with_wide_characters(client):
+    for command in ("sleep 5111 # 日本語", "sleep 5112 # e\u0301tat", "sleep 5113 # 한국어 test", "sleep 5114"):
+        client.rpc("exec_remote_start", {"command": command})
+    lines = client.cli("exec_remote", "list", "--format", "command,state").stdout.decode().splitlines()
+    assert len(lines) == 5 and len({columns_of(re.split(r"(?= state$| running$)", line)[0]) for line in lines}) == 1, lines
+
+
+def test_ended_jobs_say_what_they_were(client):
+    pid = client.rpc("exec_remote_start", {"command": "true # " + "é" * 200})["pid"]
+    wait_until(lambda: client.rpc("exec_remote_poll", {"pid": pid, "ack_seq": 0})["state"] == "completed", "the job's end")
+    wait_until(lambda: not titled(f"toolbox Job_{pid}"), "the keeper's end")
+    (job,) = client.rpc("exec_remote_list")
+    assert job["command"] == "true # " + "é" * 30 and job["user"] == pwd.getpwuid(os.geteuid()).pw_name
+    assert 0 <= job["duration_s"] <= job["age_s"] < 300 and job["exit_code"] == 0
+    table = client.cli("exec_remote", "list").stdout.decode().splitlines()
+    assert "duration" in table[0] and table[1].endswith("true # " + "é" * 30)
 
 
 # ---- log ----

@@ -37,11 +37,34 @@ static void test_text_of_any_kind(void **state)
           "a         b\nx  [2J    \x20 1m\xC2\xA0\n");
 }
 
+static void test_units(void **state)
+{
+    static const char *const columns[] = {"age_s", "memory_kb", "unread_stdout", "bytes_in", "ids", NULL};
+    static const char list[] =
+        "[{\"age_s\":0.045,\"memory_kb\":652,\"unread_stdout\":0,\"bytes_in\":1023,\"ids\":1},"
+        "{\"age_s\":1.8,\"memory_kb\":2355,\"unread_stdout\":588835,\"bytes_in\":1048576,\"ids\":22},"
+        "{\"age_s\":1800,\"memory_kb\":1048575,\"unread_stdout\":null,\"bytes_in\":99999999999,\"ids\":3},"
+        "{\"age_s\":90061.5,\"memory_kb\":null,\"unread_stdout\":1024,\"bytes_in\":10240,\"ids\":4}]";
+    struct buf out BUF_AUTO = BUF_INIT;
+    (void)state;
+    check(list, columns,
+          "age     memory    unread_stdout  bytes_in  ids\n"
+          "45 ms   652 KiB   0 B            1023 B    1\n"
+          "1.8 s   2.3 MiB   575 KiB        1.0 MiB   22\n"
+          "30 min  1024 MiB  -              93 GiB    3\n"
+          "1.0 d   -         1.0 KiB        10 KiB    4\n");
+    json_table_exact(&out, (struct span){list, strlen(list)},
+                     (const char *const[]){"age_s", "memory_kb", NULL});
+    assert_string_equal(out.data,
+                        "age_s    memory_kb\n0.045    652\n1.8      2355\n1800     1048575\n90061.5  -\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_text_of_any_kind),
+        cmocka_unit_test(test_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
