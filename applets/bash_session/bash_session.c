@@ -2,12 +2,14 @@
  */
 #include "bash_session.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bash_session_attach.h"
+#include "bash_session_cut.h"
 #include "command.h"
 #include "command_print.h"
 #include "exec/caller.h"
@@ -55,6 +57,43 @@ static int simple(const struct command_line *c, const char *method, struct buf *
     return status == EXIT_OK ? print_result(c, &result, member, line) : status;
 }
 
+/* ---- --max: how many bytes are to be shown ---- */
+
+/* 0: all. */
+static int take_max(const struct command_line *c, long long *max)
+{
+    const char *word = command_value(c, "max");
+    char *end;
+    errno = 0;
+    *max = word ? strtoll(word, &end, 10) : 0;
+    if (word && (end == word || *end || errno || *max < 0))
+        return usage_error(c->applet->name, "--max takes a number of bytes, not '%s'", word);
+    return EXIT_OK;
+}
+
+static int print_cut(const struct command_line *c, struct span text, struct cut *cut)
+{
+    struct buf all BUF_AUTO = BUF_INIT;
+    struct buf shown BUF_AUTO = BUF_INIT;
+    json_string_text(text, &all);
+    cut_feed(cut, buf_str(&all), all.len, &shown);
+    return command_print(c, span_of(&shown));
+}
+
+static int print_end(const struct command_line *c, struct cut *cut)
+{
+    struct buf shown BUF_AUTO = BUF_INIT;
+    cut_end(cut, &shown);
+    return command_print(c, span_of(&shown));
+}
+
+/* With --json the answer itself is cut, and says so. */
+static void put_max(const struct command_line *c, long long max, struct buf *params)
+{
+    if (max > 0 && command_value(c, "json"))
+        json_member_int(params, "max_output_bytes", max);
+}
+
 /* ---- commands ---- */
 
 static int do_new(const struct command_line *c)
@@ -76,20 +115,33 @@ static int do_new(const struct command_line *c)
     return simple(c, "bash_session_new_session", &params, "session_name", true);
 }
 
+static int print_read(const struct command_line *c, const struct buf *result, long long max)
+{
+    struct cut cut CUT_AUTO = CUT_INIT(0, (size_t)max);
+    if (max == 0 || command_value(c, "json"))
+        return print_result(c, result, NULL, false);
+    int status = print_cut(c, span_of(result), &cut);
+    return status == EXIT_OK ? print_end(c, &cut) : status;
+}
+
 static int interact(const struct command_line *c, const char *input, size_t n)
 {
     struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    long long max = 0;
     begin(c, &params);
-    int result = command_put_seconds(c, "wait", "5", true, &params, "wait_for_output");
-    if (result == EXIT_OK)
-        result = command_put_seconds(c, "idle", "0.5", false, &params, "idle_timeout");
-    if (result == EXIT_OK)
-        result = command_put_number(c, "max", &params, "max_output_bytes");
-    if (result != EXIT_OK)
-        return result;
+    int status = command_put_seconds(c, "wait", "5", true, &params, "wait_for_output");
+    if (status == EXIT_OK)
+        status = command_put_seconds(c, "idle", "0.5", false, &params, "idle_timeout");
+    if (status == EXIT_OK)
+        status = take_max(c, &max);
+    if (status != EXIT_OK)
+        return status;
+    put_max(c, max, &params);
     if (input)
         json_member_text(&params, "input", input, n);
-    return simple(c, "bash_session", &params, NULL, false);
+    status = call(c, "bash_session", &params, &result);
+    return status == EXIT_OK ? print_read(c, &result, max) : status;
 }
 
 static int do_send(const struct command_line *c)
@@ -173,7 +225,7 @@ static int status_of(const struct buf *result)
 #define STEP_MAX_S 0.5
 
 /* One step of a run; NULL: of the command that runs. `timeout_s` < 0: none. */
-static int step_of(const struct command_line *c, const struct buf *command, double timeout_s,
+static int step_of(const struct command_line *c, const struct buf *command, double timeout_s, long long max,
                    struct buf *result)
 {
     struct buf params BUF_AUTO = BUF_INIT;
@@ -184,22 +236,31 @@ static int step_of(const struct command_line *c, const struct buf *command, doub
         json_key(&params, "timeout");
         buf_addf(&params, "%.9g", timeout_s);
     }
-    int status = command_put_number(c, "max", &params, "max_output_bytes");
-    if (status == EXIT_OK)
-        status = call(c, "bash_session_run", &params, result);
+    put_max(c, max, &params);
+    int status = call(c, "bash_session_run", &params, result);
     return status == EXIT_FAILED ? EXIT_NOT_RUN : status;
 }
 
-static int stream(const struct command_line *c, const struct buf *command, double timeout_s)
+/* One step's output. `cut` is NULL where all of it is wanted. */
+static int print_step(const struct command_line *c, const struct buf *result, struct cut *cut)
+{
+    struct span output;
+    if (!cut || !json_member(span_of(result), "output", &output, NULL))
+        return print_result(c, result, "output", false);
+    int status = print_cut(c, output, cut);
+    return status == EXIT_OK && !is_state(result, "timeout") ? print_end(c, cut) : status;
+}
+
+static int stream(const struct command_line *c, const struct buf *command, double timeout_s, struct cut *cut)
 {
     double step = STEP_MIN_S, left = timeout_s;
     for (;; command = NULL) {
         struct buf result BUF_AUTO = BUF_INIT;
         struct span output;
         step = timeout_s >= 0 && step > left ? left : step;
-        int status = step_of(c, command, step, &result);
+        int status = step_of(c, command, step, 0, &result);
         if (status == EXIT_OK)
-            status = print_result(c, &result, "output", false);
+            status = print_step(c, &result, cut);
         if (status != EXIT_OK)
             return status;
         left -= step;
@@ -208,6 +269,8 @@ static int stream(const struct command_line *c, const struct buf *command, doubl
         if (!is_state(&result, "timeout"))
             return status_of(&result);
         if (timeout_s >= 0 && left <= 0) {
+            if (cut)
+                print_end(c, cut);
             applet_failed(
                 c->applet->name,
                 "the command is still running after %s; read gets what it prints, interrupt ends it",
@@ -226,16 +289,18 @@ static int do_run(const struct command_line *c)
     struct buf result BUF_AUTO = BUF_INIT;
     const char *timeout = command_value(c, "timeout");
     double timeout_s = -1;
-    int status = EXIT_OK;
-    if (timeout)
+    long long max = 0;
+    int status = take_max(c, &max);
+    struct cut cut CUT_AUTO = CUT_INIT((size_t)max / 2, (size_t)max - (size_t)max / 2);
+    if (status == EXIT_OK && timeout)
         status = words_seconds(c->applet->name, "--timeout", timeout, 0, 1e9, &timeout_s);
     if (status == EXIT_OK)
         status = words_text(c->applet->name, c->words[1], &command);
     if (status != EXIT_OK)
         return status;
     if (!command_value(c, "json"))
-        return stream(c, &command, timeout_s);
-    status = step_of(c, &command, timeout_s, &result);
+        return stream(c, &command, timeout_s, max > 0 ? &cut : NULL);
+    status = step_of(c, &command, timeout_s, max, &result);
     if (status == EXIT_OK)
         status = print_result(c, &result, NULL, true);
     return status == EXIT_OK ? status_of(&result) : status;
@@ -277,7 +342,8 @@ static const struct command_option options[] = {
     {"wait", COMMAND_TIME, "how long to wait for the first output, in whole seconds (5)", 0},
     {"idle", COMMAND_TIME,
      "how long output has to pause to be taken for complete (0.5); at a prompt it is at once", 0},
-    {"max", "BYTES", "how much of the output to print (10 MiB); a line in it says what was left out", 0},
+    {"max", "BYTES",
+     "how much of the output to print (all); of more, whole lines are left out, and a line says how much", 0},
     COMMAND_LIST_OPTIONS,
     {0},
 };

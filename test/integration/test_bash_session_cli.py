@@ -86,9 +86,23 @@ def test_run_of_a_program_that_asks(cli, name):
     assert cli("send", name, "text")[1].startswith("got text\n")
 
 
-def test_run_cut_by_a_cap(cli, name):
-    status, out, _ = cli("run", name, "seq 100000; (exit 3)", "--max", "1000")
-    assert status == 3 and len(out) < 1100 and "omitted" in out and out.endswith("100000\n")
+@pytest.mark.parametrize("most", [60, 1000, 4097])
+@pytest.mark.parametrize("command", ["seq 100000; (exit 3)", "seq 1 50000; sleep 0.3; seq 50001 100000; (exit 3)"], ids=["at once", "in steps"])
+def test_run_shows_whole_lines_and_says_what_is_left_out(cli, name, most, command):
+    whole = "".join(f"{i}\n" for i in range(1, 100_001))
+    status, out, err = cli("run", name, command, "--max", most)
+    head, left_out, tail = re.fullmatch(r"([\d\n]*\n)\[(\d+) bytes left out\]\n([\d\n]*)", out).groups()
+    assert (status, err) == (3, "") and whole.startswith(head) and whole.endswith("\n" + tail)
+    assert len(head) + len(tail) <= most and len(head) + int(left_out) + len(tail) == len(whole)
+    assert cli("run", name, "echo all of it", "--max", most)[1] == "all of it\n"
+
+
+def test_read_shows_whole_lines_and_says_what_is_left_out(cli, name):
+    status, out, _ = cli("send", name, "seq 1000", "--max", "60")
+    left_out, tail = re.match(r"\[(\d+) bytes left out\]\n([^$#]*\n)", out).groups()
+    assert status == 0 and tail.endswith("\n999\n1000\n") and tail.splitlines()[0] == str(1001 - len(tail.splitlines())) and int(left_out) > 3000
+    for wrong in ("1.5", "-1", "x", ""):
+        assert cli("read", name, "--max", wrong)[0] == cli("run", name, "true", "--max", wrong)[0] == 2
 
 
 def test_run_streams(client, name):
