@@ -435,9 +435,9 @@ static void a_changed_record_is_none(void **state)
     leave(dirfd, path);
 }
 
-static void expect_none(void *arg, pid_t pid, const struct record_end *end)
+static void expect_none(void *arg, pid_t pid, const struct record_job *job, const struct record_end *end)
 {
-    (void)arg, (void)end;
+    (void)arg, (void)job, (void)end;
     fail_msg("a record of %ld", (long)pid);
 }
 
