@@ -60,6 +60,16 @@ def test_unknown_words_of_commands(client, applet):
     assert not client.dir.exists()
 
 
+def test_every_example_of_the_browser_is_a_command(client):
+    """Each finds its method: what is wrong is the session, which isn't there."""
+    for name in commands(client, "web_browser"):
+        example = re.findall(r"^Example:\n  toolbox web_browser (.*)$", said(client.cli("web_browser", name, "--help")), re.M)[0]
+        if name in ("new", "list"):
+            continue
+        done = client.cli("web_browser", *shlex.split(example), "--session", "WebBrowser_77")
+        assert done.returncode == 1 and b"no browser session 'WebBrowser_77'" in done.stderr, (name, done)
+
+
 def test_an_option_of_another_command(client):
     text = said(client.cli("bash_session", "read", "S", "--timeout", "3"), 2)
     assert "read takes no option --timeout" in text and "Try 'toolbox bash_session read --help'." in text

@@ -69,7 +69,8 @@ def check_params(client, method, table, fixed):
         if name in fixed and name != "server_params":
             continue  # by it the one is found that checks the others
         where = f"Invalid parameters: {name}"
-        assert (refused(client, method, {**keeper, name: WRONG[param["type"]]}) or "").startswith(where), (method, name)
+        message = refused(client, method, {**keeper, name: WRONG[param["type"]]}) or ""
+        assert message.startswith(where) and "is no parameter" not in message, (method, name, message)
         if param["required"]:
             assert refused(client, method, keeper) == f"{where}: is missing", (method, name)
         for bound, step in (("min", -1), ("max", 1)):
