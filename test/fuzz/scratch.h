@@ -33,10 +33,11 @@ static inline void scratch_make(void)
     atexit(scratch_remove);
 }
 
-/* A file of these bytes at an offset of it; false where there can be none of that name. */
+/* A file of these bytes at an offset of it; false where there can be none of that name: a link is not
+ * followed, a FIFO that nobody reads not waited for. */
 static inline bool scratch_put(int dirfd, const char *name, const void *data, size_t n, off_t at)
 {
-    int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     assert(pwrite(fd, data, n, at) == (ssize_t)n);
