@@ -140,6 +140,16 @@ def test_a_left_process_is_noticed():
     watch.check()  # it has been ended
 
 
+def test_what_packages_make_is_passed_over(monkeypatch, workdir):
+    monkeypatch.setattr(leftovers, "_ELSEWHERE", (f"{workdir}/*",))
+    before = leftovers.snapshot()
+    (workdir / "lib32").symlink_to("usr/lib32")
+    leftovers.check(before, 0.2)
+    (workdir / "core").touch()
+    with pytest.raises(AssertionError, match="core"):
+        leftovers.check(before, 0.2)
+
+
 def test_a_left_file_is_noticed():
     before = leftovers.snapshot()
     left = Path(f"/tmp/.toolbox-harness-{os.getpid()}")

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import roots
+from harness import needs, roots
 from harness.containers import Options
 from harness.mcp_client import McpClient, ToolError
 from harness.processes import wait_until
@@ -123,10 +123,9 @@ def test_trees_that_are_made_up_are_not_entered(mcp):
 
 
 def test_what_can_not_be_read_is_counted(new_client, tree):
+    needs.root("work as another user")
     (tree / "src").chmod(0)
     (tree / "a.txt").chmod(0)
-    if os.geteuid() != 0:
-        pytest.skip("needs root: works as another user")
     client = new_client(user=65534)
     mcp = McpClient(client.popen("mcp", "serve", cwd=tree))
     assert mcp.call("find_files", pattern="*.c")["unreadable_directories"] == 1

@@ -380,7 +380,8 @@ def test_c092_thing_at_the_lock(client, workdir, server_dir, what):
     else:
         assert done.returncode == 1 and str(lock).encode() in done.stderr and not done.stdout
         assert not titled(SERVER)
-    assert what in ("dangling link", "link to a file", "directory", "socket") or done.returncode == 0
+    refusable = {"dangling link", "link to a file", "directory", "socket"} | ({"not writable"} if os.geteuid() != 0 else set())
+    assert what in refusable or done.returncode == 0
     assert what != "link to a file" or victim.read_text() == "mine"
     assert what != "dangling link" or not victim.exists()
     lock.rmdir() if lock.is_dir() else lock.unlink()
@@ -1172,7 +1173,8 @@ def test_memory_does_not_grow(client):
             sock.sendall(http_request(REMOTE)[: random.randrange(100)])
     remote_pid(client)
     assert resident(pid) < before + 512
-    wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) < 20, "the descriptors to be closed")
+    if os.geteuid() == 0:  # who else may look
+        wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) < 20, "the descriptors to be closed")
 
 
 def test_command_lines_tell_nothing(client):

@@ -60,6 +60,12 @@ static inline _Noreturn void cannot(const char *reason)
     _exit(CANNOT);
 }
 
+static inline void skip_because(const char *reason)
+{
+    print_message("# skipped: %s\n", reason);
+    skip();
+}
+
 /* Waits for a child that runs a check: its failure is the test's, what it can't do is skipped. */
 static inline void wait_for_check(pid_t pid)
 {
@@ -114,8 +120,7 @@ static inline long peak_memory(void)
 static inline void not_sanitized(void)
 {
     if (SANITIZED) {
-        print_message("# skipped: the sanitizers have their own way with memory\n");
-        skip();
+        skip_because("the sanitizers have their own way with memory");
     }
 }
 
@@ -123,8 +128,7 @@ static inline void not_sanitized(void)
 static inline void not_under_valgrind(void)
 {
     if (getenv("RUNNER")) {
-        print_message("# skipped: valgrind doesn't bear the limit\n");
-        skip();
+        skip_because("valgrind doesn't bear the limit");
     }
 }
 

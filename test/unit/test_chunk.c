@@ -19,6 +19,7 @@
 #include "chunk_store.h"
 #include "io.h"
 #include "mem.h"
+#include "support.h"
 
 #define LIMIT "INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES"
 
@@ -534,7 +535,7 @@ static void root_reads_on(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("only root reads on");
     int ends[2];
     char handle[CHUNK_HANDLE_LEN + 1] = "", place[64];
     uid_t u1 = U1, u2 = U2;

@@ -13,6 +13,7 @@
 
 #include "http_parse.h"
 #include "served.h"
+#include "support.h"
 
 /* ---- the parser ---- */
 
@@ -603,7 +604,7 @@ static long long wake_ups(pid_t pid)
     struct buf b BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
     if (io_read_file(AT_FDCWD, path, &b) < 0)
-        skip();
+        skip_because("no /proc");
     const char *line = strstr(b.data, "\nvoluntary_ctxt_switches:");
     assert_non_null(line);
     return strtoll(strchr(line, ':') + 1, NULL, 10);
@@ -628,8 +629,7 @@ static void idles(void **state)
 static void survives_without_descriptors(void **state)
 {
     (void)state;
-    if (getenv("RUNNER"))
-        skip(); /* valgrind needs more than these */
+    not_under_valgrind();
     struct rlimit few = {16, 16};
     int fds[40];
     assert_int_equal(prlimit(served.pid, RLIMIT_NOFILE, &few, NULL), 0);
@@ -652,7 +652,7 @@ static void refuses_strangers(void **state)
 {
     (void)state;
     if (geteuid() != 0)
-        skip();
+        skip_because("only root can become a stranger");
     assert_int_equal(chmod(served.dir, 0711), 0);
     assert_int_equal(chmod(served.path, 0777), 0);
     pid_t pid = fork();

@@ -290,8 +290,7 @@ static void an_unfinished_socket_has_a_name_of_its_own(void **state)
     assert_int_equal(ipc_name(name, "server"), 0);
     int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch < 0 || inotify_add_watch(watch, dir, IN_CREATE) < 0) {
-        print_message("# skipped: no inotify\n");
-        skip();
+        skip_because("no inotify");
     }
     int fd = listen_as("server");
     assert_true(read(watch, &seen, sizeof seen) > 0);
@@ -514,8 +513,7 @@ static void a_full_queue_is_waited_for_and_no_longer(void **state)
         close(clients[i]);
     close(fd);
     if (blocked == -2) {
-        print_message("# skipped: the queue is longer than there are descriptors\n");
-        skip();
+        skip_because("the queue is longer than there are descriptors");
     }
     assert_int_equal(failed, EAGAIN);
     assert_int_equal(blocked, -1);

@@ -32,7 +32,7 @@ static int tear_down(void **state)
 static void need_terminal(void)
 {
     if (pty.master < 0)
-        skip();
+        skip_because("no terminal can be had");
 }
 
 static void set_mode(tcflag_t off, tcflag_t on)

@@ -26,8 +26,9 @@ def _matching(patterns):
 
 
 def snapshot():
-    """Every file in any of the places, with what tells it from a later one of the same name."""
-    found = _matching(_ELSEWHERE)
+    """Every file in any of the places, with what tells it from a later one of the same name. Links elsewhere are those that
+    packages make, which somebody may install meanwhile (/lib32)."""
+    found = {path for path in _matching(_ELSEWHERE) if not path.is_symlink()}
     for top in _matching(PLACES):
         found.add(top)
         for folder, folders, files in os.walk(top):  # what goes away meanwhile is passed over

@@ -11,7 +11,7 @@ import pytest
 
 NOBODY_KNOWS = 12345  # a uid, and gid, that no file mentions
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: runs as other users")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 class User(NamedTuple):
