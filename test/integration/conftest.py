@@ -44,6 +44,9 @@ LONG = {"test_bash_session": 4, "test_exec_remote": 2, "test_inject": 4, "test_m
 
 def pytest_collection_modifyitems(config, items):
     """Named on the command line, a file is run whole; so is everything with --long."""
+    if not os.path.exists("/proc/self/stat"):  # who runs, and who is left, is found there
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason="/proc is not mounted here (mount -t proc proc /proc)"))
     lane = config.getoption("--lane")
     if lane:
         _deselect(config, items, lambda item: (lane == "machines") == any(part in item.path.name for part in MACHINES))

@@ -69,6 +69,12 @@ def test_tap_is_added_up(workdir, text, status, counts):
     assert done.stdout.strip() == counts, done
 
 
+def test_without_proc_all_is_skipped(apart):
+    argv = ["/usr/bin/python3", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", REPO / "test/integration/test_leaks.py"]
+    done = subprocess.run([*apart, "sh", "-c", 'umount -R /proc && exec "$@"', "sh", *argv], cwd=REPO, capture_output=True, text=True)
+    assert done.returncode == 0 and "/proc is not mounted here" in done.stdout and " passed" not in done.stdout, done
+
+
 ABSENT = {
     "git": "! command -v git",
     "tools": "! command -v docker && ! command -v ssh && command -v sh",
