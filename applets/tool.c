@@ -22,6 +22,14 @@ void tools_sweep(int dirfd)
             (*at)->sweep(dirfd);
 }
 
+bool tools_keep(int dirfd)
+{
+    bool any = false;
+    for (const struct tool *const *at = tools; *at; at++)
+        any = any || ((*at)->keeps && (*at)->keeps(dirfd, NULL));
+    return any;
+}
+
 struct method tool_method(const char *name)
 {
     for (const struct tool *const *at = tools; *at; at++) {

@@ -25,6 +25,10 @@ struct tool {
     bool (*without_keeper)(struct rpc_call *call, const char *method, struct span params, const char *owner,
                            int dirfd);
 
+    /* May be NULL. Whether something is kept in the place for whoever asks for it after its keeper has ended:
+     * of that owner, or (NULL) of any, but what has been told already. */
+    bool (*keeps)(int dirfd, const char *owner);
+
     /* May be NULL. In the server, when it starts and ends, and when a keeper was killed: removes what keepers
      * that are dead have left outside of the place. */
     void (*sweep)(int dirfd);
@@ -55,6 +59,7 @@ struct method {
 
 /* Calls what all tools have for that. */
 void tools_sweep(int dirfd);
+bool tools_keep(int dirfd);
 
 /* Finds a method by name among all tools. */
 struct method tool_method(const char *name);

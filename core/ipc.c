@@ -12,27 +12,35 @@
 #include <unistd.h>
 
 #include "io.h"
-#include "version.h"
 
 #define BACKLOG 1024
 
 #define ROOT_TRIES 100 /* with a millisecond between: "/" is always there, but memory may be short */
 
-/* ".BUILD.DEV-INO": computed once, "/" doesn't change under a process. */
-static const char *suffix(void)
+/* ".DEV-INO": computed once, "/" doesn't change under a process. */
+static const char *root(void)
 {
-    static char text[64];
+    static char text[40];
     struct stat st = {0};
     if (!*text) {
         for (int i = 0; i < ROOT_TRIES && stat("/", &st) < 0; i++)
             usleep(1000);
-        snprintf(text, sizeof text, ".%s.%llx-%llx", toolbox_build_id, (unsigned long long)st.st_dev,
+        snprintf(text, sizeof text, ".%llx-%llx", (unsigned long long)st.st_dev,
                  (unsigned long long)st.st_ino);
     }
     return text;
 }
 
-int ipc_name(char name[IPC_NAME_MAX], const char *owner)
+/* ".BUILD.DEV-INO" */
+static const char *suffix(void)
+{
+    static char text[64];
+    if (!*text)
+        snprintf(text, sizeof text, ".%s%s", toolbox_build_id, root());
+    return text;
+}
+
+int ipc_name_in(char name[IPC_NAME_MAX], const char *owner, const char *build)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     size_t n = strlen(owner);
@@ -40,8 +48,13 @@ int ipc_name(char name[IPC_NAME_MAX], const char *owner)
         errno = ENOENT;
         return -1;
     }
-    snprintf(name, IPC_NAME_MAX, "%s%s", owner, suffix());
+    snprintf(name, IPC_NAME_MAX, "%s.%s%s", owner, build, root());
     return 0;
+}
+
+int ipc_name(char name[IPC_NAME_MAX], const char *owner)
+{
+    return ipc_name_in(name, owner, toolbox_build_id);
 }
 
 static struct sockaddr_un address(const char *name)
@@ -236,11 +249,22 @@ static bool is_own(const char *name)
 /* Of another build, in this container: OWNER.BUILD.DEV-INO. */
 static bool is_others(const char *name)
 {
-    const char *root = strrchr(suffix(), '.'), *end = strrchr(name, '.');
-    size_t digits = (size_t)(root - suffix()) - 1;
-    return !is_own(name) && strlen(name) < IPC_NAME_MAX && end && strcmp(end, root) == 0 &&
+    const size_t digits = BUILD_ID_SIZE - 1;
+    const char *end = strrchr(name, '.');
+    return !is_own(name) && strlen(name) < IPC_NAME_MAX && end && strcmp(end, root()) == 0 &&
            end > name + digits + 1 && end[-1 - (ptrdiff_t)digits] == '.' &&
            strspn(end - digits, "0123456789abcdef") == digits;
+}
+
+bool ipc_split(const char *name, char owner[IPC_NAME_MAX], char build[BUILD_ID_SIZE])
+{
+    const char *end = strrchr(name, '.');
+    if (*name == '.' || !is_others(name))
+        return false;
+    const char *id = end - (BUILD_ID_SIZE - 1);
+    snprintf(build, BUILD_ID_SIZE, "%.*s", BUILD_ID_SIZE - 1, id);
+    snprintf(owner, IPC_NAME_MAX, "%.*s", (int)(id - 1 - name), name);
+    return true;
 }
 
 static void each_name(int dirfd, bool (*wanted)(const char *name), void (*fn)(void *arg, const char *name),

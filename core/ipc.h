@@ -13,6 +13,7 @@
 
 #include "err.h"
 #include "place.h"
+#include "version.h"
 
 #define IPC_NAME_MAX 104 /* fits sun_path */
 
@@ -22,6 +23,8 @@
 /* File name of `owner`'s socket ("server", "BashSession_1"): OWNER.BUILD.DEV-INO. -1 when owner is too long
  * or holds anything but letters, digits, '_' and '-'. */
 int ipc_name(char name[IPC_NAME_MAX], const char *owner);
+/* The same for an owner of another build. */
+int ipc_name_in(char name[IPC_NAME_MAX], const char *owner, const char *build);
 
 /* Listens as `owner` in the directory; whatever socket of that name was there is replaced. Non-blocking,
  * close-on-exec. */
@@ -70,6 +73,8 @@ void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg);
 void ipc_each_file(int dirfd, const char *prefix, void (*fn)(void *arg, const char *name), void *arg);
 /* The names of all files of other builds in this container. */
 void ipc_each_other(int dirfd, void (*fn)(void *arg, const char *name), void *arg);
+/* Owner and build in the name of such a file. False where it is nobody's socket. */
+bool ipc_split(const char *name, char owner[IPC_NAME_MAX], char build[BUILD_ID_SIZE]);
 /* As ipc_connect, to a socket by its file's name. */
 int ipc_connect_file(int dirfd, const char *name, int wait_s);
 

@@ -15,6 +15,7 @@
 #include "exec/caller.h"
 #include "exec/route.h"
 #include "json.h"
+#include "server/other_builds.h"
 #include "surroundings.h"
 #include "words.h"
 
@@ -314,6 +315,9 @@ static int do_attach(const struct command_line *c)
     struct span socket;
     if (!isatty(STDIN_FILENO))
         return applet_failed(c->applet->name, "attach needs a terminal; use read and send without");
+    char program[] = "toolbox", applet[] = "bash_session", command[] = "attach";
+    char *const same[] = {program, applet, command, c->words[0], NULL};
+    other_builds_hand_over(c->words[0], same, (struct span){0});
     begin(c, &params);
     int status = call(c, "bash_session_attach", &params, &result);
     if (status != EXIT_OK)

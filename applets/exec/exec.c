@@ -40,8 +40,12 @@ static int print_line(struct answer *a, bool whole, bool *told)
 
 static int serve(struct span request, bool whole)
 {
+    static char program[] = "toolbox", command[] = "exec", whole_option[] = "--whole";
+    char *const hand_over[] = {called_as_inspect() ? (char *)title_program() : program, command,
+                               whole ? whole_option : NULL, NULL};
     struct answer a = ANSWER_INIT;
     struct err err;
+    a.hand_over = hand_over;
     int result = EXIT_OK;
     bool told = true;
     if (route(&a, request, &err) < 0)

@@ -8,6 +8,7 @@
 #include "io.h"
 #include "ipc.h"
 #include "rpc.h"
+#include "server/other_builds.h"
 #include "server/server.h"
 #include "tool.h"
 
@@ -31,6 +32,16 @@ static int connect_keeper(const struct method *m, struct span params)
     if (m->kind != METHOD_KEEPER || m->tool->keeper_of(params, owner, NULL) < 0)
         return -1;
     return ipc_find(&place, owner);
+}
+
+/* Where what the call is for runs in another build, that build's program goes on from here: so it is its
+ * client, too, that says whether the answer was delivered. Where that can't be the server says why. */
+static void hand_over(const struct answer *a, const struct method *m, const struct rpc_request *r,
+                      struct span request)
+{
+    char owner[IPC_NAME_MAX];
+    if (a->hand_over && m->kind == METHOD_KEEPER && m->tool->keeper_of(r->params, owner, NULL) == 0)
+        other_builds_hand_over(owner, a->hand_over, request);
 }
 
 static bool is_query(const struct method *m, const char *name)
@@ -100,6 +111,8 @@ int route(struct answer *a, struct span request, struct err *err)
     int asked = keeper >= 0 ? ask_keeper(a, keeper, &r, request, err) : 0;
     if (asked != 0)
         return asked < 0 ? -1 : 0;
+    if (keeper < 0)
+        hand_over(a, &m, &r, request);
     return server_call(&a->fd, request, is_query(&m, r.method), -1, &a->line, err);
 }
 

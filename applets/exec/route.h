@@ -14,6 +14,9 @@ struct answer {
     struct buf line; /* one JSON value without newline; len 0: there is nothing to say to a notification */
     struct span id;  /* of the request, in its text */
     int fd;
+    /* With which arguments the program of another build takes this process over, to answer for what runs in
+     * it; NULL: the server has that done. */
+    char *const *hand_over;
 };
 #define ANSWER_INIT                                                                                          \
     {                                                                                                        \

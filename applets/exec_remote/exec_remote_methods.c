@@ -14,6 +14,7 @@
 #include "job_shelf.h"
 #include "job_stored.h"
 #include "mem.h"
+#include "server/other_builds.h"
 #include "server/server.h"
 #include "utf8.h"
 #include "title.h"
@@ -304,7 +305,7 @@ static void job_name(char name[IPC_NAME_MAX], pid_t pid)
 static bool is_taken(int dirfd, const char *name)
 {
     if (!ipc_exists(dirfd, name))
-        return false;
+        return other_builds_used(dirfd, name);
     int fd FD_AUTO = ipc_connect(dirfd, name, 0);
     return fd >= 0 || (errno != ECONNREFUSED && errno != ENOENT);
 }

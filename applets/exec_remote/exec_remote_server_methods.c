@@ -129,6 +129,12 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
     return 0;
 }
 
+static bool keeps(int dirfd, const char *owner)
+{
+    return owner ? record_exists(dirfd, (pid_t)strtol(owner + sizeof JOB_PREFIX, NULL, 10))
+                 : record_any_untold(dirfd);
+}
+
 static const struct rpc_method server_methods[] = {
     {"exec_remote_start", start, &job_start_params, DOC("Start a job: a program in the background"),
      DOC("{pid}"), DOC("the program, the directory or the user can't be used"), DOC("job_start"), NULL},
@@ -149,6 +155,7 @@ const struct tool exec_remote_tool = {
     .keeper = job_keeper_methods,
     .keeper_of = keeper_of,
     .without_keeper = job_answer_from_file,
+    .keeps = keeps,
     .list = {"exec_remote_list", "jobs", columns},
     .queries = queries,
 };

@@ -365,3 +365,19 @@ void record_each(int dirfd, record_visitor fn, void *arg)
     struct visit v = {fn, arg};
     shelf_each(dirfd, visit, &v);
 }
+
+static void look_whether_told(void *arg, pid_t pid, const struct shelf *s)
+{
+    struct stored stored = {.shelf = *s};
+    (void)pid;
+    if (read_stored(&stored) && !(stored.head.flags & TOLD) && shelf_age(stored.head.asked) <= SHELF_KEPT_S)
+        *(bool *)arg = true;
+    free(stored.marks);
+}
+
+bool record_any_untold(int dirfd)
+{
+    bool any = false;
+    shelf_each(dirfd, look_whether_told, &any);
+    return any;
+}

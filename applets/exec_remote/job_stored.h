@@ -15,6 +15,8 @@ int record_store(const struct record *r, const struct fifo *const raw[2], bool l
                  struct err *err);
 
 bool record_exists(int dirfd, pid_t pid);
+/* One whose end has not been told yet. */
+bool record_any_untold(int dirfd);
 
 /* Acknowledges, and makes *r (RECORD_INIT) what the next answer is to say; it counts as given. False when
  * nothing is stored of that pid. */

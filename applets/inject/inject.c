@@ -25,6 +25,8 @@ static const char usage[] =
     "\n" INJECT_OPTIONS_USAGE "  --links DIR      also make links of all applets there\n"
     "  --with DIR       bring this folder of the host along, such as a browser's (not\n"
     "                   for dir:)\n"
+    "  --replace        end the sessions and jobs of other builds there, and say\n"
+    "                   which; otherwise they go on until they end\n"
     "  -j N             so many targets at a time (4)\n"
     "  -v               tell every step, with its time\n"
     "  --json           one JSON object a target, on one line\n"
@@ -46,7 +48,7 @@ static const char usage[] =
 
 static const char *const option_names[] = {"--dir",     "--name",      "--links",   "--user",
                                            "--runtime", "--root-exec", "--timeout", "--json",
-                                           "--help",    "--with",      NULL};
+                                           "--help",    "--with",      "--replace", NULL};
 
 /* ---- options ---- */
 
@@ -140,6 +142,7 @@ static int parse(struct inject_options *o, const char **with, int argc, char **a
     static const struct option options[] = {INJECT_OPTIONS,
                                             {"links", 1, NULL, OPT_LINKS},
                                             {"with", 1, NULL, OPT_WITH},
+                                            {"replace", 0, NULL, OPT_REPLACE},
                                             {"json", 0, NULL, OPT_JSON},
                                             {0}};
     inject_options_init(o);
@@ -153,6 +156,8 @@ static int parse(struct inject_options *o, const char **with, int argc, char **a
             o->verbose = true;
         else if (option == OPT_WITH)
             *with = optarg;
+        else if (option == OPT_REPLACE)
+            o->replace = true;
         else if (option == 'j')
             result = positive(optarg, 256, &o->jobs, argv[0], "-j");
         else

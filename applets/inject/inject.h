@@ -21,7 +21,8 @@ enum {
     OPT_ROOT_EXEC,
     OPT_TIMEOUT,
     OPT_JSON,
-    OPT_WITH
+    OPT_WITH,
+    OPT_REPLACE
 };
 
 #define INJECT_OPTIONS                                                                                       \

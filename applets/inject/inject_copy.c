@@ -72,6 +72,8 @@ static bool settle_at(struct injection *i, const char *path, bool named, struct 
         argv_add(&command, "--links");
         argv_add(&command, i->o->links);
     }
+    if (i->o->replace)
+        argv_add(&command, "--replace");
     if (inject_call(i, NULL, &command, c, err) != TRANSPORT_ENDED)
         return false;
     struct span line;

@@ -31,7 +31,8 @@ void inject_result_init(struct inject_result *r, const char *target)
                                 .advice = BUF_INIT,
                                 .about = BUF_INIT,
                                 .path = BUF_INIT,
-                                .server = BUF_INIT};
+                                .server = BUF_INIT,
+                                .ended = BUF_INIT};
     for (int i = 0; i < N_STEPS; i++)
         r->us[i] = -1;
 }
@@ -44,6 +45,7 @@ void inject_result_release(struct inject_result *r)
     buf_release(&r->about);
     buf_release(&r->path);
     buf_release(&r->server);
+    buf_release(&r->ended);
     free(r->target);
     free(r->user);
 }
@@ -97,6 +99,7 @@ static struct script_options script_of(const struct injection *i)
     return (struct script_options){.dir = i->o->dir,
                                    .name = i->o->name,
                                    .links = i->o->links,
+                                   .replace = i->o->replace,
                                    .sums = i->own->sha256,
                                    .temporary = i->temporary,
                                    .everywhere = i->everywhere};
@@ -415,6 +418,7 @@ int inject_take_verdict(struct injection *i, struct span verdict)
     show_member(verdict, "state", &state);
     snprintf(r->state, sizeof r->state, "%s", buf_str(&state));
     show_member(verdict, "server", &r->server);
+    show_member(verdict, "ended", &r->ended);
     buf_truncate(&text, 0);
     recon_member(verdict, "uid", &text);
     take_uid(r, buf_str(&text)); /* by the kernel's word, whatever an `id` there says */

@@ -36,6 +36,7 @@ static struct script_options script_of(const struct injection *i)
     return (struct script_options){.dir = i->o->dir,
                                    .name = i->o->name,
                                    .links = i->o->links,
+                                   .replace = i->o->replace,
                                    .sums = i->file->sha256,
                                    .temporary = i->temporary,
                                    .uid = i->recon.uid};

@@ -63,6 +63,7 @@ void report_json(const struct inject_result *r, struct buf *out)
         json_member_int(out, "size", (long long)r->size);
         json_member_string(out, "uid", *r->uid ? r->uid : NULL);
         put_text(out, "server", &r->server);
+        put_text(out, "ended", &r->ended);
     }
     json_member_int(out, "calls", r->calls);
     json_member_int(out, "sent", (long long)r->sent);
@@ -121,6 +122,8 @@ void report_text(const struct inject_result *r, const char *applet, struct buf *
             buf_addf(out, "%s (%s", r->path.data, r->state);
         else
             buf_addf(out, "%s", r->state);
+        if (r->ended.len > 0)
+            buf_addf(out, ", ended %s", r->ended.data);
         if (*r->sha256) {
             buf_adds(out, ", ");
             put_ms(out, total_us(r));

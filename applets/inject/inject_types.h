@@ -23,6 +23,7 @@ struct inject_options {
     int timeout_ms; /* for a call of the runtime */
     int jobs;
     bool verbose, json;
+    bool replace;                   /* what other builds run there is ended */
     const struct carried *with;     /* a folder that is to come along; NULL: none */
     const struct release_file *own; /* this machine's own file, picked before; NULL: it is picked each time */
     bool batch; /* of several: one call for each where that will do, since they share the processors */
@@ -57,6 +58,7 @@ struct inject_result {
     struct buf path; /* of the program there */
     char sha256[SHA256_HEX_SIZE];
     char state[16];    /* placed, replaced, identical */
+    struct buf ended;  /* what of other builds was ended */
     struct buf server; /* what the server says of itself */
     size_t size, sent;
     int calls;

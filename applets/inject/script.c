@@ -139,13 +139,15 @@ static void assign(struct buf *out, const char *name, const char *value)
     buf_addc(out, '\n');
 }
 
-/* `--links DIR`, as words of a command. */
-static void add_links(struct buf *out, const struct script_options *o)
+/* What else there is to do, as words of a command. */
+static void add_wishes(struct buf *out, const struct script_options *o)
 {
     if (o->links) {
         buf_adds(out, " --links ");
         argv_quote(out, o->links);
     }
+    if (o->replace)
+        buf_adds(out, " --replace");
 }
 
 static void begin(struct buf *out, const struct script_options *o)
@@ -184,7 +186,7 @@ void script_recon(struct buf *out, const struct script_options *o, enum script_a
     buf_adds(out, facts);
     buf_adds(out, "x(){ f=$1/$n;[ -d \"$1\" ]&&(c \"$1\"&&[ -f \"./$n\" ]&&[ -x \"./$n\" ]&&I \"./$n\"&&"
                   "echo \"b $f\"&&r \"./$n\" settle --at \"$f\" --from \"$J\" --sums $H");
-    add_links(out, o);
+    add_wishes(out, o);
     buf_adds(out, "<&-)&&G=$f;}\n");
     buf_adds(out, places);
     buf_adds(out, "y(){ x \"$1\";[ ! -w \"$p\" ]||case $N in *\" $p \"*)echo \"n $1\";;*)F=1;echo \"w "
@@ -277,7 +279,7 @@ void script_place(struct buf *out, const struct script_options *o, const struct 
     for (size_t i = 0; i < dirs->n; i++) {
         buf_adds(out, "p ");
         argv_quote(out, dirs->words[i]);
-        add_links(out, o);
+        add_wishes(out, o);
         buf_addc(out, ';');
     }
     buf_adds(out, "}\n.\n");

@@ -21,6 +21,7 @@ struct script_options {
     const char *dir;   /* where the program is to be; NULL: the first place that will do */
     const char *name;  /* its name there */
     const char *links; /* NULL: none */
+    bool replace;      /* what other builds run there is ended */
     const char *sums;  /* that it may have, separated by commas */
     const char *temporary;
     const char *uid; /* for placing: as reconnaissance has it */

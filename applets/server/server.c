@@ -94,10 +94,13 @@ static int start_main(int argc, char **argv)
     int status = take_options(argc, argv, &replace);
     if (status != EXIT_OK)
         return status;
-    if ((replace && server_end_other_builds(&err) < 0) ||
-        server_query("remote_version", HEALTH_MS, &answer, &result, &err) < 0)
+    struct buf ended BUF_AUTO = BUF_INIT;
+    int left = replace ? server_end_other_builds(&ended, &err) : 0;
+    if (ended.len > 0)
+        printf("ended %s\n", ended.data);
+    if (left < 0 || server_query("remote_version", HEALTH_MS, &answer, &result, &err) < 0)
         return applet_failed("start-server", "%s", err.msg);
-    return EXIT_OK;
+    return stdout_flushed();
 }
 
 static int health_main(int argc, char **argv)
@@ -213,7 +216,8 @@ const struct applet start_server_applet = {
              "and jobs begin in the current directory, with the current environment.\n"
              "\n"
              "  --replace   ends the servers of other builds of toolbox first, with all their\n"
-             "              sessions, jobs and MCP servers (they would go on side by side)\n" LOG_USAGE,
+             "              sessions, jobs and MCP servers (they would go on side by side),\n"
+             "              and says which\n" LOG_USAGE,
     .run = start_main,
 };
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "applet.h"
+#include "buf.h"
 #include "err.h"
 #include "keeper.h"
 #include "tool.h"
@@ -29,6 +30,11 @@ int server_connect(struct err *err);
  * asked. timeout_ms < 0: none. */
 int server_call(int *fd, struct span request, bool query, int timeout_ms, struct buf *answer,
                 struct err *err);
+
+/* Ends all servers of other builds of this container in the user's places, with all that is theirs, also
+ * where the server itself has died. `ended` gets the names of the sessions, jobs, MCP servers and browsers
+ * that there were, with ", " between them. -1: something is left. */
+int server_end_other_builds(struct buf *ended, struct err *err);
 
 /* ---- for the tools, inside the server ---- */
 

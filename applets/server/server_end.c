@@ -62,7 +62,9 @@ static void end_rest(struct server *s)
     long long grace = s->kept ? e->began + KEEPERS_MS - now_ms() : 0;
     if (grace < 0)
         grace = 0;
-    struct tree_end_options all = {.grace_ms = (int)grace, .limit_ms = (int)grace + REST_MS};
+    struct tree_end_options all = {.grace_ms = (int)grace,
+                                   .limit_ms = (int)grace + REST_MS,
+                                   .spare = server_has_others(s) ? server_is_others : NULL};
     tree_end(s->base.loop, &all, all_ended, s);
 }
 
@@ -85,6 +87,11 @@ static void keepers_ended(void *arg, struct reply *replies, size_t n)
     end_rest(s);
 }
 
+static bool is_spared(void *arg, pid_t pid)
+{
+    return server_is_own_keeper(arg, pid) || server_is_others(arg, pid);
+}
+
 void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void *arg)
 {
     bool first = !s->ending;
@@ -100,8 +107,8 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
     log_line(LOG_INFO, "ending, with %zu calls open", http_server_pending(s->http));
     s->ending->began = now_ms();
     s->ending->open = 2;
-    struct tree_end_options others = {
-        .grace_ms = GRACE_MS, .limit_ms = KEEPERS_MS, .spare = server_is_own_keeper};
+    struct tree_end_options others = {.grace_ms = GRACE_MS, .limit_ms = KEEPERS_MS, .spare = is_spared};
+    server_find_others(s);
     tree_end(s->base.loop, &others, others_ended, s);
     server_ask(s, NULL, KEEPER_END, KEEPERS_MS, keepers_ended, s);
 }

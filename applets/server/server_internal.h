@@ -15,6 +15,7 @@ struct kept {
 };
 
 struct ending;
+struct other_builds;
 struct work;
 
 struct server {
@@ -22,9 +23,10 @@ struct server {
     struct http_server *http;
     struct kept *kept;
     struct door doors[DOORS];
-    struct work *works;    /* in-process methods that are being done */
+    struct work *works;    /* what is being done in processes of their own */
     struct ending *ending; /* NULL: not yet */
-    char *path;            /* of its place */
+    struct other_builds *others;
+    char *path; /* of its place */
     long long started_ms;
     unsigned long long keepers_started;
     dev_t socket_dev; /* of the file that its socket is bound to */
@@ -32,6 +34,8 @@ struct server {
     int inotify; /* -1: none */
     int directory_watch;
     struct loop_source *look;
+    struct loop_source *retirement;
+    struct loop_source *recorder; /* NULL: it is recorded which program this is */
     bool foreground;
 };
 
@@ -53,10 +57,6 @@ int server_query(const char *method, int timeout_ms, struct buf *answer, struct 
  * answer (its keepers are still there then), killed where it is stuck. */
 int server_shut_down(int fd, struct err *err);
 
-/* Ends all servers of other builds of this container in the user's places, with all that is theirs, also
- * where the server itself has died. -1: something is left. */
-int server_end_other_builds(struct err *err);
-
 /* ---- the server process ---- */
 
 /* Runs the server in this process until it is told to end. It takes the lock (server_lock) and releases it
@@ -72,11 +72,42 @@ void server_clear_sockets(const struct server *s);
 
 /* `arg` is the server; whether the process is a keeper that it has forked itself. */
 bool server_is_own_keeper(void *arg, pid_t pid);
-/* Or a process that does an in-process method (server_in_process.c). */
+/* Or one that works for it (server_work.c). */
 bool server_is_own_process(void *arg, pid_t pid);
+
+/* The processes of other builds may hang below this one, which was asked to start them, or has started them
+ * as its own (upgrade): they are spared (a predicate of tree_end; its arg is the server) when it ends what
+ * hangs below it. To be looked for before. */
+void server_find_others(struct server *s);
+bool server_is_others(void *arg, pid_t pid);
+bool server_has_others(const struct server *s);
 
 /* Whether a socket of that owner is a keeper's. */
 bool server_is_keeper(const char *owner);
+
+/* Runs fn in a process of its own, in the directory where the server was started, and hands what it writes to
+ * `out` over to `done`, once it has ended. NULL with err: there can be no process, and nothing is called. */
+typedef void (*work_fn)(void *arg, int out);
+typedef void (*work_done)(void *arg, struct buf *output);
+struct work *server_work(struct server *s, work_fn run, void *run_arg, work_done done, void *arg,
+                         struct err *err);
+/* Kills it; `done` is called with what it had written. */
+void server_work_end(struct work *w);
+
+/* Has the other build that has a live keeper of that name answer the call. False, and nothing done: none has.
+ * `ended`: also one that has it in its list of what has ended; where none has, server_without_keeper. */
+bool server_pass_to_other(struct server *s, struct rpc_call *call, const char *owner, bool ended);
+
+/* Answers a call for a keeper that isn't there. */
+void server_without_keeper(struct server *s, struct rpc_call *call);
+
+/* Something may have been the last of what a server of a replaced build has to do: looks soon, and ends it
+ * then, with its program (server_retire.c). */
+void server_may_retire(struct server *s);
+
+/* Asks all other builds for their part of the list that the call is for: `done` gets their entries, with
+ * commas between them. False, and nothing called: there are none, or they aren't wanted. */
+bool server_ask_others(struct server *s, struct rpc_call *call, work_done done, void *arg);
 
 /* Handler of in-process methods in the server: runs them in a process of their own, so that a slow file
  * stalls nobody. */

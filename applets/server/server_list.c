@@ -2,34 +2,51 @@
 #include <stdlib.h>
 
 #include "mem.h"
-#include "server.h"
+#include "server_internal.h"
 
 #define LIST_MS 5000
 
 struct listing {
     const struct server_listing *how;
+    struct server *server;
     struct rpc_call *call; /* NULL: the client has gone */
-    int dirfd;
+    struct buf text;
 };
+
+static void finish(struct listing *l)
+{
+    if (l->call)
+        rpc_result(l->call, span_of(&l->text));
+    buf_release(&l->text);
+    free(l);
+}
+
+/* They were there before. */
+static void on_others(void *arg, struct buf *entries)
+{
+    struct listing *l = arg;
+    struct buf own BUF_AUTO = l->text;
+    l->text = (struct buf)BUF_INIT;
+    buf_addf(&l->text, "[%s%s%s", buf_str(entries), entries->len > 0 && own.len > 2 ? "," : "", own.data + 1);
+    finish(l);
+}
 
 static void on_replies(void *arg, struct reply *replies, size_t n)
 {
     struct listing *l = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
-    buf_addc(&text, '[');
+    buf_addc(&l->text, '[');
     for (size_t i = 0; i < n; i++) {
         if (replies[i].pid == 0)
             continue;
-        if (text.len > 1)
-            buf_addc(&text, ',');
-        l->how->put(&text, replies[i].name, span_of(&replies[i].result));
+        if (l->text.len > 1)
+            buf_addc(&l->text, ',');
+        l->how->put(&l->text, replies[i].name, span_of(&replies[i].result));
     }
     if (l->how->put_more)
-        l->how->put_more(&text, l->dirfd);
-    buf_addc(&text, ']');
-    if (l->call)
-        rpc_result(l->call, span_of(&text));
-    free(l);
+        l->how->put_more(&l->text, l->server->base.dirfd);
+    buf_addc(&l->text, ']');
+    if (!l->call || !server_ask_others(l->server, l->call, on_others, l))
+        finish(l);
 }
 
 static void on_abandoned(void *arg)
@@ -40,7 +57,8 @@ static void on_abandoned(void *arg)
 void server_list(struct server *s, struct rpc_call *call, const struct server_listing *how)
 {
     struct listing *l = mem_zalloc(sizeof *l);
-    *l = (struct listing){.how = how, .call = call, .dirfd = server_base(s)->dirfd};
+    *l = (struct listing){.how = how, .server = s, .call = call, .text = BUF_INIT};
     rpc_on_abandon(call, on_abandoned, l);
+    server_may_retire(s); /* of a build that was replaced while nothing of it ran nobody else would say so */
     server_ask(s, how->prefix, KEEPER_STATUS, LIST_MS, on_replies, l);
 }

@@ -1,4 +1,4 @@
-/* start-server --replace: the end of other builds' servers and of all that they keep. */
+/* --replace: the end of other builds' servers and of all that they keep. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,9 +8,12 @@
 #include "client.h"
 #include "io.h"
 #include "mem.h"
+#include "other_builds.h"
 #include "proc.h"
+#include "program.h"
 #include "server_internal.h"
 
+#define STOP_MS 20000  /* three times what a server that is stuck takes */
 #define KEEPER_MS 3300 /* as the server allows them (server_end.c) */
 
 struct names {
@@ -76,10 +79,26 @@ static size_t end_in(int dirfd)
     return left;
 }
 
-int server_end_other_builds(struct err *err)
+/* By its own program, where that is to be had. What that leaves is ended from here. */
+static void end_by_itself(const struct other_build *b, struct buf *ended)
+{
+    char name[] = "toolbox", command[] = "stop-server", *const argv[] = {name, command, NULL};
+    struct buf nothing BUF_AUTO = BUF_INIT;
+    int program FD_AUTO = program_open(b->dirfd, b->build, NULL);
+    for (size_t i = 0; i < b->n_keepers; i++)
+        buf_addf(ended, "%s%s", ended->len > 0 ? ", " : "", b->keepers[i].name);
+    if (program >= 0)
+        other_build_run(program, argv, (struct span){0}, STOP_MS, &nothing);
+}
+
+int server_end_other_builds(struct buf *ended, struct err *err)
 {
     struct buf path BUF_AUTO = BUF_INIT;
+    struct other_builds others OTHER_BUILDS_AUTO = {0};
     size_t left = 0;
+    other_builds_find(&others);
+    for (size_t i = 0; i < others.n; i++)
+        end_by_itself(&others.list[i], ended);
     for (unsigned n = 0; place_candidate(n, &path); n++) {
         struct place place PLACE_AUTO = PLACE_INIT;
         if (place_enter(&place, path.data, false, NULL) == 0)

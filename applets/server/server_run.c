@@ -14,12 +14,15 @@
 #include "io.h"
 #include "log.h"
 #include "mem.h"
+#include "other_builds.h"
 #include "proc.h"
+#include "program.h"
 #include "server_internal.h"
 #include "spawn.h"
 #include "version.h"
 
 #define SETTLE_MS 200   /* for who removes the directory to come from its files to itself */
+#define RECORD_MS 50    /* what has to be done at the start goes before */
 #define LOOK_MS 3600000 /* where nothing tells of changes */
 
 const struct base *server_base(const struct server *s)
@@ -57,12 +60,21 @@ static void look_for_highest(void *arg, const char *owner)
         h->number = number;
 }
 
+/* A call that names it would not know which of two to go to. */
+static void look_for_highest_other(void *arg, const char *file)
+{
+    char owner[IPC_NAME_MAX], build[BUILD_ID_SIZE];
+    if (ipc_split(file, owner, build))
+        look_for_highest(arg, owner);
+}
+
 /* Socket files of ended keepers stay until stop-server, so the directory knows, also for the next server;
  * keepers that are on their way have no socket yet. */
 void server_next_name(struct server *s, const char *prefix, char name[IPC_NAME_MAX])
 {
     struct highest h = {.prefix = prefix, .number = -1};
     ipc_each(s->base.dirfd, look_for_highest, &h);
+    ipc_each_other(s->base.dirfd, look_for_highest_other, &h);
     for (const struct kept *k = s->kept; k; k = k->next)
         look_for_highest(&h, k->name);
     if (h.number < 0)
@@ -104,6 +116,11 @@ static void killed_tree_ended(void *arg, size_t left)
     tools_sweep(((struct server *)arg)->base.dirfd);
 }
 
+static bool is_not_orphan(void *arg, pid_t pid)
+{
+    return server_is_own_process(arg, pid) || server_is_others(arg, pid);
+}
+
 /* A keeper that was killed could not end what hangs below it; as its subreaper the server got that now. */
 static void keeper_exited(void *arg, pid_t pid, int status)
 {
@@ -117,8 +134,10 @@ static void keeper_exited(void *arg, pid_t pid, int status)
     if (k->door)
         door_return(k->door, s->base.dirfd);
     forget(k);
+    server_may_retire(s);
     if (WIFSIGNALED(status) && !s->ending) {
-        struct tree_end_options orphans = {.grace_ms = 2000, .limit_ms = 4000, .spare = server_is_own_process};
+        struct tree_end_options orphans = {.grace_ms = 2000, .limit_ms = 4000, .spare = is_not_orphan};
+        server_find_others(s);
         tree_end(s->base.loop, &orphans, killed_tree_ended, s);
     }
 }
@@ -154,11 +173,25 @@ static void no_keeper(struct rpc_call *call, int dirfd, const char *owner, int w
     struct err err;
     if (why == EAGAIN)
         err_set(&err, ERR_TOOL, "%s takes no more calls; is it stopped?", owner);
-    else if (ipc_exists(dirfd, owner))
+    else if (ipc_exists(dirfd, owner) || other_builds_used(dirfd, owner))
         err_set(&err, ERR_TOOL, "%s has ended; start a new one", owner);
     else
         err_set(&err, ERR_TOOL, "there is no %s; start one first", owner);
     rpc_fail(call, &err);
+}
+
+void server_without_keeper(struct server *s, struct rpc_call *call)
+{
+    struct rpc_request r;
+    char owner[IPC_NAME_MAX];
+    struct err err;
+    rpc_request_parse(&r, rpc_request_text(call), NULL);
+    const struct tool *tool = tool_method(r.method).tool;
+    server_may_retire(s); /* it may have been the last thing to tell */
+    if (tool->keeper_of(r.params, owner, &err) < 0)
+        rpc_fail(call, &err);
+    else if (!tool->without_keeper || !tool->without_keeper(call, r.method, r.params, owner, s->base.dirfd))
+        no_keeper(call, s->base.dirfd, owner, ENOENT);
 }
 
 static void to_keeper(struct rpc_call *call, struct span params, void *ctx);
@@ -187,9 +220,10 @@ static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
     int fd = ipc_connect(s->base.dirfd, owner, 0), why = errno;
     if (fd >= 0)
         rpc_forward(call, s->base.loop, fd, to_keeper_again, s);
-    else if (why == EAGAIN || !tool->without_keeper ||
-             !tool->without_keeper(call, r.method, params, owner, s->base.dirfd))
+    else if (why == EAGAIN)
         no_keeper(call, s->base.dirfd, owner, why);
+    else if (!server_pass_to_other(s, call, owner, tool->keeps && !tool->keeps(s->base.dirfd, owner)))
+        server_without_keeper(s, call);
 }
 
 rpc_handler server_find(void *ctx, const char *name, void **handler_ctx)
@@ -331,6 +365,14 @@ static int listen_in(struct server *s, const struct place *place, struct err *er
     return fd;
 }
 
+/* Which program this is, for other builds: its sum takes longer than the start. */
+static void record_program(void *arg)
+{
+    struct server *s = arg;
+    loop_drop(&s->recorder);
+    program_record_own(s->base.dirfd);
+}
+
 int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
 {
     struct err err = {0};
@@ -350,6 +392,7 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
     door_clear(s->base.dirfd);
     watch_directory(s);
     take_signals(s);
+    s->recorder = loop_timer(s->base.loop, RECORD_MS, record_program, s);
     s->http = http_server_new(s->base.loop, listen_fd, server_find, s);
     log_open(s->base.dirfd, foreground);
     log_line(LOG_INFO, "server %s (build %s) has started", toolbox_version, toolbox_build_id);

@@ -24,6 +24,21 @@ static bool anything_runs(void)
     return fd >= 0 || server_find_sockets(&keepers, true);
 }
 
+#define COLUMNS_MOST 16
+
+/* Where there is something of other builds, it says which. */
+static void put_table(struct buf *out, struct span list, const char *const *columns)
+{
+    const char *more[COLUMNS_MOST] = {"build"};
+    struct span entry, build;
+    bool others = false;
+    for (size_t i = 1; i + 1 < COLUMNS_MOST && columns[i - 1]; i++)
+        more[i] = columns[i - 1];
+    for (size_t at = 0; columns != server_columns && !others && json_element(list, &at, &entry);)
+        others = json_kind(entry) == JSON_OBJECT && json_member(entry, "build", &build, NULL);
+    json_table(out, list, others ? more : columns);
+}
+
 /* One part: its member of the JSON object, or its table. `text` is an array; or an object, null where there
  * is none. */
 static void put(struct buf *out, bool json, const char *title, struct span text, const char *const *columns)
@@ -40,7 +55,7 @@ static void put(struct buf *out, bool json, const char *title, struct span text,
         buf_addf(&list, "[%.*s]", (int)text.n, text.s);
     buf_addf(out, "%s%s\n", out->len > 0 ? "\n" : "", title);
     if (list.len > 2)
-        json_table(out, span_of(&list), columns);
+        put_table(out, span_of(&list), columns);
     else
         buf_adds(out, "none\n");
 }

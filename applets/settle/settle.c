@@ -22,12 +22,12 @@
 #include "rpc.h"
 #include "safe_path.h"
 #include "server/server.h"
+#include "settle/settle_others.h"
 #include "sha256.h"
 #include "spawn.h"
 #include "version.h"
 
 #define HEALTH_MS 5000
-#define OTHER_MS 8000      /* for another build's server to stop */
 #define STALE_S (15 * 60L) /* a temporary file that nobody can be writing any more */
 
 static const char NAME[] = "settle";
@@ -41,6 +41,9 @@ struct settling {
     const char *links;
     const char *made;
     char *final;
+    char *aside; /* the program that was there before, of which something runs; NULL: nothing does */
+    bool replaces;
+    struct buf ended; /* of other builds, for --replace */
     const char *step, *state;
     char sha256[SHA256_HEX_SIZE];
     struct stat self;
@@ -106,14 +109,11 @@ static int run_quietly(const char *path, char *const *arguments, int limit_ms)
     return -1;
 }
 
-/* Nobody could reach the server of the build that is replaced: it goes with its program. */
-static void stop_other(const struct settling *s)
+/* The build that was here before is the one again, with all that runs in it: nothing is left of this one. */
+static void give_back(struct settling *s)
 {
-    struct stat st;
-    char program[] = "toolbox", command[] = "stop-server", *const arguments[] = {program, command, NULL};
-    if (fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-        st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)))
-        run_quietly(s->final, arguments, OTHER_MS);
+    if (s->aside && renameat(s->dir, s->aside, s->dir, s->name) == 0)
+        s->state = "identical";
 }
 
 /* Also where several come at once: who finds his own bytes there leaves them. */
@@ -127,10 +127,13 @@ static int take_name(struct settling *s, struct err *err)
         return fchmodat(s->dir, s->name, 0700, 0) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "%s", s->final);
     }
     s->state = faccessat(s->dir, s->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? "replaced" : "placed";
-    stop_other(s);
-    if (renameat(s->dir, base_name(s->path), s->dir, s->name) < 0)
-        return err_sys(err, ERR_TOOL, errno, "cannot give it the name %s", s->final);
-    return 0;
+    if (settle_keep_other(s->dir, s->final, &s->aside, err) < 0)
+        return -1;
+    if (renameat(s->dir, base_name(s->path), s->dir, s->name) == 0)
+        return 0;
+    err_sys(err, ERR_TOOL, errno, "cannot give it the name %s", s->final);
+    give_back(s);
+    return -1;
 }
 
 /* Makes a directory of ours private, which a runtime's copying has made for everybody; removes what others
@@ -301,6 +304,7 @@ static int report(const struct settling *s, const struct err *failure, int statu
         json_member_string(&out, "server", buf_str(&s->server));
         for (int i = 0; i < 3; i++)
             json_member_int(&out, keys[i], s->us[i]);
+        json_member_string(&out, "ended", s->ended.len > 0 ? s->ended.data : NULL);
     }
     buf_adds(&out, "}\n");
     return io_write_all(STDOUT_FILENO, out.data, out.len) < 0 && status == EXIT_OK ? EXIT_FAILED : status;
@@ -340,13 +344,16 @@ static int settle(struct settling *s)
         return report(s, &err, SETTLE_REFUSED);
     s->step = "server";
     began = now_us();
-    if (start_server(s, &err) < 0)
+    if (start_server(s, &err) < 0) {
+        give_back(s);
         return report(s, &err, SETTLE_REFUSED);
+    }
     s->us[1] = now_us() - began;
     s->step = "health";
     began = now_us();
-    if (check_health(s, &err) < 0)
+    if (check_health(s, &err) < 0 || (s->replaces && server_end_other_builds(&s->ended, &err) < 0))
         return report(s, &err, SETTLE_REFUSED);
+    settle_sweep_others(s->dir, s->final);
     s->us[2] = now_us() - began;
     return report(s, NULL, EXIT_OK);
 }
@@ -378,7 +385,7 @@ static int unpack_all(struct settling *s)
     return state ? EXIT_OK : SETTLE_REFUSED;
 }
 
-enum { OPT_AT = 256, OPT_NAME, OPT_SUMS, OPT_LINKS, OPT_MADE, OPT_FROM, OPT_REMOVE, OPT_UNPACK };
+enum { OPT_AT = 256, OPT_NAME, OPT_SUMS, OPT_LINKS, OPT_MADE, OPT_FROM, OPT_REMOVE, OPT_UNPACK, OPT_REPLACE };
 
 static int settle_main(int argc, char **argv)
 {
@@ -387,9 +394,9 @@ static int settle_main(int argc, char **argv)
         {"sums", 1, NULL, OPT_SUMS},     {"links", 1, NULL, OPT_LINKS},
         {"made", 1, NULL, OPT_MADE},     {"remove", 0, NULL, OPT_REMOVE},
         {"unpack", 0, NULL, OPT_UNPACK}, {"from", 1, NULL, OPT_FROM},
-        {0},
+        {"replace", 0, NULL, OPT_REPLACE}, {0},
     };
-    struct settling s = {.dir = -1, .step = "placing", .state = "identical", .server = BUF_INIT};
+    struct settling s = {.dir = -1, .step = "placing", .state = "identical", .server = BUF_INIT, .ended = BUF_INIT};
     bool removes = false, unpacks = false;
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
@@ -412,6 +419,9 @@ static int settle_main(int argc, char **argv)
         case OPT_FROM:
             s.from = optarg;
             break;
+        case OPT_REPLACE:
+            s.replaces = true;
+            break;
         case OPT_REMOVE:
             removes = true;
             break;
@@ -429,7 +439,9 @@ static int settle_main(int argc, char **argv)
     int status = removes ? remove_all(&s) : unpacks ? unpack_all(&s) : settle(&s);
     io_close(&s.dir);
     free(s.final);
+    free(s.aside);
     buf_release(&s.server);
+    buf_release(&s.ended);
     return status;
 }
 
@@ -438,6 +450,7 @@ const struct applet settle_applet = {
     .summary = "the half of `inject` that runs inside: prove, name, start",
     .usage = "Usage: toolbox settle --at PATH --sums SHA256[,SHA256]... [--name NAME]\n"
              "                      [--links DIR] [--made DIR] [--from DIR]\n"
+             "                      [--replace]\n"
              "       toolbox settle --at PATH --unpack | --remove\n"
              "\n"
              "What `toolbox inject` and `toolbox eject` run inside a target; nobody else has\n"

@@ -18,6 +18,7 @@
 #include "safe_path.h"
 #include "server/server.h"
 #include "settle/settle.h"
+#include "settle/settle_others.h"
 #include "user.h"
 
 /* ---- places ---- */
@@ -160,6 +161,8 @@ int settle_remove(int dir, const char *path, struct err *err)
     char command[] = "stop-server", *arguments[] = {command, NULL};
     if (stop_server_applet.run(1, arguments) != EXIT_OK)
         return err_set(err, ERR_TOOL, "the server did not stop: nothing was removed");
+    if (settle_end_others(dir, path, err) < 0)
+        return -1;
     remove_places();
     char *with MEM_AUTO = settle_with_path(path);
     if (settle_remove_tree(dir, strrchr(with, '/') + 1) < 0)

@@ -1397,7 +1397,7 @@ def test_two_builds_side_by_side(client, new_client, other_build):
     other = new_client(dir=client.dir, binary=other_build)
     pids = [remote_pid(one) for one in (client, other)]
     assert len(set(pids)) == 2 and {process.pid for process in titled(SERVER)} == set(pids)
-    assert client.new() == other.new() == "BashSession"
+    assert (client.new(), other.new()) == ("BashSession", "BashSession_1")  # no name is that of two
     client.bs("x=one\n")
     other.bs("x=other\n")
     assert "=one" in client.bs("echo =$x\n") and "=other" in other.bs("echo =$x\n")

@@ -253,7 +253,8 @@ def test_replace_ends_the_other_build(client, old, server):
     client.new()
     client.bs("x=kept\n")
     done = client.cli("start-server", "--replace")
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (done.returncode, done.stderr) == (0, b"") and done.stdout.startswith(b"ended ")
+    assert "BashSession" in done.stdout.decode()
     assert left_of(build, client.dir) == [] and not running(5061) and not running(5062)
     assert status(only_server()) and "=kept" in client.bs("echo =$x\n")
 

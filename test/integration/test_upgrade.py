@@ -1,0 +1,231 @@
+"""Another build in the place of one that has sessions and jobs: nothing ends, and nothing is lost."""
+import json
+import os
+import re
+
+import pytest
+
+from harness.client import TOOLERR, Client, RpcError
+from harness.injection import Injector
+from harness.jobs import Job
+from harness.machine import Host
+from harness.processes import wait_until
+from harness.server import SERVER, Door, kill_servers, only_server, titled
+
+MANY = 20
+
+
+@pytest.fixture
+def at(workdir):
+    folder = workdir / "at"
+    folder.mkdir(mode=0o700)
+    return folder / "toolbox"
+
+
+@pytest.fixture
+def inject(at, server_dir):
+    """inject(binary, options): makes it the program at `at`, in one place for all."""
+
+    def run(binary, *options):
+        injector = Injector(binary, "--dir", str(at.parent), "--user", "default", env={"TOOLBOX_DIR": str(server_dir)})
+        return injector.inject("local:", *options)
+
+    return run
+
+
+@pytest.fixture
+def eject(at, server_dir, toolbox):
+    return lambda: Injector(toolbox, "--dir", str(at.parent), "--user", "default",
+                            env={"TOOLBOX_DIR": str(server_dir)}).eject("local:")
+
+
+@pytest.fixture
+def here(server_dir, at, inject, toolbox, eject):
+    """A client of whatever program is there; the first build is."""
+    inject(toolbox)
+    yield Client(Host(), at, server_dir)
+    eject()
+
+
+def build_of(client):
+    return client.cli("--version").stdout.decode().split("build ")[1].strip(")\n")
+
+
+def aside(at):
+    return sorted(path.name for path in at.parent.iterdir() if path != at)
+
+
+def names(client):
+    return {entry["session_name"]: entry.get("build") for entry in client.rpc("bash_session_list")}
+
+
+def test_what_runs_goes_on_and_is_answered_by_its_own_build(here, inject, other_build, at):
+    old = build_of(here)
+    here.new()
+    here.run("x=kept")
+    job = Job(here, "read a; echo =$a; read b; echo =$b", stdin_open=True)
+    ended = Job(here, "echo unread")
+    wait_until(lambda: not titled(f"toolbox Job_{ended.pid}\0"), "the end of the job")
+    found = inject(other_build)
+    assert found["state"] == "replaced" and build_of(here) != old and aside(at) == [f".toolbox.{old}"]
+    assert here.run("echo $x")["output"] == "kept\n"
+    job.write("one\n")
+    assert job.wait()["stdout"] == "=one\n"
+    assert ended.finish() == (0, "unread\n", "")
+    second = here.rpc("bash_session_new_session")["session_name"]
+    assert names(here) == {"BashSession": old, "BashSession_1": None} and second == "BashSession_1"
+    assert {entry["pid"]: entry.get("build") for entry in here.rpc("exec_remote_list")} == {job.pid: old, ended.pid: old}
+    told = here.cli("status").stdout.decode()
+    assert old in told and "BashSession_1" in told
+    assert json.loads(here.cli("status", "--json").stdout)["sessions"][0]["build"] == old
+    assert here.cli("bash_session", "run", "BashSession", "echo cli $x").stdout == b"cli kept\n"
+    job.write("two\n")
+    assert job.finish() == (0, "=one\n=two\n", "")
+    here.rpc("bash_session_close", {"session_name": "BashSession"})
+    wait_until(lambda: len(titled(SERVER)) == 1 and not aside(at), "the end of the older build")
+    assert names(here) == {"BashSession_1": None}
+
+
+def test_both_ways_and_three_builds(here, inject, other_build, toolbox, at, workdir):
+    """A session in each of two builds; the first one is placed again, and goes on with what it has."""
+    here.new()
+    here.run("x=first")
+    inject(other_build)
+    here.rpc("bash_session_new_session")
+    here.run("x=second", session="BashSession_1")
+    first, second = names(here)["BashSession"], build_of(here)
+    inject(toolbox)
+    assert build_of(here) == first and aside(at) == [f".toolbox.{second}"]
+    assert here.run("echo $x", session="BashSession")["output"] == "first\n"
+    assert here.run("echo $x", session="BashSession_1")["output"] == "second\n"
+    assert here.rpc("bash_session_new_session")["session_name"] == "BashSession_2"
+    third = workdir / "third"
+    data = other_build.read_bytes()
+    third.write_bytes(data.replace(second.encode(), b"0123456789abcdef"))
+    third.chmod(0o755)
+    inject(third)
+    assert names(here) == {"BashSession": first, "BashSession_1": second, "BashSession_2": first}
+    assert here.run("echo $x", session="BashSession_1")["output"] == "second\n"
+    assert aside(at) == sorted([f".toolbox.{first}", f".toolbox.{second}"])
+
+
+def test_a_program_that_was_changed_is_not_run(here, inject, other_build, at):
+    here.new()
+    inject(other_build)
+    older = at.parent / aside(at)[0]
+    data = older.read_bytes()
+    older.unlink()
+    older.write_bytes(data + b"x")
+    older.chmod(0o700)
+    with pytest.raises(RpcError, match="is another program by now") as failure:
+        here.run("true")
+    assert failure.value.code == TOOLERR
+    older.write_bytes(data)
+    assert here.run("true")["exit_code"] == 0
+
+
+def test_through_the_server_and_in_batches(here, inject, other_build, server_dir):
+    here.new()
+    here.run("x=kept")
+    inject(other_build)
+    here.cli("start-server")
+    path = next(path for path in server_dir.iterdir() if path.name.startswith(f"server.{build_of(here)}."))
+    with Door(path) as connection:
+        assert connection.rpc("bash_session_run", {"session_name": "BashSession", "command": "echo $x"})["output"] == "kept\n"
+    call = {"jsonrpc": "2.0", "method": "bash_session_run", "params": {"session_name": "BashSession", "command": "echo $x"}}
+    answers = json.loads(here.line([{**call, "id": 1}, {"jsonrpc": "2.0", "id": 2, "method": "bash_session_list"}]))
+    assert answers[0]["result"]["output"] == "kept\n" and answers[1]["result"][0]["session_name"] == "BashSession"
+
+
+def test_a_client_that_dies_leaves_the_answer_to_the_next(here, inject, other_build):
+    """The older build's own program is the client, so what it had not printed is there for the next call."""
+    here.new()
+    inject(other_build)
+    request = {"jsonrpc": "2.0", "id": 1, "method": "bash_session",
+               "params": {"session_name": "BashSession", "input": "sleep 0.5; echo late\n", "wait_for_output": 20, "idle_timeout": 5}}
+    running = here.popen("exec", json.dumps(request))
+    wait_until(lambda: titled("sleep\0" + "0.5\0"), "the command")
+    running.kill()
+    running.wait()
+    for pipe in (running.stdin, running.stdout, running.stderr):
+        pipe and pipe.close()
+    assert "late" in here.bs(wait=20)
+
+
+def test_when_the_older_server_was_killed(here, inject, other_build, at):
+    here.new()
+    here.run("x=kept")
+    inject(other_build)
+    kill_servers()
+    assert here.run("echo $x")["output"] == "kept\n"
+    assert list(names(here)) == ["BashSession"]
+    assert here.run("echo $x")["output"] == "kept\n"
+
+
+@pytest.mark.parametrize("server", ["alive", "killed"])
+def test_replace_ends_what_there_is_and_says_so(here, inject, other_build, at, server):
+    here.new()
+    job = Job(here, "sleep 5093")
+    if server == "killed":
+        kill_servers()
+    found = inject(other_build, "--replace")
+    assert sorted(found["ended"].split(", ")) == ["BashSession", f"Job_{job.pid}"]
+    assert not titled("sleep\0" + "5093\0") and not aside(at) and names(here) == {}
+
+
+def test_nothing_is_kept_of_a_build_that_runs_nothing(here, inject, other_build, at):
+    inject(other_build)
+    assert not aside(at) and len(titled(SERVER)) == 1
+
+
+def test_eject_ends_all_builds(here, inject, other_build, at, eject):
+    here.new()
+    inject(other_build)
+    here.rpc("bash_session_new_session")
+    eject()
+    assert not titled("toolbox ") and not list(at.parent.iterdir())
+
+
+def test_the_same_build_with_something_behind_it(here, inject, toolbox, at, workdir):
+    """As a released file has its release's sums: the build is the same, and so is what runs."""
+    here.new()
+    here.run("x=kept")
+    server = only_server()
+    released = workdir / "released"
+    released.write_bytes(toolbox.read_bytes() + b"something behind it\n")
+    released.chmod(0o755)
+    os.rename(released, at)
+    assert inject(toolbox)["state"] == "replaced"
+    assert only_server() == server and not aside(at) and here.run("echo $x")["output"] == "kept\n"
+    assert names(here) == {"BashSession": None}
+
+
+def test_many_in_the_middle_of_output(here, inject, other_build, toolbox, at):
+    """Sessions and jobs that count, while one build takes another's place and back: every number comes once, in its order."""
+    count = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo line $i end; sleep 0.05; done"
+    sessions = [here.rpc("bash_session_new_session")["session_name"] for _ in range(MANY)]
+    seen = {name: here.bs(f"stty -echo; PS1=; {count}\n", wait=0, idle=0.01, session=name) for name in sessions}
+    jobs = [Job(here, count) for _ in range(MANY)]
+
+    def read():
+        for name in sessions:
+            seen[name] += here.bs(wait=0, idle=0.01, session=name)
+        for job in jobs:
+            job.poll()
+
+    read()
+    inject(other_build)
+    read()
+    inject(toolbox)
+    read()
+    inject(other_build)
+    wanted = [f"line {i} end" for i in range(1, 101)]
+    for name in sessions:
+        while "line 100 end" not in seen[name]:
+            more = here.bs(wait=20, session=name)
+            assert more, (name, seen[name][-200:])
+            seen[name] += more
+        assert re.findall(r"line \d+ end", seen[name]) == wanted, name
+    for job in jobs:
+        status, out, err = job.finish(120)
+        assert (status, out.split("\n")[:-1], err) == (0, wanted, "")
