@@ -11,6 +11,8 @@
 #include "json.h"
 #include "rpc.h"
 
+struct moving;
+
 struct tool {
     const struct rpc_method *in_process; /* each may be NULL; handlers get NULL as ctx */
     const struct rpc_method *server;     /* handlers get the struct server */
@@ -28,6 +30,8 @@ struct tool {
     /* May be NULL. Whether something is kept in the place for whoever asks for it after its keeper has ended:
      * of that owner, or (NULL) of any, but what has been told already. */
     bool (*keeps)(int dirfd, const char *owner);
+
+    const struct moving *moving; /* how its keepers move to another build; NULL: they don't */
 
     /* May be NULL. In the server, when it starts and ends, and when a keeper was killed: removes what keepers
      * that are dead have left outside of the place. */

@@ -92,7 +92,7 @@ static int in_directory(int dirfd, int (*call)(int, const struct sockaddr *, soc
 }
 
 /* With a dot in front: no owner's. */
-static int hidden_name(char name[1 + IPC_NAME_MAX], const char *owner)
+int ipc_hidden_name(char name[1 + IPC_NAME_MAX], const char *owner)
 {
     name[0] = '.';
     return ipc_name(name + 1, owner);
@@ -101,14 +101,14 @@ static int hidden_name(char name[1 + IPC_NAME_MAX], const char *owner)
 void ipc_unlink_hidden(int dirfd, const char *owner)
 {
     char name[1 + IPC_NAME_MAX];
-    if (hidden_name(name, owner) == 0)
+    if (ipc_hidden_name(name, owner) == 0)
         unlinkat(dirfd, name, 0);
 }
 
 int ipc_listen_hidden(int dirfd, const char *owner, struct err *err)
 {
     char name[1 + IPC_NAME_MAX];
-    if (hidden_name(name, owner) < 0)
+    if (ipc_hidden_name(name, owner) < 0)
         return err_set(err, ERR_INTERNAL, "'%s' is no name for a socket", owner);
     unlinkat(dirfd, name, 0); /* what a killed one leaves is cleared by the next */
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -130,7 +130,7 @@ int ipc_listen_hidden(int dirfd, const char *owner, struct err *err)
 int ipc_show(int dirfd, const char *hidden, const char *owner, struct err *err)
 {
     char from[1 + IPC_NAME_MAX], to[IPC_NAME_MAX];
-    if (hidden_name(from, hidden) < 0 || ipc_name(to, owner) < 0)
+    if (ipc_hidden_name(from, hidden) < 0 || ipc_name(to, owner) < 0)
         return err_set(err, ERR_INTERNAL, "'%s' is no name for a socket", owner);
     return renameat(dirfd, from, dirfd, to) == 0 ? 0
                                                  : err_sys(err, ERR_TOOL, errno, "cannot listen at %s", to);
@@ -139,7 +139,7 @@ int ipc_show(int dirfd, const char *hidden, const char *owner, struct err *err)
 void ipc_hide(int dirfd, const char *owner, const char *hidden)
 {
     char from[IPC_NAME_MAX], to[1 + IPC_NAME_MAX];
-    if (ipc_name(from, owner) == 0 && hidden_name(to, hidden) == 0)
+    if (ipc_name(from, owner) == 0 && ipc_hidden_name(to, hidden) == 0)
         renameat(dirfd, from, dirfd, to);
 }
 
@@ -147,7 +147,7 @@ bool ipc_is_hidden(int dirfd, const char *hidden)
 {
     char name[1 + IPC_NAME_MAX];
     struct stat st;
-    return hidden_name(name, hidden) == 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return ipc_hidden_name(name, hidden) == 0 && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int ipc_listen_again(int fd)

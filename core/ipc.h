@@ -23,7 +23,9 @@
 /* File name of `owner`'s socket ("server", "BashSession_1"): OWNER.BUILD.DEV-INO. -1 when owner is too long
  * or holds anything but letters, digits, '_' and '-'. */
 int ipc_name(char name[IPC_NAME_MAX], const char *owner);
-/* The same for an owner of another build. */
+/* File name of a hidden one (ipc_listen_hidden). */
+int ipc_hidden_name(char name[1 + IPC_NAME_MAX], const char *owner);
+/* The same as ipc_name for an owner of another build. */
 int ipc_name_in(char name[IPC_NAME_MAX], const char *owner, const char *build);
 
 /* Listens as `owner` in the directory; whatever socket of that name was there is replaced. Non-blocking,

@@ -60,10 +60,21 @@ static int tell(int fd, char what, const void *data, size_t n)
     return io_write_all(fd, text.data, text.len);
 }
 
+/* Whom a socket goes to when the keeper leaves: back to the server where that lives. */
+static const char *hidden_owner(const struct keeper *k)
+{
+    return *k->hidden && getppid() == k->server ? k->hidden : k->name;
+}
+
 void keeper_hide(struct keeper *k)
 {
-    bool takes = *k->hidden && getppid() == k->server;
-    ipc_hide(k->base.dirfd, k->name, takes ? k->hidden : k->name);
+    ipc_hide(k->base.dirfd, k->name, hidden_owner(k));
+}
+
+void keeper_socket_names(const struct keeper *k, char shown[IPC_NAME_MAX], char hidden[1 + IPC_NAME_MAX])
+{
+    ipc_name(shown, k->name);
+    ipc_hidden_name(hidden, hidden_owner(k));
 }
 
 /* False: there is to be one, and is none. */

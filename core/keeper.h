@@ -51,6 +51,9 @@ pid_t keeper_fork(const struct base *server, const char *name, const struct door
 /* Takes the name from a keeper that leaves: its socket goes back to the server where that lives. */
 void keeper_hide(struct keeper *k);
 
+/* File names of its socket, and of what that becomes in keeper_hide. */
+void keeper_socket_names(const struct keeper *k, char shown[IPC_NAME_MAX], char hidden[1 + IPC_NAME_MAX]);
+
 /* Becomes a server or keeper: not dumpable (no ptrace and no look at its files in /proc by others of the same
  * uid), subreaper, working directory in the place. `detached`: in the background as well, with a session of
  * its own, no terminal, standard descriptors on /dev/null, SIGHUP ignored. */

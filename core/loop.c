@@ -225,6 +225,12 @@ void loop_timer_set(struct loop_source *s, int64_t ms)
     s->armed = true;
 }
 
+int64_t loop_timer_left(const struct loop_source *s)
+{
+    int64_t left = s->due - now_ms();
+    return !s->armed ? -1 : left > 0 ? left : 0;
+}
+
 struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg)
 {
     struct loop_source *s = source_new(loop, KIND_CHILD, arg);

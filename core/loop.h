@@ -41,6 +41,9 @@ void loop_fd_events(struct loop_source *source,
 struct loop_source *loop_timer(struct loop *loop, int64_t ms, loop_timer_fn fn, void *arg);
 void loop_timer_set(struct loop_source *source, int64_t ms); /* from now; what was set before is forgotten */
 
+/* Milliseconds until it fires, at least 0; -1: it is not set. */
+int64_t loop_timer_left(const struct loop_source *source);
+
 /* Calls fn when the child has been reaped; the source ends with the call. With pid 0 it is called for every
  * child that nobody else watches, and stays. */
 struct loop_source *loop_child(struct loop *loop, pid_t pid, loop_child_fn fn, void *arg);

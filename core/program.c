@@ -105,9 +105,7 @@ static const char *fault_of(int fd, const char *sha256)
     return strcmp(is, sha256) == 0 ? NULL : "is another program by now";
 }
 
-/* The file at a path that nobody else can lead elsewhere, where it is that program; otherwise -1, with
- * "PATH: REASON". */
-static int open_at(const char *path, const char *sha256, struct err *err)
+int program_open_path(const char *path, const char *sha256, struct err *err)
 {
     const char *name;
     int above FD_AUTO = safe_path_above(-1, path, &name, err);
@@ -129,9 +127,9 @@ int program_open(int dirfd, const char *build, struct err *err)
     if (!program_read(&p, dirfd, build))
         return err_set(err, ERR_TOOL, "nothing says which file is the program of build %s", build);
     char *aside MEM_AUTO = program_aside(p.path, build);
-    int fd = open_at(aside, p.sha256, &first);
+    int fd = program_open_path(aside, p.sha256, &first);
     if (fd < 0)
-        fd = open_at(p.path, p.sha256, &second);
+        fd = program_open_path(p.path, p.sha256, &second);
     return fd >= 0 ? fd
                    : err_set(err, ERR_TOOL, "the program of build %s is gone (%s; %s)", build, first.msg,
                              second.msg);

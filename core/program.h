@@ -40,6 +40,10 @@ bool program_read(struct program *p, int dirfd, const char *build);
  * looked for, and what is wrong with it. */
 int program_open(int dirfd, const char *build, struct err *err);
 
+/* Opens the file at a path that nobody else can lead elsewhere, where it has that sum; as program_open. -1
+ * with ERR_TOOL, the path and the reason. */
+int program_open_path(const char *path, const char *sha256, struct err *err);
+
 /* Where a program goes when another build's takes its path: DIR/.NAME.BUILD; that path itself for one that is
  * there already. free() it. */
 char *program_aside(const char *path, const char *build);

@@ -59,6 +59,12 @@ bool http_conn_calling(const struct http_conn *c)
     return c->state == CALLING;
 }
 
+bool http_conn_busy(const struct http_conn *c)
+{
+    return c->state == CALLING || c->state == WRITING || c->message || c->input.len > 0 ||
+           c->parser.state != HTTP_REQUEST_LINE || c->parser.line.len > 0;
+}
+
 bool http_conn_writing(const struct http_conn *c)
 {
     return c->state == WRITING;

@@ -34,6 +34,7 @@ void http_conn_close(struct http_conn *conn);
 
 struct http_conn *http_conn_next(const struct http_conn *conn);
 bool http_conn_calling(const struct http_conn *conn); /* its call has not been answered yet */
+bool http_conn_busy(const struct http_conn *conn);    /* it has something that would be lost with us */
 bool http_conn_writing(const struct http_conn *conn); /* its answer has not been sent to the end */
 
 #endif

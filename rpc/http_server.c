@@ -136,6 +136,14 @@ void http_server_drain(struct http_server *s, int limit_ms, void (*done)(void *a
     s->drain = loop_timer(s->host.loop, writing(s) ? limit_ms : 0, on_drained, s);
 }
 
+bool http_server_busy(const struct http_server *s)
+{
+    for (struct http_conn *c = s->host.conns; c; c = http_conn_next(c))
+        if (http_conn_busy(c))
+            return true;
+    return false;
+}
+
 size_t http_server_pending(const struct http_server *s)
 {
     size_t n = 0;

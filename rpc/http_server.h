@@ -24,6 +24,10 @@ void http_server_free(struct http_server *server); /* closes the clients and the
 #define HTTP_DRAIN_MS 500
 void http_server_drain(struct http_server *server, int limit_ms, void (*done)(void *arg), void *arg);
 
+/* True while a request is being read or answered, or it isn't known whether an answer has arrived: what is
+ * lost with the process then is more than a request that nobody has taken. */
+bool http_server_busy(const struct http_server *server);
+
 /* Calls of clients that have not been answered yet. */
 size_t http_server_pending(const struct http_server *server);
 

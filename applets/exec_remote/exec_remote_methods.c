@@ -14,6 +14,7 @@
 #include "job_shelf.h"
 #include "job_stored.h"
 #include "mem.h"
+#include "server/moving.h"
 #include "server/other_builds.h"
 #include "server/server.h"
 #include "utf8.h"
@@ -385,6 +386,13 @@ static int listen_and_start(struct hosted *h, const struct starting *s, struct e
     return result;
 }
 
+/* So much of it as is told when the job has ended. */
+static void note_command(struct hosted *h)
+{
+    snprintf(h->job.record.job.command, RECORD_COMMAND_MAX, "%.*s",
+             (int)utf8_valid_prefix(h->command, strnlen(h->command, RECORD_COMMAND_MAX - 1)), h->command);
+}
+
 int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     struct starting *s = arg;
@@ -398,8 +406,7 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->command = shown(&s->params);
     h->job.record.job.started_ms = started_ms;
     h->job.record.job.uid = s->as_user ? s->user.uid : geteuid();
-    snprintf(h->job.record.job.command, RECORD_COMMAND_MAX, "%.*s",
-             (int)utf8_valid_prefix(h->command, strnlen(h->command, RECORD_COMMAND_MAX - 1)), h->command);
+    note_command(h);
     params_release(&job_start_params, &s->params); /* the input may be long */
     shelf_remove(k->base.dirfd, h->job.pid);
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
@@ -408,6 +415,52 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     snprintf(k->word, sizeof k->word, "%ld", (long)h->job.pid);
     return 0;
 }
+
+/* ---- moving to another build ---- */
+
+static int save(void *ctx, struct handover_out *out, struct err *err)
+{
+    const struct hosted *h = ctx;
+    if (h->stored)
+        return err_set(err, ERR_TOOL, "it has ended");
+    if (h->holder)
+        return err_set(err, ERR_TOOL, "a client holds it (exec_remote run), which would lose it");
+    handover_put(out, "hosted.command", h->command, strlen(h->command));
+    return job_save(&h->job, out, err);
+}
+
+static void answer_waiting(void *ctx)
+{
+    struct hosted *h = ctx;
+    job_wake(&h->job);
+}
+
+static int take_over(struct keeper *k, const struct handover *record, struct err *err)
+{
+    struct hosted *h = mem_zalloc(sizeof *h);
+    const char *command;
+    size_t n;
+    long long age;
+    int result = -1;
+    h->keeper = k;
+    if (handover_get(record, "hosted.command", &command, &n, err) == 0 &&
+        handover_int(record, "keeper.age_ms", 0, INT64_MAX / 2, &age, err) == 0)
+        result = job_take_over(&h->job, k ? k->base.loop : NULL, record, err);
+    if (result < 0 || !k) {
+        free(h);
+        return result;
+    }
+    h->job.gone = on_gone;
+    h->job.gone_arg = h;
+    h->command = mem_dup(command, n);
+    note_command(h);
+    h->service = keeper_serve(k, &exec_remote_tool, h, status, hang_up);
+    keeper_set_age(h->service, age);
+    return 0;
+}
+
+const struct moving job_moving = {
+    .kind = "job", .number = 1, .save = save, .answer_waiting = answer_waiting, .take = take_over};
 
 const struct rpc_method job_keeper_methods[] = {
     {"exec_remote_poll", poll_job, &job_ack_params, DOC("Take what a job has printed, and its state"),

@@ -20,5 +20,6 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err);
 
 /* The methods that a job's keeper answers. */
 extern const struct rpc_method job_keeper_methods[];
+extern const struct moving job_moving;
 
 #endif

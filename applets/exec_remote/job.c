@@ -52,6 +52,11 @@ void job_wait(struct job *j, struct job_waiter *w)
     add(&j->waiters, w);
 }
 
+void job_wake(struct job *j)
+{
+    wake(&j->waiters);
+}
+
 bool job_is_gone(const struct job *j)
 {
     siginfo_t info;
@@ -193,6 +198,15 @@ static void count_oom_kills(void *arg)
     j->oom_kills = cgroup_oom_kills();
 }
 
+static void watch_process(struct job *j, int64_t timeout_ms)
+{
+    if (!j->reaped)
+        loop_child(j->loop, j->pid, main_ended, j);
+    loop_child(j->loop, 0, other_ended, j);
+    if (timeout_ms >= 0 && !j->reaped)
+        j->timeout = loop_timer(j->loop, timeout_ms, on_timeout, j);
+}
+
 static void watch(struct job *j, const struct job_options *o, int pipes[3][2])
 {
     for (int i = 0; i < 2; i++) {
@@ -206,11 +220,15 @@ static void watch(struct job *j, const struct job_options *o, int pipes[3][2])
     }
     j->in.closing = !o->stdin_open;
     job_stdin_flush(j);
-    loop_child(j->loop, j->pid, main_ended, j);
-    loop_child(j->loop, 0, other_ended, j);
+    watch_process(j, o->timeout_ms);
     j->oom_counter = loop_timer(j->loop, 1, count_oom_kills, j);
-    if (o->timeout_ms >= 0)
-        j->timeout = loop_timer(j->loop, o->timeout_ms, on_timeout, j);
+}
+
+void job_watch_again(struct job *j, long long timeout_ms)
+{
+    job_resume_streams(j);
+    job_stdin_flush(j);
+    watch_process(j, timeout_ms);
 }
 
 int job_start(struct job *j, struct loop *loop, const struct job_options *o, struct err *err)

@@ -11,6 +11,7 @@
 
 #include "err.h"
 #include "fifo.h"
+#include "handover.h"
 #include "job_record.h"
 #include "json.h"
 #include "loop.h"
@@ -108,6 +109,14 @@ void job_close_stdin(struct job *j);
 
 /* To the job's own process group. */
 int job_signal(struct job *j, const char *name, struct err *err);
+
+/* Wakes all who wait for news, whether there are any or not. */
+void job_wake(struct job *j);
+
+/* Writes all of it down for another program that takes this one's place, which has the waiters answered
+ * before; -1 with ERR_TOOL: not now. And the way back: checks all of it, and with a loop goes on. */
+int job_save(const struct job *j, struct handover_out *out, struct err *err);
+int job_take_over(struct job *j, struct loop *loop, const struct handover *h, struct err *err);
 
 /* Closes everything; the group to end. */
 pid_t job_hang_up(struct job *j);

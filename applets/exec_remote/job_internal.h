@@ -10,6 +10,13 @@ void job_open_stream(struct job *j, int i, int fd);
 void job_finish_streams(struct job *j);
 void job_close_streams(struct job *j);
 
+/* Goes on reading, after job_take_over. */
+void job_resume_streams(struct job *j);
+
+/* ---- job.c ---- */
+/* Everything that a loop has to do with a job that was started elsewhere. */
+void job_watch_again(struct job *j, long long timeout_ms);
+
 /* ---- job_stdin.c ---- */
 /* Takes the text as bytes; -1 when latin-1 is asked for and a character has no byte. */
 int job_stdin_add(struct job *j, const char *data, size_t n);

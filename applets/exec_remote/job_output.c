@@ -77,6 +77,12 @@ void job_open_stream(struct job *j, int i, int fd)
     resume(j, i);
 }
 
+void job_resume_streams(struct job *j)
+{
+    resume(j, 0);
+    resume(j, 1);
+}
+
 void job_finish_streams(struct job *j)
 {
     for (int i = 0; i < 2; i++) {

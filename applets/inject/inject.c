@@ -27,6 +27,7 @@ static const char usage[] =
     "                   for dir:)\n"
     "  --replace        end the sessions and jobs of other builds there, and say\n"
     "                   which; otherwise they go on until they end\n"
+    "  --upgrade        move them to this build while they run ('toolbox upgrade')\n"
     "  -j N             so many targets at a time (4)\n"
     "  -v               tell every step, with its time\n"
     "  --json           one JSON object a target, on one line\n"
@@ -46,9 +47,9 @@ static const char usage[] =
     "8 server, 9 health. Also: 1 others, 2 usage, 128+N by signal N. Of several\n"
     "targets the highest one counts.\n";
 
-static const char *const option_names[] = {"--dir",     "--name",      "--links",   "--user",
-                                           "--runtime", "--root-exec", "--timeout", "--json",
-                                           "--help",    "--with",      "--replace", NULL};
+static const char *const option_names[] = {"--dir",       "--name",    "--links", "--user", "--runtime",
+                                           "--root-exec", "--timeout", "--json",  "--help", "--with",
+                                           "--replace",   "--upgrade", NULL};
 
 /* ---- options ---- */
 
@@ -143,6 +144,7 @@ static int parse(struct inject_options *o, const char **with, int argc, char **a
                                             {"links", 1, NULL, OPT_LINKS},
                                             {"with", 1, NULL, OPT_WITH},
                                             {"replace", 0, NULL, OPT_REPLACE},
+                                            {"upgrade", 0, NULL, OPT_UPGRADE},
                                             {"json", 0, NULL, OPT_JSON},
                                             {0}};
     inject_options_init(o);
@@ -158,6 +160,8 @@ static int parse(struct inject_options *o, const char **with, int argc, char **a
             *with = optarg;
         else if (option == OPT_REPLACE)
             o->replace = true;
+        else if (option == OPT_UPGRADE)
+            o->upgrade = true;
         else if (option == 'j')
             result = positive(optarg, 256, &o->jobs, argv[0], "-j");
         else

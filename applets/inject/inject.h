@@ -22,7 +22,8 @@ enum {
     OPT_TIMEOUT,
     OPT_JSON,
     OPT_WITH,
-    OPT_REPLACE
+    OPT_REPLACE,
+    OPT_UPGRADE
 };
 
 #define INJECT_OPTIONS                                                                                       \

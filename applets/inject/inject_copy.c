@@ -74,6 +74,8 @@ static bool settle_at(struct injection *i, const char *path, bool named, struct 
     }
     if (i->o->replace)
         argv_add(&command, "--replace");
+    if (i->o->upgrade)
+        argv_add(&command, "--upgrade");
     if (inject_call(i, NULL, &command, c, err) != TRANSPORT_ENDED)
         return false;
     struct span line;

@@ -32,7 +32,9 @@ void inject_result_init(struct inject_result *r, const char *target)
                                 .about = BUF_INIT,
                                 .path = BUF_INIT,
                                 .server = BUF_INIT,
-                                .ended = BUF_INIT};
+                                .ended = BUF_INIT,
+                                .moved = BUF_INIT,
+                                .stayed = BUF_INIT};
     for (int i = 0; i < N_STEPS; i++)
         r->us[i] = -1;
 }
@@ -46,6 +48,8 @@ void inject_result_release(struct inject_result *r)
     buf_release(&r->path);
     buf_release(&r->server);
     buf_release(&r->ended);
+    buf_release(&r->moved);
+    buf_release(&r->stayed);
     free(r->target);
     free(r->user);
 }
@@ -100,6 +104,7 @@ static struct script_options script_of(const struct injection *i)
                                    .name = i->o->name,
                                    .links = i->o->links,
                                    .replace = i->o->replace,
+                                   .upgrade = i->o->upgrade,
                                    .sums = i->own->sha256,
                                    .temporary = i->temporary,
                                    .everywhere = i->everywhere};
@@ -419,6 +424,8 @@ int inject_take_verdict(struct injection *i, struct span verdict)
     snprintf(r->state, sizeof r->state, "%s", buf_str(&state));
     show_member(verdict, "server", &r->server);
     show_member(verdict, "ended", &r->ended);
+    show_member(verdict, "moved", &r->moved);
+    show_member(verdict, "stayed", &r->stayed);
     buf_truncate(&text, 0);
     recon_member(verdict, "uid", &text);
     take_uid(r, buf_str(&text)); /* by the kernel's word, whatever an `id` there says */

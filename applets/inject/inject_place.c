@@ -37,6 +37,7 @@ static struct script_options script_of(const struct injection *i)
                                    .name = i->o->name,
                                    .links = i->o->links,
                                    .replace = i->o->replace,
+                                   .upgrade = i->o->upgrade,
                                    .sums = i->file->sha256,
                                    .temporary = i->temporary,
                                    .uid = i->recon.uid};
@@ -135,7 +136,9 @@ static void read_line(struct placing *p, struct span line)
     char *words MEM_AUTO = mem_dup(line.s + 2, line.n - 2);
     switch (line.s[0]) {
     case 'o':
-        add_tried(p, words, "it or a directory above belongs to somebody else or can be written to by others, or it is a link");
+        add_tried(p, words,
+                  "it or a directory above belongs to somebody else or can be written to by others, or it is "
+                  "a link");
         break;
     case 'x':
         reason_for(p, words, &reason);
@@ -337,10 +340,11 @@ static int not_placed(struct placing *p, struct err *err)
         p->i->nowhere = true;
         err_set(err, ERR_TOOL, "no directory there is safe, can be written to and run from%s%s%s",
                 *p->i->recon.uid ? " as uid " : "", p->i->recon.uid, p->i->o->dir ? " (--dir)" : "");
-        return inject_fail(r, STEP_PLACING,
-                           "give it one that nobody else can write to, nor to those above it, such as a tmpfs that "
-                           "allows execution, and name it with --dir",
-                           err);
+        return inject_fail(
+            r, STEP_PLACING,
+            "give it one that nobody else can write to, nor to those above it, such as a tmpfs that "
+            "allows execution, and name it with --dir",
+            err);
     }
     err_set(err, ERR_TOOL, "the target did not say what became of it (exit status %d)%s%s", p->call.status,
             said.len > 0 ? ": " : "", buf_str(&said));

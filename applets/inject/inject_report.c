@@ -64,6 +64,8 @@ void report_json(const struct inject_result *r, struct buf *out)
         json_member_string(out, "uid", *r->uid ? r->uid : NULL);
         put_text(out, "server", &r->server);
         put_text(out, "ended", &r->ended);
+        put_text(out, "moved", &r->moved);
+        put_text(out, "stayed", &r->stayed);
     }
     json_member_int(out, "calls", r->calls);
     json_member_int(out, "sent", (long long)r->sent);
@@ -124,6 +126,10 @@ void report_text(const struct inject_result *r, const char *applet, struct buf *
             buf_addf(out, "%s", r->state);
         if (r->ended.len > 0)
             buf_addf(out, ", ended %s", r->ended.data);
+        if (r->moved.len > 0)
+            buf_addf(out, ", moved %s", r->moved.data);
+        if (r->stayed.len > 0)
+            buf_addf(out, ", stays in its build: %s", r->stayed.data);
         if (*r->sha256) {
             buf_adds(out, ", ");
             put_ms(out, total_us(r));

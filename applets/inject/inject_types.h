@@ -19,11 +19,12 @@ struct inject_options {
     const char *name; /* of the program there */
     const char *links;
     const char
-        *user;     /* as whom; NULL: root, where that can be had; "default": as whom the target runs things */
+        *user; /* as whom; NULL: root, where that can be had; "default": as whom the target runs things */
     int timeout_ms; /* for a call of the runtime */
     int jobs;
     bool verbose, json;
     bool replace;                   /* what other builds run there is ended */
+    bool upgrade;                   /* it is moved to this one */
     const struct carried *with;     /* a folder that is to come along; NULL: none */
     const struct release_file *own; /* this machine's own file, picked before; NULL: it is picked each time */
     bool batch; /* of several: one call for each where that will do, since they share the processors */
@@ -57,9 +58,10 @@ struct inject_result {
     char uid[16];
     struct buf path; /* of the program there */
     char sha256[SHA256_HEX_SIZE];
-    char state[16];    /* placed, replaced, identical */
-    struct buf ended;  /* what of other builds was ended */
-    struct buf server; /* what the server says of itself */
+    char state[16];           /* placed, replaced, identical */
+    struct buf ended;         /* what of other builds was ended */
+    struct buf moved, stayed; /* what of it was moved to this one; and what not, with reasons */
+    struct buf server;        /* what the server says of itself */
     size_t size, sent;
     int calls;
     long long us[N_STEPS]; /* what each took; -1: not come to */

@@ -24,25 +24,28 @@ static const char entering[] =
     "c(){ [ ! -h \"$1\" ]&&cd -P \"$1\"&&case $PWD in */\"${1##*/}\");;*)false;;esac;}\n"
     "l(){ ls -ldn \"$@\"||busybox ls -ldn \"$@\"||stat -c '%A 1 %u 0 %n' \"$@\";}\n";
 
-/* K [FILE]: whether root and we alone can change what is in here, the file and what is above: of the directory
- * itself and its parents as they are now, whatever path has led to it. Sticky will do above. 2: nothing lists.
+/* K [FILE]: whether root and we alone can change what is in here, the file and what is above: of the
+ * directory itself and its parents as they are now, whatever path has led to it. Sticky will do above. 2:
+ * nothing lists.
  *
  * I [FILE]: K, or what can be had by the shell's own means: owners (A, of what is above), and for a directory
  * of ours the modes of it and of the file, which chmod -c tells by saying nothing. */
 static const char inside[] =
     "K(){ e=.;b=$PWD;set -- . \"$@\";while [ \"$b\" ];do e=$e/..;b=${b%/*};set -- \"$@\" $e;done;"
     "l \"$@\"|(k=0;while read -r m a o b;do case $o in 0|$u|$V);;*)exit 1;;esac;"
-    "case $m$b in [-d]???" /* no trigraph */ "?-?" "?-*|d????????[tT]*..);;*)exit 1;;esac;k=$((k+1));done;"
+    "case $m$b in [-d]???" /* no trigraph */ "?-?"
+    "?-*|d????????[tT]*..);;*)exit 1;;esac;k=$((k+1));done;"
     "[ $k = $# ]&&exit;[ $k = 0 ]&&exit 2;exit 1);}\n"
-    "I(){ K \"$@\";k=$?;[ $k = 2 ]||return $k;[ -O . ]&&A||return;[ ! \"$1\" ]||{ [ -O \"$1\" -a ! -h \"$1\" ]&&"
+    "I(){ K \"$@\";k=$?;[ $k = 2 ]||return $k;[ -O . ]&&A||return;[ ! \"$1\" ]||{ [ -O \"$1\" -a ! -h \"$1\" "
+    "]&&"
     "case $PWD in */" SETTLE_DIR "*)! command -v chmod>&2||"
     "[ ! \"$(chmod -c 700 .&&chmod -c 700 \"$1\"||echo x)\" ];;esac;};}\n";
 
 /* Whether what we write in here is safe until it runs: then it looks itself at what is above (settle). Where
  * nothing lists, a directory of ours that has been there is made private. */
 static const char owning[] =
-    "I(){ [ -O . ]&&case $(l .) in d???" /* no trigraph */ "?-?" "?-*);;'')case $PWD in */" SETTLE_DIR
-    "*)[ \"$Q\" ]||chmod 700 .||:;;esac;;*)false;;esac;}\n";
+    "I(){ [ -O . ]&&case $(l .) in d???" /* no trigraph */ "?-?"
+    "?-*);;'')case $PWD in */" SETTLE_DIR "*)[ \"$Q\" ]||chmod 700 .||:;;esac;;*)false;;esac;}\n";
 
 static const char whoami[] =
     "u=$(id -u)||u=${EUID:-$UID}\n"
@@ -50,8 +53,8 @@ static const char whoami[] =
     "S=;[ \"$u\" = 0 ]||S=-$u\n";
 
 /* A: root owns all that is above. Not asked of others, nor where the root directory isn't ours. Programs that
- * are not in the usual places are looked for on the PATH, in what is root's with all above: a container's PATH
- * may begin with a directory of its agent's. */
+ * are not in the usual places are looked for on the PATH, in what is root's with all above: a container's
+ * PATH may begin with a directory of its agent's. */
 static const char way[] =
     "A(){ [ \"$u\" = 0 -a -O / ]||return 0;e=.;b=$PWD;while [ \"$b\" ];do e=$e/..;b=${b%/*};"
     "[ -O $e ]||return;done;}\n"
@@ -90,8 +93,8 @@ static const char places[] =
     "\"$HOME\" \"$TMPDIR\" $M \"$PWD\" / /dev;}\n";
 
 /* C: what copies stdin to stdout. q: makes the directory d, by m, and goes there; Q: the topmost one that had
- * to be made, which U removes again, with those below it. v: makes the file f, which has not been there. k: its
- * size. */
+ * to be made, which U removes again, with those below it. v: makes the file f, which has not been there. k:
+ * its size. */
 static const char writer[] =
     "for a in cat dd tee 'busybox cat';do command -v ${a% cat}>&2&&{ C=$a;break;};done;"
     "[ \"$C\" ]||{ echo h cat;exit;}\n"
@@ -148,6 +151,8 @@ static void add_wishes(struct buf *out, const struct script_options *o)
     }
     if (o->replace)
         buf_adds(out, " --replace");
+    if (o->upgrade)
+        buf_adds(out, " --upgrade");
 }
 
 static void begin(struct buf *out, const struct script_options *o)
@@ -214,7 +219,8 @@ void script_piece(struct buf *out, const struct script_options *o, const char *d
     buf_adds(out, writer);
     assign(out, "d", dir);
     assign(out, "t", o->temporary);
-    buf_addf(out, "f=./$t.%d\nmain(){ q||return;D \"$f\";v;$C>|\"$f\";k;echo \"k\" $s;echo \"q $Q\";}\n.\n", n);
+    buf_addf(out, "f=./$t.%d\nmain(){ q||return;D \"$f\";v;$C>|\"$f\";k;echo \"k\" $s;echo \"q $Q\";}\n.\n",
+             n);
 }
 
 void script_clean(struct buf *out, const struct script_options *o, const struct argv *dirs)
@@ -232,8 +238,8 @@ void script_clean(struct buf *out, const struct script_options *o, const struct 
     buf_adds(out, ";}\n.\n");
 }
 
-/* One that can't be run, or knows no removal, is removed as any file. What is ours in a place that is not safe
- * is left, and told (e). */
+/* One that can't be run, or knows no removal, is removed as any file. What is ours in a place that is not
+ * safe is left, and told (e). */
 void script_eject(struct buf *out, const struct script_options *o)
 {
     begin(out, o);
@@ -241,12 +247,13 @@ void script_eject(struct buf *out, const struct script_options *o)
     buf_adds(out, mounts);
     buf_adds(out, places);
     buf_adds(out, remover);
-    buf_adds(out, "y(){ d=$1;f=$d/$n;[ -d \"$d\" ]&&(c \"$d\"&&[ -O . ]||exit;"
-                  "I||{ [ ! -f \"./$n\" ]||{ echo \"e $f\";echo \"others can write there or above\">&2;};exit;};"
-                  "for a in ./" SETTLE_TEMPORARY "*;do [ ! -f \"$a\" ]||D \"$a\";done;"
-                  "[ -f \"./$n\" ]||{ case $d in */" SETTLE_DIR "*)rmdir \"$d\";;esac;exit;};I \"./$n\"||exit;"
-                  "echo \"b $f\";r \"./$n\" settle --at \"$f\" --remove<&-;case $? in 0);;1|4)echo \"e $f\";;"
-                  "*)D \"./$n\";D \"./.$n.inject\";rmdir \"$d\";;esac);}\n");
+    buf_adds(out,
+             "y(){ d=$1;f=$d/$n;[ -d \"$d\" ]&&(c \"$d\"&&[ -O . ]||exit;"
+             "I||{ [ ! -f \"./$n\" ]||{ echo \"e $f\";echo \"others can write there or above\">&2;};exit;};"
+             "for a in ./" SETTLE_TEMPORARY "*;do [ ! -f \"$a\" ]||D \"$a\";done;"
+             "[ -f \"./$n\" ]||{ case $d in */" SETTLE_DIR "*)rmdir \"$d\";;esac;exit;};I \"./$n\"||exit;"
+             "echo \"b $f\";r \"./$n\" settle --at \"$f\" --remove<&-;case $? in 0);;1|4)echo \"e $f\";;"
+             "*)D \"./$n\";D \"./.$n.inject\";rmdir \"$d\";;esac);}\n");
     buf_adds(out, "main(){ echo " SCRIPT_MARK ";");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END ";}\n.\n");
@@ -267,10 +274,14 @@ void script_place(struct buf *out, const struct script_options *o, const struct 
     if (pieces > 0) {
         assign(out, "W", dirs->words[0]);
         assign(out, "w", made);
-        buf_addf(out, "i(){ (c \"$W\"&&I&&{ a=0;while [ $a -lt %d ];do $C<\"./$t.$a\"||exit;a=$((a+1));done;});}\n",
-                 pieces);
-        buf_addf(out, "E(){ (c \"$W\"&&I&&{ a=0;while [ $a -lt %d ];do D \"./$t.$a\";a=$((a+1));done;});}\ntrap E 0\n",
-                 pieces);
+        buf_addf(
+            out,
+            "i(){ (c \"$W\"&&I&&{ a=0;while [ $a -lt %d ];do $C<\"./$t.$a\"||exit;a=$((a+1));done;});}\n",
+            pieces);
+        buf_addf(
+            out,
+            "E(){ (c \"$W\"&&I&&{ a=0;while [ $a -lt %d ];do D \"./$t.$a\";a=$((a+1));done;});}\ntrap E 0\n",
+            pieces);
     } else {
         buf_adds(out, "i(){ $C;}\n");
     }

@@ -22,6 +22,7 @@ struct script_options {
     const char *name;  /* its name there */
     const char *links; /* NULL: none */
     bool replace;      /* what other builds run there is ended */
+    bool upgrade;      /* it is moved to this one */
     const char *sums;  /* that it may have, separated by commas */
     const char *temporary;
     const char *uid; /* for placing: as reconnaissance has it */

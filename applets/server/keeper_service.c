@@ -4,33 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "http_server.h"
 #include "io.h"
+#include "keeper_internal.h"
 #include "mem.h"
+#include "moving.h"
 #include "proc.h"
-#include "server.h"
 
 #define GRACE_MS 2000
 #define LIMIT_MS 3000
 #define LOOK_MS 3600000
 #define LEAVE_MS 60000 /* for a client that reads its answer slowly */
-
-struct keeper_service {
-    struct keeper *keeper;
-    const struct tool *tool;
-    void *ctx;
-    rpc_handler status;
-    pid_t (*hang_up)(void *ctx);
-    void (*cleared)(void *ctx); /* may be NULL */
-    struct http_server *http;
-    struct loop_source *timer;
-    long long started_ms;
-    bool ending;
-    /* while ending */
-    struct rpc_call *call;
-    enum keeper_ending how;
-    size_t left;
-};
 
 static void drained(void *arg)
 {
@@ -94,6 +77,16 @@ void keeper_end(struct keeper_service *s, struct rpc_call *call, enum keeper_end
     tree_end(s->keeper->base.loop, &all, ended, s);
 }
 
+void keeper_set_age(struct keeper_service *s, long long ms)
+{
+    s->started_ms = now_ms() - ms;
+}
+
+long long keeper_age(const struct keeper_service *s)
+{
+    return now_ms() - s->started_ms;
+}
+
 void keeper_on_cleared(struct keeper_service *s, void (*cleared)(void *ctx))
 {
     s->cleared = cleared;
@@ -122,6 +115,8 @@ static rpc_handler find(void *ctx, const char *name, void **handler_ctx)
     *handler_ctx = ctx;
     if (strcmp(name, KEEPER_END) == 0)
         return end_method;
+    if (strcmp(name, KEEPER_MOVE) == 0)
+        return keeper_move;
     *handler_ctx = s->ctx;
     return strcmp(name, KEEPER_STATUS) == 0 ? s->status : rpc_find(s->tool->keeper, name);
 }

@@ -95,6 +95,10 @@ void keeper_put_usage(struct buf *out, const struct keeper_service *service);
  */
 void keeper_end(struct keeper_service *service, struct rpc_call *call, enum keeper_ending how);
 
+/* Milliseconds since it was started; of one that was moved, in the build where it was. */
+long long keeper_age(const struct keeper_service *service);
+void keeper_set_age(struct keeper_service *service, long long ms);
+
 /* `cleared` is called once everything below the keeper has ended, before the call is answered. */
 void keeper_on_cleared(struct keeper_service *service, void (*cleared)(void *ctx));
 

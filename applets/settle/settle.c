@@ -21,6 +21,7 @@
 #include "proc.h"
 #include "rpc.h"
 #include "safe_path.h"
+#include "server/moving.h"
 #include "server/server.h"
 #include "settle/settle_others.h"
 #include "sha256.h"
@@ -42,8 +43,9 @@ struct settling {
     const char *made;
     char *final;
     char *aside; /* the program that was there before, of which something runs; NULL: nothing does */
-    bool replaces;
-    struct buf ended; /* of other builds, for --replace */
+    bool replaces, upgrades;
+    struct buf ended;         /* of other builds, for --replace */
+    struct buf moved, stayed; /* for --upgrade */
     const char *step, *state;
     char sha256[SHA256_HEX_SIZE];
     struct stat self;
@@ -188,7 +190,8 @@ static int add_to_record(const struct settling *s, const struct buf *lines, stru
         return 0;
     if (io_read_file(s->dir, base_name(path), &before) == 0 && strstr(buf_str(&before), lines->data))
         return 0;
-    int fd FD_AUTO = openat(s->dir, base_name(path), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd FD_AUTO =
+        openat(s->dir, base_name(path), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || io_write_all(fd, lines->data, lines->len) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot write %s", path);
     return 0;
@@ -305,6 +308,8 @@ static int report(const struct settling *s, const struct err *failure, int statu
         for (int i = 0; i < 3; i++)
             json_member_int(&out, keys[i], s->us[i]);
         json_member_string(&out, "ended", s->ended.len > 0 ? s->ended.data : NULL);
+        json_member_string(&out, "moved", s->moved.len > 0 ? s->moved.data : NULL);
+        json_member_string(&out, "stayed", s->stayed.len > 0 ? s->stayed.data : NULL);
     }
     buf_adds(&out, "}\n");
     return io_write_all(STDOUT_FILENO, out.data, out.len) < 0 && status == EXIT_OK ? EXIT_FAILED : status;
@@ -315,6 +320,26 @@ static int refuse(struct settling *s, const struct err *err, int status)
     if (s->name && s->dir >= 0)
         unlinkat(s->dir, base_name(s->path), 0);
     return report(s, err, status);
+}
+
+static int move_others(struct settling *s, struct err *err)
+{
+    struct buf list BUF_AUTO = BUF_INIT;
+    struct span entry, name, reason;
+    if (upgrade_all(&list, err) < 0)
+        return -1;
+    for (size_t at = 0; json_element(span_of(&list), &at, &entry);) {
+        bool stays = json_member(entry, "reason", &reason, NULL) && json_kind(reason) == JSON_STRING;
+        struct buf *into = stays ? &s->stayed : &s->moved;
+        buf_adds(into, into->len > 0 ? ", " : "");
+        if (json_member(entry, "name", &name, NULL))
+            json_string_text(name, into);
+        buf_adds(into, stays ? " (" : "");
+        if (stays)
+            json_string_text(reason, into);
+        buf_adds(into, stays ? ")" : "");
+    }
+    return 0;
 }
 
 static int settle(struct settling *s)
@@ -353,6 +378,8 @@ static int settle(struct settling *s)
     began = now_us();
     if (check_health(s, &err) < 0 || (s->replaces && server_end_other_builds(&s->ended, &err) < 0))
         return report(s, &err, SETTLE_REFUSED);
+    if (s->upgrades && move_others(s, &err) < 0)
+        return report(s, &err, SETTLE_REFUSED);
     settle_sweep_others(s->dir, s->final);
     s->us[2] = now_us() - began;
     return report(s, NULL, EXIT_OK);
@@ -385,18 +412,41 @@ static int unpack_all(struct settling *s)
     return state ? EXIT_OK : SETTLE_REFUSED;
 }
 
-enum { OPT_AT = 256, OPT_NAME, OPT_SUMS, OPT_LINKS, OPT_MADE, OPT_FROM, OPT_REMOVE, OPT_UNPACK, OPT_REPLACE };
+enum {
+    OPT_AT = 256,
+    OPT_NAME,
+    OPT_SUMS,
+    OPT_LINKS,
+    OPT_MADE,
+    OPT_FROM,
+    OPT_REMOVE,
+    OPT_UNPACK,
+    OPT_REPLACE,
+    OPT_UPGRADE
+};
 
 static int settle_main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"at", 1, NULL, OPT_AT},         {"name", 1, NULL, OPT_NAME},
-        {"sums", 1, NULL, OPT_SUMS},     {"links", 1, NULL, OPT_LINKS},
-        {"made", 1, NULL, OPT_MADE},     {"remove", 0, NULL, OPT_REMOVE},
-        {"unpack", 0, NULL, OPT_UNPACK}, {"from", 1, NULL, OPT_FROM},
-        {"replace", 0, NULL, OPT_REPLACE}, {0},
+        {"at", 1, NULL, OPT_AT},
+        {"name", 1, NULL, OPT_NAME},
+        {"sums", 1, NULL, OPT_SUMS},
+        {"links", 1, NULL, OPT_LINKS},
+        {"made", 1, NULL, OPT_MADE},
+        {"remove", 0, NULL, OPT_REMOVE},
+        {"unpack", 0, NULL, OPT_UNPACK},
+        {"from", 1, NULL, OPT_FROM},
+        {"replace", 0, NULL, OPT_REPLACE},
+        {"upgrade", 0, NULL, OPT_UPGRADE},
+        {0},
     };
-    struct settling s = {.dir = -1, .step = "placing", .state = "identical", .server = BUF_INIT, .ended = BUF_INIT};
+    struct settling s = {.dir = -1,
+                         .step = "placing",
+                         .state = "identical",
+                         .server = BUF_INIT,
+                         .ended = BUF_INIT,
+                         .moved = BUF_INIT,
+                         .stayed = BUF_INIT};
     bool removes = false, unpacks = false;
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
@@ -422,6 +472,9 @@ static int settle_main(int argc, char **argv)
         case OPT_REPLACE:
             s.replaces = true;
             break;
+        case OPT_UPGRADE:
+            s.upgrades = true;
+            break;
         case OPT_REMOVE:
             removes = true;
             break;
@@ -442,6 +495,8 @@ static int settle_main(int argc, char **argv)
     free(s.aside);
     buf_release(&s.server);
     buf_release(&s.ended);
+    buf_release(&s.moved);
+    buf_release(&s.stayed);
     return status;
 }
 
@@ -450,7 +505,7 @@ const struct applet settle_applet = {
     .summary = "the half of `inject` that runs inside: prove, name, start",
     .usage = "Usage: toolbox settle --at PATH --sums SHA256[,SHA256]... [--name NAME]\n"
              "                      [--links DIR] [--made DIR] [--from DIR]\n"
-             "                      [--replace]\n"
+             "                      [--replace | --upgrade]\n"
              "       toolbox settle --at PATH --unpack | --remove\n"
              "\n"
              "What `toolbox inject` and `toolbox eject` run inside a target; nobody else has\n"

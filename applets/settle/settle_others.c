@@ -84,7 +84,8 @@ int settle_keep_other(int dir, const char *path, char **aside, struct err *err)
     if ((unlinkat(dir, base_name(to), 0) < 0 && errno != ENOENT) ||
         (linkat(dir, name, dir, base_name(to), 0) < 0 && renameat(dir, name, dir, base_name(to)) < 0))
         return err_sys(err, ERR_TOOL, errno,
-                       "cannot keep the program of build %s, which has sessions or jobs, as %s", b->build, to);
+                       "cannot keep the program of build %s, which has sessions or jobs, as %s", b->build,
+                       to);
     *aside = mem_strdup(base_name(to));
     return 0;
 }

@@ -2,6 +2,8 @@
 import json
 import os
 import re
+import subprocess
+import time
 
 import pytest
 
@@ -229,3 +231,126 @@ def test_many_in_the_middle_of_output(here, inject, other_build, toolbox, at):
     for job in jobs:
         status, out, err = job.finish(120)
         assert (status, out.split("\n")[:-1], err) == (0, wanted, "")
+
+
+# ---- moving while it runs ----
+
+
+def upgrade(client):
+    """{name: why it stays, or None}"""
+    done = client.cli("upgrade", "--json", timeout=300)
+    report = {entry["name"]: entry["reason"] for entry in json.loads(done.stdout)}
+    assert done.returncode == (1 if any(report.values()) else 0), (done, report)
+    return report
+
+
+def builds(client):
+    return {entry["pid"]: entry.get("build") for entry in client.rpc("exec_remote_list")}
+
+
+def test_a_job_moves_with_all_that_it_has(here, inject, other_build, toolbox, at):
+    """Output in every stage (unread, given, acknowledged), stdin, time limit and exit status; there and back."""
+    job = Job(here, 'while read line; do echo "=$line"; echo "!$line" >&2; done; exit 7', stdin_open=True)
+    ends = Job(here, "sleep 0.5; exit 3")
+    late = Job(here, "sleep 5094", timeout=3)
+    job.write("one\n")
+    job.wait()
+    for round in range(1, 5):
+        inject(other_build if round % 2 else toolbox)
+        job.write(f"{round}\n")
+        told = upgrade(here)
+        assert told.get(f"Job_{job.pid}", "gone") is None, told
+        assert builds(here)[job.pid] is None
+    job.close()
+    assert job.finish() == (7, "=one\n" + "".join(f"={n}\n" for n in range(1, 5)), "!one\n" + "".join(f"!{n}\n" for n in range(1, 5)))
+    assert ends.finish()[0] == 3
+    assert late.finish()[0] < 0 and not titled("sleep\0" + "5094\0")
+    wait_until(lambda: len(titled(SERVER)) == 1 and not aside(at), "the end of the older builds")
+
+
+def test_bytes_that_are_no_whole_character_and_much_output(here, inject, other_build):
+    job = Job(here, "printf '\\303'; head -c 3000000 /dev/zero | tr '\\0' x; read a; printf '\\251\\n'", stdin_open=True)
+    split = Job(here, "printf '\\303'; read a; printf '\\251\\n'", stdin_open=True)
+    job.wait()
+    inject(other_build)
+    assert upgrade(here) == {f"Job_{job.pid}": None, f"Job_{split.pid}": None}
+    for one in (job, split):
+        one.write("go\n")
+    assert split.finish() == (0, "\u00e9\n", "")
+    code, out, _ = job.finish()
+    assert code == 0 and out == "\ufffd" + "x" * 3000000 + "\ufffd\n"
+
+
+def test_a_client_that_waits_meanwhile(here, inject, other_build):
+    job = Job(here, "read a; echo =$a", stdin_open=True)
+    waits = here.popen("exec", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "exec_remote_wait",
+                                           "params": {"pid": job.pid, "ack_seq": 0}}))
+    wait_until(lambda: here.rpc("exec_remote_list")[0]["bytes_in"] > 0, "the call")
+    inject(other_build)
+    assert upgrade(here) == {f"Job_{job.pid}": None}
+    out, _ = waits.communicate(timeout=60)
+    answer = json.loads(out)["result"]
+    assert answer["state"] == "running" and answer["stdout"] == ""
+    job.seq = answer["seq"]
+    job.write("x\n")
+    assert job.finish() == (0, "=x\n", "")
+
+
+def test_what_can_not_be_moved_stays_and_says_why(here, inject, other_build, at):
+    held = here.popen("exec_remote", "run", "--", "sleep", "5095")
+    wait_until(lambda: titled("sleep\0" + "5095\0"), "the program")
+    pid = here.rpc("exec_remote_list")[0]["pid"]
+    old = build_of(here)
+    inject(other_build)
+    assert "a client holds it" in upgrade(here)[f"Job_{pid}"] and builds(here) == {pid: old}
+    held.terminate()
+    held.communicate(timeout=60)
+    wait_until(lambda: not titled("sleep\0" + "5095\0"), "the end of the program")
+
+
+def test_a_record_that_is_not_known_is_refused(here, toolbox, workdir):
+    """What a program says that is to go on from a record of another form, or from none at all."""
+    for text, said in ((b"toolbox job 2\n", "record 2 of job is not known"), (b"toolbox web 1\n", "nothing that this build takes"),
+                       (b"toolbox job 1\n", "has no keeper.name"), (b"x", "no record"), (b"toolbox job 1\na 99\nb\n", "damaged")):
+        path = workdir / "record"
+        path.write_bytes(text)
+        with path.open("rb") as file:
+            os.set_inheritable(file.fileno(), True)
+            done = subprocess.run([toolbox, "adopt", "--check", str(file.fileno())], capture_output=True, close_fds=False)
+        assert done.returncode == 1 and said in done.stdout.decode(), done
+
+
+def test_upgrade_from_outside(here, inject, other_build):
+    job = Job(here, "read a; echo $a", stdin_open=True)
+    found = inject(other_build, "--upgrade")
+    assert found["moved"] == f"Job_{job.pid}" and not found["stayed"]
+    job.write("on\n")
+    assert job.finish() == (0, "on\n", "")
+
+
+def test_an_upgrade_that_is_killed(here, inject, other_build, toolbox):
+    """At any moment: each job is in one of the builds, and goes on."""
+    jobs = [Job(here, "for i in $(seq 400); do echo $i; sleep 0.05; done") for _ in range(5)]
+    for round in range(12):
+        inject(toolbox if round % 2 else other_build)
+        running = here.popen("upgrade")
+        time.sleep(round * 0.01)  # a moment like any other
+        running.kill()
+        running.communicate()
+        for job in jobs:
+            job.poll()
+    for job in jobs:
+        assert job.finish(120) == (0, "".join(f"{i}\n" for i in range(1, 401)), "")
+
+
+def test_many_move_in_the_middle_of_output(here, inject, other_build, toolbox):
+    count = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo line $i end; sleep 0.05; done"
+    jobs = [Job(here, count) for _ in range(MANY)]
+    for round in range(4):
+        inject(toolbox if round % 2 else other_build)
+        told = upgrade(here)
+        assert all(told.get(f"Job_{job.pid}", "gone") is None for job in jobs), told
+        for job in jobs:
+            job.poll()
+    for job in jobs:
+        assert job.finish(120) == (0, "".join(f"line {i} end\n" for i in range(1, 201)), "")

@@ -1,0 +1,196 @@
+/* Going on from what another build's keeper has handed over. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "log.h"
+#include "mem.h"
+#include "moving.h"
+#include "program.h"
+#include "server.h"
+#include "title.h"
+
+#define AGAIN_MS 100 /* where there is nobody to go back to */
+#define AGAIN_TIMES 100
+
+struct adoption {
+    struct handover h;
+    int fd; /* of the record */
+    const struct moving *how;
+    struct keeper *keeper;
+    char socket[IPC_NAME_MAX], hidden[1 + IPC_NAME_MAX]; /* of the build where it was */
+    int listen_fd, program;
+};
+
+/* ---- what is in the record ---- */
+
+static int find_kind(struct adoption *a, struct err *err)
+{
+    for (const struct tool *const *t = tools; *t; t++)
+        if ((*t)->moving && strcmp((*t)->moving->kind, a->h.kind) == 0)
+            a->how = (*t)->moving;
+    if (!a->how)
+        return err_set(err, ERR_TOOL, "'%s' is nothing that this build takes over", a->h.kind);
+    if (a->how->number != a->h.number)
+        return err_set(err, ERR_TOOL, "record %d of %s is not known to this build, which knows %d",
+                       a->h.number, a->h.kind, a->how->number);
+    return 0;
+}
+
+/* A file's name in the place. */
+static int name_in(const struct handover *h, const char *key, char *name, size_t size, struct err *err)
+{
+    const char *text;
+    size_t n;
+    if (handover_get(h, key, &text, &n, err) < 0)
+        return -1;
+    if (n == 0 || n >= size || memchr(text, '/', n) || memchr(text, '\0', n))
+        return err_set(err, ERR_TOOL, "%s of the record is no name", key);
+    memcpy(name, text, n);
+    name[n] = '\0';
+    return 0;
+}
+
+static int read_keeper(struct adoption *a, struct err *err)
+{
+    struct keeper *k = a->keeper;
+    char socket[IPC_NAME_MAX];
+    if (name_in(&a->h, "keeper.name", k->name, sizeof k->name, err) < 0 ||
+        name_in(&a->h, "keeper.socket", a->socket, sizeof a->socket, err) < 0 ||
+        name_in(&a->h, "keeper.hidden", a->hidden, sizeof a->hidden, err) < 0 ||
+        handover_fd(&a->h, "keeper.place", S_IFDIR, false, &k->base.dirfd, err) < 0 ||
+        handover_fd(&a->h, "keeper.listen", S_IFSOCK, false, &a->listen_fd, err) < 0 ||
+        handover_fd(&a->h, "keeper.program", S_IFREG, true, &a->program, err) < 0)
+        return -1;
+    return ipc_name(socket, k->name) == 0
+               ? 0
+               : err_set(err, ERR_TOOL, "keeper.name of the record is no name for a socket");
+}
+
+static int read_record(struct adoption *a, int fd, struct err *err)
+{
+    *a = (struct adoption){.fd = fd, .program = -1};
+    a->keeper = mem_zalloc(sizeof *a->keeper);
+    a->keeper->base.start_dir = -1;
+    return handover_read(&a->h, fd, err) < 0 || find_kind(a, err) < 0 || read_keeper(a, err) < 0 ? -1 : 0;
+}
+
+/* ---- taking over ---- */
+
+/* From here on they are this program's own, and nothing else is. */
+static void own_descriptors(struct adoption *a)
+{
+    int fds[HANDOVER_FDS_MAX + 1];
+    size_t n = handover_fds(&a->h, fds, HANDOVER_FDS_MAX);
+    fds[n++] = a->fd;
+    io_close_others(fds, n);
+    for (size_t i = 0; i < n; i++)
+        fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+}
+
+/* Where this program can't, the one that was there before goes on. Returns when that can't be run. */
+static void go_back(struct adoption *a)
+{
+    char name[] = "toolbox", command[] = "adopt", last[] = "--last", fd[16];
+    char *const argv[] = {name, command, last, fd, NULL};
+    int fds[HANDOVER_FDS_MAX];
+    size_t n = handover_fds(&a->h, fds, HANDOVER_FDS_MAX);
+    snprintf(fd, sizeof fd, "%d", a->fd);
+    fcntl(a->fd, F_SETFD, 0);
+    for (size_t i = 0; i < n; i++)
+        fcntl(fds[i], F_SETFD, 0);
+    if (a->program >= 0)
+        program_exec(a->program, argv, NULL, 0);
+}
+
+/* New clients find this build's socket before those of the older one are turned away. */
+static void leave_older_socket(struct adoption *a)
+{
+    char own[IPC_NAME_MAX];
+    int dirfd = a->keeper->base.dirfd;
+    if (ipc_name(own, a->keeper->name) == 0 && strcmp(own, a->socket) != 0)
+        renameat(dirfd, a->socket, dirfd, a->hidden);
+    ipc_refuse_queued(a->listen_fd);
+    io_close(&a->listen_fd);
+    io_close(&a->program);
+    io_close(&a->fd);
+    handover_release(&a->h);
+}
+
+static int go_on(struct adoption *a, struct err *err)
+{
+    struct keeper *k = a->keeper;
+    if (!k->base.loop && !(k->base.loop = loop_new(err)))
+        return -1;
+    k->listen_fd = ipc_listen(k->base.dirfd, k->name, err);
+    if (k->listen_fd < 0)
+        return -1;
+    if (a->how->take(k, &a->h, err) == 0)
+        return 0;
+    ipc_unlink(k->base.dirfd, k->name);
+    io_close(&k->listen_fd);
+    return -1;
+}
+
+static int take_over(struct adoption *a, bool last)
+{
+    struct err err;
+    struct keeper *k = a->keeper;
+    char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
+    own_descriptors(a);
+    log_open(k->base.dirfd, false);
+    background(&k->base, title, false);
+    for (int times = 0; go_on(a, &err) < 0; times++) {
+        log_line(LOG_ERROR, "%s can't go on in this build: %s", k->name, err.msg);
+        if (!last)
+            go_back(a);
+        if (times == AGAIN_TIMES)
+            return EXIT_FAILED;
+        usleep(AGAIN_MS * 1000);
+    }
+    leave_older_socket(a);
+    log_line(LOG_INFO, "%s goes on in build %s", k->name, toolbox_build_id);
+    _exit(loop_run(k->base.loop));
+}
+
+static int adopt_main(int argc, char **argv)
+{
+    struct adoption a;
+    struct err err;
+    bool check = argc == 3 && strcmp(argv[1], "--check") == 0;
+    bool last = argc == 3 && strcmp(argv[1], "--last") == 0;
+    char *end;
+    long fd = argc > 1 ? strtol(argv[argc - 1], &end, 10) : -1;
+    if (argc != 2 + (check || last) || *end || fd < 3 || fd > INT_MAX)
+        return usage_error("adopt", "it is run by 'toolbox upgrade', with the number of a descriptor");
+    int result = read_record(&a, (int)fd, &err);
+    if (result == 0 && check)
+        result = a.how->take(NULL, &a.h, &err);
+    if (result < 0)
+        printf("%s\n", err.msg);
+    if (result == 0 && !check)
+        return take_over(&a, last);
+    handover_release(&a.h);
+    free(a.keeper);
+    return stdout_flushed() == EXIT_OK && result == 0 ? EXIT_OK : EXIT_FAILED;
+}
+
+const struct applet adopt_applet = {
+    .name = "adopt",
+    .summary = "the half of `upgrade` that goes on from where another build was",
+    .usage = "Usage: toolbox adopt [--check | --last] DESCRIPTOR\n"
+             "\n"
+             "What `toolbox upgrade` has a session or job run in place of its older program;\n"
+             "nobody else has to. It reads the record of a state from the descriptor and goes\n"
+             "on from it.\n"
+             "\n"
+             "  --check   only say whether that is possible\n"
+             "  --last    there is no other program to go back to\n",
+    .run = adopt_main,
+};
