@@ -111,7 +111,7 @@ static int content_length(struct http_parser *p, const char *value)
     p->has_length = true;
     for (; *value && p->left <= HTTP_BODY_MAX; value++)
         p->left = p->left * 10 + (size_t)(*value - '0');
-    return p->left > HTTP_BODY_MAX ? 413 : 0;
+    return p->left > memory_share(&p->share, p->left, HTTP_BODY_MAX) ? 413 : 0;
 }
 
 static int transfer_encoding(struct http_parser *p, const char *value)
@@ -206,7 +206,8 @@ static int chunk_size(struct http_parser *p, const char *line)
     const char *s = line;
     for (p->left = 0; hex_digit(*s) >= 0 && p->left <= HTTP_BODY_MAX; s++)
         p->left = p->left * 16 + (size_t)hex_digit(*s);
-    if (p->left > HTTP_BODY_MAX - p->body.len)
+    size_t all = p->left + p->body.len;
+    if (p->left > HTTP_BODY_MAX || all > memory_share(&p->share, all, HTTP_BODY_MAX))
         return 413;
     bool digits = s > line;
     s += strspn(s, " \t");

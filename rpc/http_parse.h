@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "buf.h"
+#include "memory_share.h"
 
 #define HTTP_HEAD_MAX 16384 /* the head of a request; its trailers; a line of chunked coding */
 #define HTTP_BODY_MAX (128u << 20)
@@ -36,8 +37,9 @@ struct http_parser {
 
     /* Inside. */
     struct buf line;
-    size_t head; /* bytes of head, trailers or chunk line so far */
-    size_t left; /* bytes of body or chunk to come */
+    struct memory_share share; /* of the body: may be less than HTTP_BODY_MAX */
+    size_t head;               /* bytes of head, trailers or chunk line so far */
+    size_t left;               /* bytes of body or chunk to come */
     bool any, http10, chunked, has_length, has_host, has_expect;
 };
 

@@ -133,12 +133,14 @@ int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, 
         s += key + 1;
         n -= key + 1;
     }
-    if (in->pending.len - in->written + n > SESSION_INPUT_MAX)
+    size_t waiting = in->pending.len - in->written,
+           most = memory_share(&in->share, waiting + n, SESSION_INPUT_MAX);
+    if (waiting + n > most)
         return err_set(err, ERR_TOOL,
                        "nothing of the input was taken: %zu bytes still wait for the program to read them, "
-                       "and %u MiB are "
+                       "and %zu MiB are "
                        "the limit; interrupt it or restart the session",
-                       in->pending.len - in->written, SESSION_INPUT_MAX >> 20);
+                       waiting, most >> 20);
     buf_add(&in->pending, s, n);
     return 0;
 }

@@ -11,12 +11,14 @@
 
 #include "buf.h"
 #include "err.h"
+#include "memory_share.h"
 #include "pty.h"
 
 #define SESSION_INPUT_MAX (64u << 20)
 
 struct input {
     struct buf pending;
+    struct memory_share share;
     size_t written;      /* of pending */
     size_t partial;      /* bytes of an unfinished line that the terminal holds in canonical mode */
     long long signalled; /* now_us() of the last key that sends a signal; 0: none yet */

@@ -35,8 +35,8 @@ static void drop_front(struct output *o, size_t n)
 
 void output_add(struct output *o, const char *s, size_t n)
 {
-    size_t max = (size_t)SESSION_OUTPUT_MAX;
     buf_add(&o->text, s, n);
+    size_t max = memory_share(&o->share, o->text.len, (size_t)SESSION_OUTPUT_MAX);
     o->after_mark += n;
     /* Seldom, so that moving the rest costs little for each byte. */
     if (o->text.len > max + max / 4)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "buf.h"
+#include "memory_share.h"
 
 /* ---- the stream that reads get ---- */
 
@@ -12,6 +13,7 @@
  * bytes stay until it is known to have arrived. */
 struct output {
     struct buf text;
+    struct memory_share share;            /* may be less than SESSION_OUTPUT_MAX */
     unsigned long long omitted;           /* bytes dropped from the front and not told of yet */
     size_t in_flight;                     /* bytes of text that an answer on its way holds */
     unsigned long long omitted_in_flight; /* of omitted, what that answer tells of */

@@ -1,8 +1,9 @@
 /* One job, in its keeper: the program, its pipes, its end. No JSON, no socket.
  *
- * Output is read into memory up to a limit, then the writer blocks. It becomes text only when an answer takes
- * it. The job is over when its main process has been reaped and what was readable then has been read; what
- * descendants still write is read and thrown away until there are none. All callbacks run from the loop. */
+ * Output is read into memory up to a limit (and a share of what memory there is), then the writer blocks. It
+ * becomes text only when an answer takes it. The job is over when its main process has been reaped and what
+ * was readable then has been read; what descendants still write is read and thrown away until there are none.
+ * All callbacks run from the loop. */
 #ifndef APPLETS_EXEC_REMOTE_JOB_H
 #define APPLETS_EXEC_REMOTE_JOB_H
 
@@ -15,6 +16,7 @@
 #include "job_record.h"
 #include "json.h"
 #include "loop.h"
+#include "memory_share.h"
 #include "proc.h"
 #include "spawn.h"
 
@@ -50,6 +52,7 @@ struct job_stdin {
     int fd;
     struct loop_source *source;
     struct fifo pending;
+    struct memory_share share;
     bool ever_open; /* writes are expected */
     bool closing;   /* once all is written */
 };
@@ -67,6 +70,7 @@ struct job {
     pid_t pid;
     bool latin1, reaped;
     struct job_stream out[2];
+    struct memory_share share; /* of both streams */
     struct job_stdin in;
     struct loop_source *timeout;
     struct loop_source *oom_counter; /* NULL: oom_kills is known */

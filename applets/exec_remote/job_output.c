@@ -10,10 +10,25 @@
 
 #define READ_STEP (256u << 10) /* bytes read in one go: others get their turn */
 
-static size_t room(const struct job *j, int i)
+static size_t held(const struct job *j, int i)
 {
-    size_t held = j->out[i].raw.len + j->record.text[i].len;
-    return held < JOB_HELD_MAX ? JOB_HELD_MAX - held : 0;
+    return j->out[i].raw.len + j->record.text[i].len;
+}
+
+static size_t left_of(size_t limit, size_t used)
+{
+    return limit > used ? limit - used : 0;
+}
+
+/* Bytes that may still be read of a stream: both have one share of the memory, and neither keeps the other
+ * from the least. */
+static size_t room(struct job *j, int i)
+{
+    size_t all = held(j, 0) + held(j, 1), own = left_of(JOB_HELD_MAX, held(j, i));
+    size_t shared = left_of(memory_share(&j->share, all, 2UL * JOB_HELD_MAX), all);
+    size_t least = left_of(MEMORY_SHARE_LEAST / 2, held(j, i));
+    shared = shared > least ? shared : least;
+    return own < shared ? own : shared;
 }
 
 static void end_stream(struct job_stream *s)

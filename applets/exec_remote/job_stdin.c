@@ -71,11 +71,12 @@ int job_write(struct job *j, const char *data, size_t n, struct err *err)
         return err_set(err, ERR_TOOL, "stdin of job %ld has been closed", (long)j->pid);
     if (j->in.fd < 0)
         return 0; /* nobody reads it any more */
-    if (n > JOB_STDIN_MAX || j->in.pending.len > JOB_STDIN_MAX - n)
+    size_t most = memory_share(&j->in.share, j->in.pending.len + n, JOB_STDIN_MAX);
+    if (n > most || j->in.pending.len > most - n)
         return err_set(err, ERR_TOOL,
                        "job %ld has not read %zu bytes " JOB_STDIN_FULL
-                       "; more than %u MiB are not kept for it",
-                       (long)j->pid, j->in.pending.len, JOB_STDIN_MAX >> 20);
+                       "; more than %zu MiB are not kept for it",
+                       (long)j->pid, j->in.pending.len, most >> 20);
     if (job_stdin_add(j, data, n) < 0)
         return err_set(err, ERR_TOOL, "the data has characters that are not in latin-1");
     job_stdin_flush(j);

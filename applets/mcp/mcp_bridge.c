@@ -99,8 +99,9 @@ static int send_line(struct mcp_bridge *b, struct buf *line, struct err *err)
     if (mcp_process_send(&b->process, span_of(line)) == 0)
         return 0;
     return err_set(err, ERR_TOOL,
-                   "the MCP server doesn't read: %zu bytes wait for it, more than %u MiB are not kept",
-                   b->process.queue.len, MCP_QUEUE_MAX >> 20);
+                   "the MCP server doesn't read: %zu bytes wait for it, more than %zu MiB are not kept",
+                   b->process.queue.len,
+                   memory_share(&b->process.share, b->process.queue.len + line->len, MCP_QUEUE_MAX) >> 20);
 }
 
 void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span request)

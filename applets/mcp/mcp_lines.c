@@ -52,7 +52,7 @@ static void add_to_tail(struct mcp_lines *l, struct span more)
 
 static void check_length(struct mcp_lines *l)
 {
-    if (held_line(l).n <= l->max)
+    if (held_line(l).n <= memory_share(&l->share, held_line(l).n, l->max))
         return;
     l->too_long = true;
     add_to_tail(l, held_line(l));

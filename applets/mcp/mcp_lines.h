@@ -12,6 +12,7 @@
 
 #include "buf.h"
 #include "json.h"
+#include "memory_share.h"
 
 #define MCP_LINES_STEP 65536
 #define MCP_LINES_GAP 64    /* bytes in front of a line in a buffer, for its taker */
@@ -21,8 +22,9 @@
 enum mcp_lines_state { MCP_LINES_NONE, MCP_LINES_LINE, MCP_LINES_TOO_LONG };
 
 struct mcp_lines {
-    size_t max;      /* bytes of a line, without its newline */
-    struct buf held; /* a line that has begun, behind the gap; of one that is too long, its head */
+    size_t max;                /* bytes of a line, without its newline */
+    struct memory_share share; /* which may be less than max */
+    struct buf held;           /* a line that has begun, behind the gap; of one that is too long, its head */
     struct buf tail;
     bool too_long;     /* the line that has begun is, and is thrown away */
     bool whole;        /* `held` is a whole line, to be given next */

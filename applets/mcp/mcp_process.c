@@ -156,7 +156,8 @@ static void on_writable(void *arg, int events)
 
 int mcp_process_send(struct mcp_process *p, struct span line)
 {
-    if (p->queue.len > 0 && p->queue.len + line.n > MCP_QUEUE_MAX)
+    if (p->queue.len > 0 &&
+        p->queue.len + line.n > memory_share(&p->share, p->queue.len + line.n, MCP_QUEUE_MAX))
         return -1;
     p->queued += line.n;
     while (p->in.fd >= 0 && p->queue.len == 0 && line.n > 0) {

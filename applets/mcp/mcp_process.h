@@ -14,6 +14,7 @@
 #include "fifo.h"
 #include "loop.h"
 #include "mcp_lines.h"
+#include "memory_share.h"
 #include "spawn.h"
 
 #define MCP_QUEUE_MAX                                                                                        \
@@ -38,6 +39,7 @@ struct mcp_process {
     pid_t pid;
     struct mcp_pipe in, out, err;
     struct fifo queue;
+    struct memory_share share;          /* of the queue */
     unsigned long long queued, written; /* bytes for its stdin, ever */
     struct mcp_lines lines;
     struct buf log;

@@ -10,6 +10,7 @@
 #include "io.h"
 #include "log.h"
 #include "mem.h"
+#include "memory_share.h"
 
 #define READ_STEP (256u << 10)
 #define READS_A_TURN 16       /* then others get theirs */
@@ -30,7 +31,8 @@ struct cdp {
     int in, out;
     struct loop_source *reading, *writing, *later;
     struct buf message;
-    bool too_long; /* the rest of the message is thrown away */
+    struct memory_share share; /* of the message */
+    bool too_long;             /* the rest of the message is thrown away */
     struct fifo queue;
     unsigned next_id;
     struct cdp_pending *first, **last;
@@ -187,7 +189,7 @@ static void take_too_long(struct cdp *cdp)
 {
     static const char id[] = "{\"id\":";
     struct err err;
-    err_set(&err, ERR_TOOL, "the browser's answer is longer than %u MiB", CDP_MESSAGE_MAX >> 20);
+    err_set(&err, ERR_TOOL, "the browser's answer is longer than %zu MiB", cdp->message.len >> 20);
     log_line(LOG_WARNING, "a message of the browser is too long");
     if (strncmp(buf_str(&cdp->message), id, sizeof id - 1) == 0)
         answer_by_id(cdp, (unsigned)strtoul(cdp->message.data + sizeof id - 1, NULL, 10), (struct span){0},
@@ -221,7 +223,8 @@ static void split(struct cdp *cdp, size_t fresh)
 /* Of a message that is too long the head stays, until its end has come. */
 static void bound(struct cdp *cdp)
 {
-    if (!cdp->too_long && cdp->message.len > CDP_MESSAGE_MAX) {
+    if (!cdp->too_long &&
+        cdp->message.len > memory_share(&cdp->share, cdp->message.len, (size_t)CDP_MESSAGE_MAX)) {
         cdp->too_long = true;
         take_too_long(cdp);
     }

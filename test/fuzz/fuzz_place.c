@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char ours[IPC_NAME_MAX];
     int before = 0, after = 0, others = 0, still = 0;
-    if (size > 4096)
+    if (size > 512)
         return 0;
     scratch_make();
     assert(ipc_name(ours, "x") == 0);

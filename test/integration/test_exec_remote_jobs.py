@@ -1,6 +1,7 @@
 """Jobs beyond the listed cases: many at once, races, the end of the server, limits, the command line."""
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -118,6 +119,52 @@ def test_out_of_memory_is_told(client):
         client.stop()
         processes.wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
         group.rmdir()
+
+
+def written(pid):
+    """Bytes that a process has written, while it lives."""
+    return int(re.search(r"wchar: (\d+)", Path(f"/proc/{pid}/io").read_text())[1])
+
+
+@pytest.mark.parametrize("jobs, size", [(1, 90 << 20), (8, 12 << 20)], ids=["one", "many"])
+def test_unread_output_leaves_memory_to_the_command(client, jobs, size):
+    """In a container of 64 MB: the writers wait instead, nobody is killed, and all of it is had."""
+    group = cgroup("memory", None)
+    write = f"import os, sys; n = {size}\nwhile n: n -= os.write(1, b'x' * min(n, 65536))"
+    try:
+        client.cli("start-server")
+        server = client.rpc("remote_version").rsplit("pid ", 1)[1]
+        (group / "cgroup.procs").write_text(server)
+        started = [Job(client, argv=["/usr/bin/python3", "-c", write]) for _ in range(jobs)]
+
+        def stuck():
+            before = [written(job.pid) for job in started]
+            time.sleep(0.3)
+            return all(before) and before == [written(job.pid) for job in started]
+
+        processes.wait_until(stuck, "the writers to wait for room")
+        assert all(written(job.pid) < size for job in started)
+        usage = next(path for path in (group / "memory.current", group / "memory.usage_in_bytes") if path.exists())
+        assert int(usage.read_text()) < 60 << 20
+        for job in started:
+            code, out, _ = job.finish()
+            assert (code, len(out), job.end.get("oom_killed")) == (0, size, None)
+    finally:
+        client.stop()
+        processes.wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
+        group.rmdir()
+
+
+def test_a_limit_of_the_process_counts(client):
+    """RLIMIT_AS of whoever starts the server is its keepers' as well."""
+    size = 40 << 20
+    subprocess.run(["sh", "-c", 'ulimit -v 60000; exec "$0" start-server', client.binary], env=client.env, check=True)
+    job = Job(client, f"head -c {size} /dev/zero | tr '\\0' x")
+    code, out, _ = job.finish()
+    assert (code, len(out)) == (0, size)
+    session = client.rpc("bash_session_new_session")["session_name"]
+    done = client.rpc("bash_session_run", {"session_name": session, "command": "echo still here"})
+    assert done["output"] == "still here\n"
 
 
 # ---- the end ----
