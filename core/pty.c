@@ -85,6 +85,16 @@ int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const stru
     return 0;
 }
 
+int pty_reopen_slave(struct pty *p)
+{
+    int fd = open_slave(p->master);
+    if (fd < 0)
+        return -1;
+    close(p->slave);
+    p->slave = fd;
+    return 0;
+}
+
 int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols)
 {
     struct winsize size = {.ws_row = rows, .ws_col = cols};

@@ -26,6 +26,8 @@ int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const stru
              struct err *err);
 /* Echo off and output newlines untranslated, as at the start. */
 int pty_make_quiet(const struct pty *p);
+/* Opens the slave anew, after a hang-up. */
+int pty_reopen_slave(struct pty *p);
 int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols);
 void pty_close(struct pty *p);
 

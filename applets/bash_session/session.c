@@ -83,57 +83,19 @@ static void on_terminal(void *arg, int events)
     session_evaluate(s);
 }
 
-static void take_prompt(struct session *s, const struct channel_message *m)
-{
-    bool taken = input_is_taken(&s->input, &s->pty);
-    bool again = (taken || s->has_editor) && session_run_told(s); /* a line editor is given one line a run */
-    pty_make_quiet(&s->pty); /* whatever the last program has left it as */
-    if (!s->capture) {
-        output_mark(&s->output);
-    } else if (!again) {
-        capture_mark(s->capture);
-        output_forget_mark(&s->output);
-    }
-    s->prompt_noted = false;
-    s->last_run.prompt_read = s->last_run.prompt_read && again;
-    s->tail_after_mark = 0;
-    free(s->ps2);
-    s->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
-    free(s->cwd);
-    s->cwd = mem_strdup(m->cwd);
-    s->status = again ? s->status : m->status;
-    s->prompts++;
-    s->last_prompt = now_ms();
-    s->prompt_after_input = taken;
-}
-
-/* The shell tells something. All that it printed before is in the terminal by now. */
-static void take_message(struct session *s, const struct channel_message *m)
+void session_drain_all(struct session *s)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     session_drain(s);
     term_filter_reset(&s->filter, &text);
     take_text(s, &text);
-    if (m->pid != s->shell)
-        return; /* a shell below it that inherited the prompt */
-    if (m->kind == 'P')
-        take_prompt(s, m);
-    session_run_message(s, m);
 }
 
 static void on_channel(void *arg, int events)
 {
-    struct session *s = arg;
-    struct channel_message m;
     (void)events;
-    while (channel_read(&s->channel, &m)) {
-        take_message(s, &m);
-        if (m.kind == 'P')
-            channel_acknowledge(&s->channel); /* it waits for this before it prompts */
-        channel_message_release(&m);
-    }
-    session_stir(s);
-    session_evaluate(s);
+    if (session_hear(arg))
+        session_evaluate(arg);
 }
 
 enum waiting session_look(const struct session *s, bool thorough)
@@ -228,16 +190,25 @@ static char *const default_env[] = {
     NULL,
 };
 
+/* Without /proc it comes through the channel. */
+static int give_startup(struct session *s, bool bash)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    shell_put_startup(&text, bash, s->options.keeps_history, &s->channel);
+    int fd = channel_code_pipe(&s->channel, &text);
+    s->startup = fd >= 0 ? CHANNEL_CODE : s->channel.path;
+    if (fd < 0)
+        channel_put_code(&s->channel, &text);
+    return fd;
+}
+
 static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
 {
     bool bash = shell_is_bash(shell), hooked = s->channel.pty.master >= 0;
-    struct buf startup BUF_AUTO = BUF_INIT;
-    shell_put_startup(&startup, bash, s->options.keeps_history, s->channel.path);
-    if (hooked)
-        channel_put_code(&s->channel, &startup);
-    char *with_rc[] = {(char *)"bash", (char *)"--rcfile", s->channel.path, (char *)"-i", NULL};
+    int code FD_AUTO = hooked ? give_startup(s, bash) : -1;
+    char *with_rc[] = {(char *)"bash", (char *)"--rcfile", (char *)s->startup, (char *)"-i", NULL};
     char *plain[] = {(char *)shell, (char *)"-i", NULL};
-    char *env_file MEM_AUTO = mem_printf("ENV=%s", s->channel.path);
+    char *env_file MEM_AUTO = mem_printf("ENV=%s", s->startup);
     char *extra[] = {(char *)"TERM=dumb", hooked && !bash ? env_file : NULL, NULL};
     char **with_defaults = spawn_env(default_env, s->options.env, NULL);
     char **env = spawn_env(with_defaults, extra, NULL);
@@ -251,6 +222,8 @@ static pid_t spawn_one(struct session *s, const char *shell, struct err *err)
         .start_dir = s->options.start_dir,
         .user = s->options.user,
         .fds = {s->pty.slave, s->pty.slave, s->pty.slave},
+        .more = &code,
+        .n_more = code >= 0,
         .terminal = true,
         .victim = true,
     };
@@ -294,6 +267,7 @@ static int open_terminal(struct session *s, struct err *err)
     s->prompts = 0;
     s->adopted = false;
     s->prompt_after_input = false;
+    session_hear_afresh(s);
     s->filter = (struct term_filter){0};
     s->child_source = loop_child(s->loop, pid, shell_ended, s);
     s->pty_source = loop_fd(s->loop, s->pty.master, LOOP_READ, on_terminal, s);

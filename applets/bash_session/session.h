@@ -45,6 +45,14 @@ struct last_run {
     char *cwd;
 };
 
+/* What the shell has told last, while it is not known yet that it was the shell (kind 0: nothing). */
+struct told {
+    struct channel_message message;
+    int n;                   /* how many there were */
+    long long since, looked; /* now_ms() */
+    int stuck;               /* looks in a row at a shell that waits though nothing has come of it */
+};
+
 struct session_call;
 struct interrupt;
 struct viewer;
@@ -55,7 +63,10 @@ struct session {
     char shell_path[256];
 
     struct pty pty;
+    const char *startup;    /* the name of the shell's start-up file */
     struct channel channel; /* where the shell tells that it is about to prompt */
+    struct told told;
+    bool doubted; /* it told, or wanted to, and was not believed: what it says when it is asked counts */
     struct loop_source *pty_source, *channel_source, *child_source;
     pid_t shell;     /* 0: none runs */
     int exit_status; /* as of waitpid, once the shell has ended */

@@ -184,6 +184,8 @@ static int next_tick(struct session *s)
 void session_evaluate(struct session *s)
 {
     start_first(s);
+    session_hear(s);
+    session_release_stuck(s);
     pump(s);
     struct session_call *c = s->calls;
     if (c && c->state == CALL_ACTIVE && !s->ending) {

@@ -1,43 +1,69 @@
 #include "session_channel.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "mem.h"
+#include "random.h"
 
-/* A message: START, its kind, and its fields, each with a NUL behind. What else comes (a trace of `set
- * -x`, an error text) is passed over. */
+/* A message: START, the secret, its kind, and its fields, each with a NUL behind. What else comes (a trace of
+ * `set -x`, an error text, what others write) is passed over. */
+#define END_OF_FILE 4
 #define START '\001'
+#define KIND_AT (1 + CHANNEL_SECRET)
 #define MESSAGE_MAX 65536
+#define READS_MAX 16 /* at once, so that nobody keeps us busy who writes without end */
 
-/* Nothing of what passes is touched, but lines are kept: the shell's `read` ends with one, its start-up file
- * with VEOF. */
+/* Nothing of what passes is touched, but lines are kept: the shell's `read` ends with one, a file with VEOF.
+ */
 static int make_plain(int slave)
 {
     struct termios t;
     if (tcgetattr(slave, &t) < 0)
         return -1;
+    if (t.c_iflag == IGNBRK && t.c_oflag == 0 && t.c_lflag == ICANON && t.c_cc[VEOF] == END_OF_FILE &&
+        t.c_cc[VERASE] == _POSIX_VDISABLE && t.c_cc[VKILL] == _POSIX_VDISABLE &&
+        t.c_cc[VEOL] == _POSIX_VDISABLE)
+        return 0;
     t.c_iflag = IGNBRK;
     t.c_oflag = 0;
     t.c_lflag = ICANON;
+    t.c_cc[VEOF] = END_OF_FILE;
     t.c_cc[VERASE] = t.c_cc[VKILL] = t.c_cc[VEOL] = _POSIX_VDISABLE;
     return tcsetattr(slave, TCSANOW, &t);
+}
+
+static int make_secret(char secret[CHANNEL_SECRET + 1])
+{
+    unsigned char bytes[CHANNEL_SECRET / 2];
+    *secret = '\0';
+    if (random_bytes(bytes, sizeof bytes) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
 }
 
 int channel_open(struct channel *c, const struct user *user)
 {
     unsigned n;
-    *c = (struct channel){
-        .pty = PTY_INIT, .incoming = {.max = MESSAGE_MAX}, .outgoing = {.pending = BUF_INIT}};
+    *c = (struct channel){.pty = PTY_INIT,
+                          .user = user,
+                          .incoming = {.max = 2 * MESSAGE_MAX},
+                          .code = BUF_INIT,
+                          .outgoing = {.pending = BUF_INIT}};
     if (pty_open(&c->pty, 1, 1, user, NULL) < 0)
         return -1;
-    if (make_plain(c->pty.slave) < 0 || ioctl(c->pty.master, TIOCGPTN, &n) < 0) {
+    if (make_secret(c->secret) < 0 || make_plain(c->pty.slave) < 0 ||
+        ioctl(c->pty.master, TIOCGPTN, &n) < 0) {
         channel_close(c);
         return -1;
     }
@@ -53,15 +79,56 @@ void channel_close(struct channel *c)
 {
     pty_close(&c->pty);
     buf_release(&c->incoming);
+    buf_release(&c->code);
     input_release(&c->outgoing);
+}
+
+int channel_code_pipe(const struct channel *c, const struct buf *code)
+{
+    int ends[2];
+    if (access("/proc/self/fd/0", F_OK) < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -1;
+    bool whole = write(ends[1], code->data, code->len) == (ssize_t)code->len;
+    close(ends[1]);
+    bool other = c->user && !user_is_self(c->user);
+    if (whole && (!other || fchown(ends[0], c->user->uid, (gid_t)-1) == 0) && fcntl(ends[0], F_SETFL, 0) == 0)
+        return ends[0];
+    close(ends[0]);
+    return -1;
+}
+
+const char *channel_offer_secret(struct channel *c)
+{
+    return make_secret(c->offered) < 0 ? c->secret : c->offered;
+}
+
+void channel_mend(struct channel *c)
+{
+    struct stat st;
+    mode_t mode = c->user && !user_is_self(c->user) ? 0620 : 0600;
+    if (fstat(c->pty.slave, &st) == 0 && (st.st_mode & 0700) != (mode & 0700) &&
+        fchmod(c->pty.slave, mode) < 0)
+        return; /* not ours to mend */
+    if (make_plain(c->pty.slave) < 0 && pty_reopen_slave(&c->pty) == 0)
+        make_plain(c->pty.slave);
+    ioctl(c->pty.slave, TIOCNXCL);
+    tcflow(c->pty.slave, TCOON);
 }
 
 void channel_put_code(struct channel *c, const struct buf *code)
 {
-    static const char end_of_file = 4; /* VEOF, as make_plain left it */
+    buf_truncate(&c->code, 0);
+    buf_add(&c->code, code->data, code->len);
+    channel_repeat_code(c);
+}
+
+void channel_repeat_code(struct channel *c)
+{
+    static const char end_of_file = END_OF_FILE;
+    channel_mend(c);
     input_release(&c->outgoing);
     tcflush(c->pty.slave, TCIFLUSH);
-    input_add(&c->outgoing, &c->pty, code->data, code->len, NULL);
+    input_add(&c->outgoing, &c->pty, c->code.data, c->code.len, NULL);
     input_add(&c->outgoing, &c->pty, &end_of_file, 1, NULL);
     channel_pump(c);
 }
@@ -79,8 +146,8 @@ static long field(const struct buf *b, size_t at)
     return end ? end - (b->data + at) : -1;
 }
 
-/* Fields behind the kind: pid, status, directory; of a P, the continuation prompt; of a Q, whether the hook
- * was in place, and the prompt with an X behind. */
+/* Fields behind the kind: pid, status, directory; of a P, the continuation prompt; of a Q, the secret that
+ * the hook had, if it was in place, and the prompt with an X behind. */
 enum { PID, STATUS, CWD, PS2, ARMED = PS2, PROMPT, N_FIELDS };
 
 static int count_fields(char kind)
@@ -88,7 +155,7 @@ static int count_fields(char kind)
     return kind == 'Q' ? N_FIELDS : kind == 'P' ? PS2 + 1 : CWD + 1;
 }
 
-static void fill(struct channel_message *m, char kind, char *const field[N_FIELDS])
+static void fill(struct channel_message *m, const char *secret, char kind, char *const field[N_FIELDS])
 {
     *m = (struct channel_message){.kind = kind, .pid = strtol(field[PID], NULL, 10)};
     m->status = (int)strtol(field[STATUS], NULL, 10);
@@ -98,28 +165,52 @@ static void fill(struct channel_message *m, char kind, char *const field[N_FIELD
     if (kind != 'Q')
         return;
     size_t n = strlen(field[PROMPT]);
-    m->armed = *field[ARMED] != '\0';
+    m->armed = strcmp(field[ARMED], secret) == 0;
     if (n > 0)
         m->prompt = mem_dup(field[PROMPT], n - 1);
+}
+
+static bool is_start(const struct channel *c, const char *at)
+{
+    return memcmp(at + 1, c->secret, CHANNEL_SECRET) == 0 ||
+           (*c->offered && memcmp(at + 1, c->offered, CHANNEL_SECRET) == 0);
+}
+
+/* Drops what is in front of the next message; false when there is none. */
+static bool find_message(struct channel *c)
+{
+    struct buf *b = &c->incoming;
+    size_t at = 0;
+    for (const char *start; at < b->len && (start = memchr(b->data + at, START, b->len - at)); at++) {
+        at = (size_t)(start - b->data);
+        if (b->len - at <= KIND_AT || is_start(c, start)) {
+            buf_consume(b, at);
+            return b->len > KIND_AT;
+        }
+    }
+    buf_truncate(b, 0);
+    return false;
 }
 
 static bool take_message(struct channel *c, struct channel_message *m)
 {
     struct buf *b = &c->incoming;
-    const char *start = b->len > 0 ? memchr(b->data, START, b->len) : NULL;
-    buf_consume(b, start ? (size_t)(start - b->data) : b->len);
-    if (b->len < 2)
+    if (!find_message(c))
         return false;
-    char *fields[N_FIELDS];
-    size_t next = 2;
-    for (int i = 0; i < count_fields(b->data[1]); i++) {
+    char *fields[N_FIELDS], kind = b->data[KIND_AT];
+    size_t next = KIND_AT + 1;
+    for (int i = 0; i < count_fields(kind); i++) {
         long n = field(b, next);
         if (n < 0)
             return false;
         fields[i] = b->data + next;
         next += (size_t)n + 1;
     }
-    fill(m, b->data[1], fields);
+    fill(m, c->secret, kind, fields);
+    if (memcmp(b->data + 1, c->secret, CHANNEL_SECRET) != 0) { /* it has taken the other one */
+        memcpy(c->secret, c->offered, sizeof c->secret);
+        *c->offered = '\0';
+    }
     buf_consume(b, next);
     return true;
 }
@@ -134,15 +225,24 @@ void channel_message_release(struct channel_message *m)
 bool channel_read(struct channel *c, struct channel_message *m)
 {
     char bytes[4096];
-    ssize_t n;
-    while ((n = read(c->pty.master, bytes, sizeof bytes)) > 0)
-        if (buf_add(&c->incoming, bytes, (size_t)n) < 0)
-            buf_truncate(&c->incoming, 0); /* no message of ours is that long */
+    for (int i = 0; i < READS_MAX; i++) {
+        if (take_message(c, m))
+            return true;
+        if (c->incoming.len > MESSAGE_MAX) /* no message of ours is that long */
+            buf_consume(&c->incoming, 1);
+        ssize_t n = read(c->pty.master, bytes, sizeof bytes);
+        if (n < 0 && errno == EIO) /* hung up */
+            channel_mend(c);
+        if (n <= 0)
+            return false;
+        buf_add(&c->incoming, bytes, (size_t)n);
+    }
     return take_message(c, m);
 }
 
 void channel_acknowledge(struct channel *c)
 {
+    make_plain(c->pty.slave);
     tcflush(c->pty.slave,
             TCIFLUSH); /* an answer that came too late for its message must not serve the next one */
     io_write_all(c->pty.master, "\n", 1);

@@ -31,11 +31,14 @@ struct run {
     enum run_phase phase;
     bool typed;     /* RUN_ASKED: after the command, not before */
     bool asked;     /* once is enough */
+    int again;      /* how often a key was given again */
     bool adopted;   /* asked by a typed line, which prints nothing, and not by a key */
     bool answered;  /* with a result, which is kept until it is known to have arrived */
     bool interrupt; /* when it is abandoned */
     unsigned long long omitted;
     long long phase_began; /* now_us() */
+    long long progress;    /* now_ms() when it was entered, or the code was last seen to be read */
+    size_t untaken;        /* of the code */
 };
 
 struct session_call {
@@ -78,6 +81,19 @@ bool session_is_run(const struct session_call *c);
 bool session_run_told(struct session *s);
 /* A message of the shell, which a run may wait for. */
 void session_run_message(struct session *s, const struct channel_message *m);
+
+/* The line editor waits, though it has been given a key and the code for it: somebody else has read that. */
+bool session_run_missed(const struct session *s);
+/* Then both are given again, some times. */
+void session_run_again(struct session *s);
+
+/* ---- session_told.c ---- */
+/* Reads what the shell tells; true when something has come of it. */
+bool session_hear(struct session *s);
+/* Forgets what was heard and not believed yet. */
+void session_hear_afresh(struct session *s);
+/* Lets a shell go on that waits for an answer to what has not been heard. */
+void session_release_stuck(struct session *s);
 
 /* ---- session_run_answer.c ---- */
 #define STATUS_UNKNOWN (-1)
@@ -122,6 +138,8 @@ void session_interrupt_end(struct session *s);
 /* ---- session.c ---- */
 /* Reads what the terminal has; true when there was something. */
 bool session_drain(struct session *s);
+/* The same, and what looked like the front of an escape sequence. */
+void session_drain_all(struct session *s);
 enum waiting session_look(const struct session *s, bool thorough);
 /* "exit status 1", "signal 9 (Killed)". */
 void session_describe_exit(int status, struct buf *out);

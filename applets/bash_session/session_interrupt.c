@@ -109,7 +109,7 @@ void session_interrupt_end(struct session *s)
 static bool is_over(const struct interrupt *in, enum waiting w)
 {
     const struct session *s = in->session;
-    if (s->ending || !s->shell || s->prompts != in->prompts || now_ms() >= in->until)
+    if (s->ending || !s->shell || s->prompts != in->prompts || s->told.message.kind || now_ms() >= in->until)
         return true;
     return in->sent && (w == WAITING_SHELL || (!in->cancel && !in->target.losable));
 }
@@ -140,6 +140,7 @@ static void look(void *arg)
     if (can_be_hit(in, &t, w) &&
         (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, s)))) {
         kill(-t.group, SIGINT);
+        s->doubted = true; /* it may hit the hook */
         in->until = in->sent || in->cancel ? in->until : now_ms() + WATCH_MS;
         in->sent = true;
         in->target = t;
@@ -155,6 +156,7 @@ static struct interrupt *begin(struct session *s, long long ms)
     *in = (struct interrupt){.session = s, .prompts = s->prompts, .until = now_ms() + ms};
     in->timer = loop_timer(s->loop, LOOK_MS, look, in);
     s->interrupt = in;
+    s->doubted = true;
     return in;
 }
 

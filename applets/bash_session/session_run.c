@@ -20,6 +20,7 @@
 #define BUSY_MS 1000   /* for one that is about to prompt */
 #define GONE_MS 100    /* for a program that has just been ended */
 #define UNKNOWN_TICK_MS 20
+#define AGAIN_MAX 10
 #define ASK_MS 2000         /* for an answer to a key */
 #define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
 
@@ -29,6 +30,7 @@ static void enter(struct session_call *c, enum run_phase phase)
 {
     c->run.phase = phase;
     c->run.phase_began = now_us();
+    c->run.progress = now_ms();
 }
 
 /* The shell's own, not that of a program in the foreground. */
@@ -52,14 +54,14 @@ static void send_code(struct session *s, const struct buf *code, const char *typ
     input_pump(&s->input, &s->pty, true);
 }
 
-/* `exec` has put another program in the place of our shell: its arguments don't name the channel. */
+/* `exec` has put another program in the place of our shell: its arguments don't name our start-up file. */
 static bool is_replaced(const struct session *s)
 {
     char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)s->shell);
     return shell_is_bash(s->shell_path) && !s->adopted && io_read_file(AT_FDCWD, path, &text) == 0 &&
-           text.len > 0 && !memmem(text.data, text.len, s->channel.path, strlen(s->channel.path));
+           text.len > 0 && !memmem(text.data, text.len, s->startup, strlen(s->startup));
 }
 
 /* bash's own line editor is there to be asked, at what is no continuation prompt. */
@@ -78,15 +80,16 @@ static int64_t ask(struct session *s, struct session_call *c, bool typed)
         session_stop_capture(s);
     }
     c->run.asked = true;
+    c->run.again = 0;
     c->run.typed = typed;
     c->run.adopted = s->prompts == 0 || is_replaced(s);
     enter(c, RUN_ASKED);
     if (c->run.adopted) {
         char *line MEM_AUTO = mem_printf(SHELL_SOURCE "%s\n", s->channel.path);
-        shell_put_adoption(&code, s->channel.path);
+        shell_put_adoption(&code, &s->channel);
         send_code(s, &code, line);
     } else {
-        shell_put_query(&code, s->channel.path);
+        shell_put_query(&code, &s->channel);
         send_code(s, &code, SHELL_KEY);
     }
     return ASK_MS;
@@ -142,7 +145,7 @@ static int64_t give_command(struct session *s, struct session_call *c)
     output_drop_prompt(&s->output, s->shown_prompt.data, s->shown_prompt.len);
     s->prompt_after_input = false;
     if (edits) {
-        shell_put_command(&text, c->input.data, c->input.len, s->channel.path);
+        shell_put_command(&text, c->input.data, c->input.len, &s->channel);
         enter(c, RUN_OFFERED);
         send_code(s, &text, SHELL_KEY);
         buf_release(&c->input);
@@ -179,8 +182,9 @@ static void take_answer(struct session *s, struct session_call *c, const struct 
     code_done(s, c, c->run.typed);
     s->adopted = s->adopted || c->run.adopted;
     enter(c, c->run.typed ? RUN_TYPED : RUN_READY);
-    if (m->armed)
+    if (m->armed && !s->doubted)
         return;
+    s->doubted = false;
     free(s->cwd);
     s->cwd = mem_strdup(m->cwd);
     s->status = m->status;
@@ -257,6 +261,24 @@ void session_run_message(struct session *s, const struct channel_message *m)
     }
 }
 
+bool session_run_missed(const struct session *s)
+{
+    const struct session_call *c = active_run(s);
+    return c && is_about_to_take(c) && !c->run.adopted && c->run.again < AGAIN_MAX &&
+           input_is_taken(&s->input, &s->pty) && input_is_taken(&s->channel.outgoing, &s->channel.pty) &&
+           session_look(s, false) == WAITING_SHELL;
+}
+
+void session_run_again(struct session *s)
+{
+    struct session_call *c = active_run(s);
+    c->run.again++;
+    c->run.progress = now_ms();
+    channel_repeat_code(&s->channel);
+    input_add(&s->input, &s->pty, SHELL_KEY, strlen(SHELL_KEY), NULL);
+    input_pump(&s->input, &s->pty, true);
+}
+
 /* ---- checks, one a phase ---- */
 
 /* Ready for a command, refused for good, or (0) not yet. A shell whose start was interrupted has not got its
@@ -295,7 +317,11 @@ static int64_t check_ready(struct session *s, struct session_call *c)
 static int64_t check_key(struct session *s, struct session_call *c)
 {
     struct err err;
-    long long left = c->run.phase_began / 1000 + ASK_MS - now_ms();
+    size_t untaken = s->channel.outgoing.pending.len - s->channel.outgoing.written;
+    if (untaken != c->run.untaken)
+        c->run.progress = now_ms();
+    c->run.untaken = untaken;
+    long long left = c->run.progress + ASK_MS - now_ms();
     if (left > 0)
         return left;
     /* the terminal drops what was typed before a key that sends a signal */

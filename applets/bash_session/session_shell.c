@@ -5,18 +5,26 @@
 #define PIECE                                                                                                \
     1000 /* bytes of a quoted word in one line: the channel's lines hold 4095, and a byte can take 4 */
 
-/* Templates: '@' stands for the channel's path, and \x01 for an '@' itself.
+/* Templates: '@' stands for the channel's path, \x01 for an '@' itself, and \x02 for the channel's secret.
+ *
+ * The shell keeps the secret in a variable that is not exported: what it starts doesn't get it, and neither
+ * does a trace that goes where other errors go. In a shell that has inherited the prompt and not the secret
+ * the hook does nothing.
  *
  * Everything goes to the channel, error texts and the trace of `set -x` included. `|| :` keeps `set -e` out.
  * The names of the shell's own variables are all that is touched: `_` is given back by bash after a prompt
  * command. */
 
+#define PIECES "__line"
+#define SECRET "__word"
+#define SET_SECRET SECRET "=\x02; export -n " SECRET " 2>@\n"
+
 /* What the shell's user has redefined (functions, aliases) is passed by. bash reads -t so that a shell whose
  * keeper hangs is not lost. */
+#define WAIT "\\builtin read -r -t \"${" SECRET ":+5}\" _"
 #define HOOK                                                                                                 \
-    "'{ \\builtin printf \"\\1P%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" \"${PS2-}\"; \\builtin read "   \
-    "-r -t 5 _; } <>@ "                                                                                      \
-    ">&0 2>&0 || :'"
+    "'{ \\builtin printf \"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"${" SECRET                                         \
+    "-}\" \"$$\" \"$?\" \"$PWD\" \"${PS2-}\"; " WAIT "; } <>@ >&0 2>&0 || :'"
 
 /* First among the prompt commands, since what the others print belongs to the prompt, and where there can be
  * several (bash 5.1) as one of its own, so that an error in another one is not ours. */
@@ -31,26 +39,29 @@
  * writes "!" here means it. */
 #define QUIET_EDITOR                                                                                         \
     "\\builtin bind 'set disable-completion on' 'set enable-bracketed-paste off' 'set bell-style none' "     \
-    "2>@\n"
+    "2>@"
 
 /* A simple command: bash parses it in the middle of whatever it is parsing, and a compound one there breaks
  * its parser (5.2). The word behind the path is what `.` leaves as $_. */
 #define BIND_KEY(map) "\\builtin bind -m " map " -x '\"\\e[7771~\": \\builtin . @ \"$_\" <>@ >&0 2>&0' 2>@\n"
 
 static const char bash_setup[] =
-    "set +H\n" QUIET_EDITOR BIND_KEY("emacs") BIND_KEY("vi-insert") BIND_KEY("vi-command") SET_HOOK;
+    "set +H\n" QUIET_EDITOR "\n" BIND_KEY("emacs") BIND_KEY("vi-insert") BIND_KEY("vi-command") SET_HOOK;
 
 /* One printf, so that no trace comes between its fields. ${PS1@P} is of bash 4.4; the X keeps newlines at its
  * end. */
-static const char bash_query[] = "\\builtin printf \"\\1Q%s\\0%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" "
-                                 "\"$([[ $PROMPT_COMMAND == *@* ]] && \\builtin printf armed)\" "
-                                 "\"$( ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && \\builtin "
-                                 "printf %sX \"${PS1\x01P}\")\" >@\n" SET_HOOK;
+static const char bash_query[] =
+    "{ \\builtin printf \"\\1%sQ%s\\0%s\\0%s\\0%s\\0%s\\0\" \x02 \"$$\" \"$?\" \"$PWD\" "
+    "\"$([[ $PROMPT_COMMAND == *@* ]] && \\builtin printf %s \"${" SECRET "-}\")\" "
+    "\"$( ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && \\builtin "
+    "printf %sX \"${PS1\x01P}\")\"; \\builtin read -r -t 5 _; } <>@ >&0 "
+    "2>&0 || :\n" SET_SECRET SET_HOOK;
 
 /* The others evaluate command substitutions in PS1. */
-static const char sh_startup[] = "unset ENV\n"
-                                 "PS1='$(s=$?; { printf \"\\1P%s\\0%s\\0%s\\0%s\\0\" \"$$\" \"$s\" \"$PWD\" "
-                                 "\"${PS2-}\"; read -r _; } <>@ >&0 2>&0)'"
+static const char sh_startup[] = "unset ENV\n" SECRET "=\x02\n"
+                                 "PS1='$(s=$?; { [ \"${" SECRET "-}\" ] && printf "
+                                 "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
+                                 "\"${PS2-}\" && read -r _; } <>@ >&0 2>&0)'"
                                  "\"${PS1:-$ }\"\n";
 
 bool shell_is_bash(const char *path)
@@ -59,28 +70,38 @@ bool shell_is_bash(const char *path)
     return strcmp(slash ? slash + 1 : path, "bash") == 0;
 }
 
-static void put(struct buf *out, const char *template, const char *channel)
+static void put_with(struct buf *out, const char *template, const struct channel *channel, const char *secret)
 {
     for (; *template; template ++) {
         if (*template == '@')
-            buf_adds(out, channel);
+            buf_adds(out, channel->path);
+        else if (*template == '\x02')
+            buf_adds(out, secret);
         else
             buf_addc(out, *template == '\x01' ? '@' : *template);
     }
 }
 
-void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const char *channel)
+static void put(struct buf *out, const char *template, const struct channel *channel)
 {
+    put_with(out, template, channel, channel->secret);
+}
+
+void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const struct channel *channel)
+{
+    buf_adds(out, "exec 3<&-\n");
     if (bash)
         buf_adds(out, "[ -r ~/.bashrc ] && . ~/.bashrc\n");
     if (!keeps_history) /* others than bash take a name of their own where there is none */
         put(out, bash ? "unset HISTFILE 2>@\n" : "HISTFILE=\n", channel);
+    if (bash)
+        put(out, SET_SECRET, channel);
     put(out, bash ? bash_setup : sh_startup, channel);
 }
 
-void shell_put_query(struct buf *out, const char *channel)
+void shell_put_query(struct buf *out, struct channel *channel)
 {
-    put(out, bash_query, channel);
+    put_with(out, bash_query, channel, channel_offer_secret(channel));
 }
 
 /* Lines of the channel are cut between characters. */
@@ -89,7 +110,7 @@ static bool ends_piece(const char *command, size_t n, size_t i, size_t in_line)
     return in_line >= PIECE && (i + 1 == n || ((unsigned char)command[i + 1] & 0xC0) != 0x80);
 }
 
-void shell_put_adoption(struct buf *out, const char *channel)
+void shell_put_adoption(struct buf *out, struct channel *channel)
 {
     put(out, "history -d -1 2>@ || history -d $HISTCMD 2>@\n", channel); /* -1 is of bash 5 */
     shell_put_query(out, channel);
@@ -116,25 +137,33 @@ static void put_quoted(struct buf *out, unsigned char c)
 {
     if (c == '\'' || c == '\\')
         buf_addf(out, "\\%c", c);
-    else if ((c < 0x20 && c != '\n') || c == 0x7F)
+    else if (c < 0x20 || c == 0x7F)
         buf_addf(out, "\\%03o", c);
     else
         buf_addc(out, (char)c);
 }
 
-/* What tells that it was taken comes last: code that is interrupted before leaves a parser that loses a
- * character of the line (bash 5.2), which is thrown away then. */
-void shell_put_command(struct buf *out, const char *command, size_t n, const char *channel)
+/* Each line does one thing, and only the whole is taken: somebody else may have read a part of it. What tells
+ * that it was taken comes last: code that is interrupted before leaves a parser that loses a character of the
+ * line (bash 5.2), which is thrown away then. */
+void shell_put_command(struct buf *out, const char *command, size_t n, const struct channel *channel)
 {
-    put(out, QUIET_EDITOR "READLINE_LINE=$'", channel);
-    size_t in_line = 0;
+    const char *end = n < PIECE ? "; " : "\n"; /* in one line it can't be torn at all */
+    size_t in_line = 0, pieces = 1;
+    put(out, QUIET_EDITOR, channel);
+    buf_addf(out, "%s" PIECES "=($'", end);
     for (size_t i = 0; i < n; i++) {
         put_quoted(out, (unsigned char)command[i]);
-        in_line = command[i] == '\n' ? 0 : in_line + 1;
+        in_line++;
         if (ends_piece(command, n, i, in_line)) {
-            buf_adds(out, "'\\\n$'"); /* one word still */
+            buf_addf(out, "')%s" PIECES "+=($'", end);
             in_line = 0;
+            pieces++;
         }
     }
-    put(out, "'\n\\builtin printf \"\\1T%s\\0%s\\0%s\\0\" \"$$\" \"$?\" \"$PWD\" >@\n", channel);
+    buf_addf(out, "')%s((${#" PIECES "[\x40]} == %zu)) && ", end, pieces);
+    put(out,
+        "\\builtin printf -v READLINE_LINE %s \"${" PIECES "[\x01]}\" && \\builtin printf "
+        "\"\\1%sT%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$?\" \"$PWD\" >@; unset " PIECES "\n",
+        channel);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "buf.h"
+#include "session_channel.h"
 
 /* True when the path's last part is "bash". */
 bool shell_is_bash(const char *path);
@@ -14,17 +15,17 @@ bool shell_is_bash(const char *path);
  * history or its line. */
 #define SHELL_KEY "\033[7771~"
 
-/* The start-up file: the user's own first, as always, then the hook at the prompt. `channel` is the channel's
- * path. Without `keeps_history` nothing of the session goes to a history file. */
-void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const char *channel);
+/* The start-up file: the user's own first, as always, then the hook at the prompt. It is read from fd 3
+ * too, which it closes. Without `keeps_history` nothing of the session goes to a history file. */
+void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const struct channel *channel);
 
 /* bash: tells its state (message Q: pid, status, directory, whether the hook was still in place, the prompt
  * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */
-void shell_put_query(struct buf *out, const char *channel);
+void shell_put_query(struct buf *out, struct channel *channel);
 
 /* bash that took the place of ours (exec bash): sets the hook as at the start, and answers as to a query.
  * Typed as the line SHELL_SOURCE, which it takes out of its history again. */
-void shell_put_adoption(struct buf *out, const char *channel);
+void shell_put_adoption(struct buf *out, struct channel *channel);
 
 /* Typed (with the path and Enter behind): runs what comes through the channel. */
 #define SHELL_SOURCE " . "
@@ -35,6 +36,6 @@ void shell_put_eval(struct buf *out, const char *command, size_t n);
 /* bash: tells that it has taken the command (message T), which then stands in the line editor and waits for
  * Enter: so it runs as typed, and is one entry of the history, but no key in it acts on the editor or the
  * terminal. */
-void shell_put_command(struct buf *out, const char *command, size_t n, const char *channel);
+void shell_put_command(struct buf *out, const char *command, size_t n, const struct channel *channel);
 
 #endif

@@ -234,17 +234,107 @@ static enum waiting look(const struct pty *pty, pid_t shell, bool thorough)
     return thorough && any_in_group(pty, group) ? WAITING_PROGRAM : WAITING_NOT;
 }
 
-enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, bool thorough)
+/* True when it has become somebody else for what it looks at. */
+static bool look_as(const struct user *user)
 {
     bool other = user && !user_is_self(user);
     if (other) {
         setfsgid(user->gid);
         setfsuid(user->uid);
     }
-    enum waiting result = look(pty, shell, thorough);
+    return other;
+}
+
+static enum waiting look_as_self(bool other, enum waiting seen)
+{
     if (other) {
         setfsuid(geteuid());
         setfsgid(getegid());
     }
-    return result;
+    return seen;
+}
+
+enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, bool thorough)
+{
+    bool other = look_as(user);
+    return look_as_self(other, look(pty, shell, thorough));
+}
+
+/* ---- the word ---- */
+
+static bool is_for_input(long call)
+{
+    static const long calls[] = {
+        SYS_read,
+        SYS_pselect6,
+        SYS_ppoll,
+#ifdef SYS_select
+        SYS_select,
+#endif
+#ifdef SYS_poll
+        SYS_poll,
+#endif
+#ifdef SYS_pselect6_time64
+        SYS_pselect6_time64,
+        SYS_ppoll_time64,
+        SYS__newselect,
+#endif
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (call == calls[i])
+            return true;
+    return false;
+}
+
+/* Whatever it waits with, `read` with a time limit or without. The code that it is given it reads by another
+ * descriptor. */
+static enum waiting reads_channel(const struct pty *channel, const struct sleeping *s)
+{
+    char path[40];
+    struct stat input, ours;
+    struct sleeping again;
+    snprintf(path, sizeof path, "/proc/%ld/fd/0", (long)s->pid);
+    if (!is_for_input(s->call) || stat(path, &input) < 0 || fstat(channel->slave, &ours) < 0 ||
+        !S_ISCHR(input.st_mode) || input.st_rdev != ours.st_rdev)
+        return WAITING_NOT;
+    if (s->call == SYS_read && s->arg[0] != 0)
+        return is_terminal(channel, s->pid, s->arg[0]) ? WAITING_CODE : WAITING_NOT;
+    return read_sleeping(s->pid, &again) == 0 && strcmp(s->text, again.text) == 0 ? WAITING_SHELL
+                                                                                  : WAITING_SOON;
+}
+
+static bool any_child_reads_word(const struct pty *channel, pid_t shell)
+{
+    struct sleeping s;
+    struct proc *list;
+    bool found = false;
+    size_t n = proc_descendants(getpid(), &list);
+    for (size_t i = 0; i < n && !found; i++)
+        found = list[i].ppid == shell && read_sleeping(list[i].pid, &s) == 0 &&
+                reads_channel(channel, &s) == WAITING_SHELL;
+    free(list);
+    return found;
+}
+
+static enum waiting look_for_word(const struct pty *channel, pid_t shell, bool children)
+{
+    struct sleeping s;
+    if (!proc_is_ours() || read_sleeping(shell, &s) < 0)
+        return WAITING_UNKNOWN;
+    /* Where a shell stays: at its prompt, in the hook, or until a program ends. */
+    if (!is_for_input(s.call) && s.call != SYS_wait4 && s.call != SYS_waitid)
+        return WAITING_SOON;
+    enum waiting w = reads_channel(channel, &s);
+    if (w != WAITING_NOT)
+        return w;
+    if (children && any_child_reads_word(channel, shell))
+        return WAITING_PROGRAM;
+    return speaks_as_we(shell) ? WAITING_NOT : WAITING_UNKNOWN;
+}
+
+enum waiting session_waiting_for_word(const struct pty *channel, pid_t shell, const struct user *user,
+                                      bool children)
+{
+    bool other = look_as(user);
+    return look_as_self(other, look_for_word(channel, shell, children));
 }

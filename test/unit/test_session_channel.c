@@ -1,6 +1,12 @@
 /* The shell's side is played by this process: it opens the channel by its path, as a shell does. */
 #include "support.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+
 #include "bash_session/session_channel.h"
 #include "io.h"
 
@@ -32,11 +38,28 @@ static int open_as_shell(void)
 
 /* ---- messages ---- */
 
-static void tell(const char *bytes, size_t n)
+static void tell_raw(const char *bytes, size_t n)
 {
     int fd = open_as_shell();
     assert_int_equal(io_write_all(fd, bytes, n), 0);
     close(fd);
+}
+
+/* With the secret where a message starts. */
+static void put_message(struct buf *out, const char *bytes, size_t n, const char *secret)
+{
+    for (size_t i = 0; i < n; i++) {
+        buf_addc(out, bytes[i]);
+        if (bytes[i] == '\001' && i + 1 < n && strchr("PTQ", bytes[i + 1]))
+            buf_adds(out, secret);
+    }
+}
+
+static void tell(const char *bytes, size_t n)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    put_message(&text, bytes, n, channel.secret);
+    tell_raw(text.data, text.len);
 }
 
 #define TELL(bytes) tell(bytes, sizeof(bytes) - 1)
@@ -99,8 +122,13 @@ static void other_messages_are_told(void **state)
     assert_int_equal(m.pid, 77);
     assert_null(m.prompt);
     channel_message_release(&m);
-    TELL("\001Q77\0"
-         "3\0/\0armed\0two\nlines$ \nX\0");
+    struct buf query BUF_AUTO = BUF_INIT;
+    buf_add(&query,
+            "\001Q77\0"
+            "3\0/\0",
+            9);
+    buf_addf(&query, "%s%ctwo\nlines$ \nX%c", channel.secret, 0, 0);
+    tell(query.data, query.len);
     assert_true(hear(&m));
     assert_int_equal(m.kind, 'Q');
     assert_true(m.armed);
@@ -119,12 +147,14 @@ static void other_messages_are_told(void **state)
 static void a_message_may_come_in_pieces(void **state)
 {
     (void)state;
-    size_t n = sizeof prompt - 1;
-    for (size_t cut = 1; cut < n; cut++) {
+    struct buf text BUF_AUTO = BUF_INIT;
+    open_as_shell();
+    put_message(&text, prompt, sizeof prompt - 1, channel.secret);
+    for (size_t cut = 1; cut < text.len; cut++) {
         struct channel_message m;
-        tell(prompt, cut);
+        tell_raw(text.data, cut);
         assert_false(channel_read(&channel, &m));
-        tell(prompt + cut, n - cut);
+        tell_raw(text.data + cut, text.len - cut);
         assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
     }
 }
@@ -152,7 +182,7 @@ static void what_is_no_message_is_passed_over(void **state)
         struct channel_message m;
         tell(much.data + at, much.len - at < 3000 ? much.len - at : 3000);
         channel_read(&channel, &m);
-        assert_true(channel.incoming.len <= 65536);
+        assert_true(channel.incoming.len <= 2 * 65536);
     }
     TELL("\0\0\0\0\0\0\0");
     struct channel_message m;
@@ -161,6 +191,96 @@ static void what_is_no_message_is_passed_over(void **state)
     TELL("\001P8\0"
          "9\0/\0> \0");
     assert_prompt(8, 9, "/");
+}
+
+/* ---- what others write ---- */
+
+/* Whatever stands before, behind and between. */
+static void what_has_not_the_secret_is_passed_over(void **state)
+{
+    (void)state;
+    static const char *const secrets[] = {"", "00000000000000000000000000000000", "\001\001\001", "$__word"};
+    struct buf noise BUF_AUTO = BUF_INIT;
+    for (size_t i = 0; i < 4; i++)
+        put_message(&noise, prompt, sizeof prompt - 1, secrets[i]);
+    buf_add(&noise, prompt, 4); /* one without end */
+    tell_raw(noise.data, noise.len);
+    assert_silent();
+    for (int i = 0; i < 20; i++) {
+        tell_raw(noise.data, noise.len - (size_t)i);
+        TELL(prompt);
+        tell_raw("\001", 1);
+        assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
+    }
+    assert_silent();
+}
+
+/* Nobody keeps us reading who writes without end. */
+static void a_flood_is_read_in_parts(void **state)
+{
+    (void)state;
+    struct channel_message m;
+    char flood[4000];
+    memset(flood, 'x', sizeof flood);
+    int fd = open_as_shell();
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    for (int i = 0; i < 1000; i++) {
+        if (write(fd, flood, sizeof flood) < 0)
+            assert_int_equal(errno, EAGAIN);
+        assert_false(channel_read(&channel, &m));
+        assert_true(channel.incoming.cap <= 1 << 18);
+    }
+    close(fd);
+    TELL(prompt);
+    assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
+}
+
+static void another_secret_counts_once_it_is_used(void **state)
+{
+    (void)state;
+    open_as_shell();
+    char first[CHANNEL_SECRET + 1];
+    struct channel_message m;
+    memcpy(first, channel.secret, sizeof first);
+    const char *second = channel_offer_secret(&channel);
+    assert_string_not_equal(first, second);
+    TELL(prompt); /* the shell has the first still */
+    assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
+    struct buf text BUF_AUTO = BUF_INIT, old BUF_AUTO = BUF_INIT;
+    put_message(&text, prompt, sizeof prompt - 1, second);
+    tell_raw(text.data, text.len);
+    assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
+    put_message(&old, prompt, sizeof prompt - 1, first);
+    tell_raw(old.data, old.len);
+    assert_false(hear(&m));
+    TELL(prompt);
+    assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
+}
+
+static void what_others_did_to_it_is_undone(void **state)
+{
+    (void)state;
+    int fd = open_as_shell();
+    struct termios t, raw;
+    struct stat st;
+    assert_int_equal(tcgetattr(fd, &t), 0);
+    raw = t;
+    cfmakeraw(&raw);
+    raw.c_lflag |= ECHO;
+    raw.c_cc[VEOF] = 'x';
+    assert_int_equal(tcsetattr(fd, TCSANOW, &raw), 0);
+    assert_int_equal(tcflow(fd, TCOOFF), 0);
+    assert_int_equal(ioctl(fd, TIOCEXCL), 0);
+    assert_int_equal(fchmod(fd, 0), 0);
+    channel_mend(&channel);
+    assert_int_equal(tcgetattr(fd, &raw), 0);
+    assert_true(raw.c_iflag == t.c_iflag && raw.c_oflag == t.c_oflag && raw.c_lflag == t.c_lflag &&
+                raw.c_cc[VEOF] == t.c_cc[VEOF]);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    close(fd);
+    TELL(prompt);
+    assert_prompt(1234, 7, "/a directory\nwith \001\xC3\xA9 in it");
 }
 
 /* ---- the other way ---- */
@@ -224,6 +344,24 @@ static void code_is_read_like_a_file(void **state)
         assert_false(channel_pump(&channel));
         close(fd);
     }
+}
+
+static void the_start_is_read_from_a_pipe(void **state)
+{
+    (void)state;
+    struct buf code BUF_AUTO = BUF_INIT, got BUF_AUTO = BUF_INIT;
+    open_as_shell();
+    buf_adds(&code, "code\n");
+    int fd = channel_code_pipe(&channel, &code);
+    if (fd < 0)
+        skip(); /* no /proc */
+    char name[32];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    int again = open(name, O_RDONLY);
+    close(fd);
+    read_to_end(again, &got);
+    assert_string_equal(got.data, "code\n");
+    close(again);
 }
 
 static void code_that_nobody_read_is_replaced(void **state)
@@ -302,7 +440,12 @@ int main(void)
         channel_test(other_messages_are_told),
         channel_test(a_message_may_come_in_pieces),
         channel_test(what_is_no_message_is_passed_over),
+        channel_test(what_has_not_the_secret_is_passed_over),
+        channel_test(a_flood_is_read_in_parts),
+        channel_test(another_secret_counts_once_it_is_used),
+        channel_test(what_others_did_to_it_is_undone),
         channel_test(the_shell_waits_for_its_answer),
+        channel_test(the_start_is_read_from_a_pipe),
         channel_test(code_is_read_like_a_file),
         channel_test(code_that_nobody_read_is_replaced),
         channel_test(without_terminals_there_is_none),
