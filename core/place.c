@@ -120,8 +120,8 @@ int place_check_given(struct err *err)
     return err_set(err, ERR_TOOL, "%s; name another directory in TOOLBOX_DIR", why.msg);
 }
 
-/* By descriptor: the name may lead elsewhere by now. What was made has so far what a setgid parent adds to the
- * mode. */
+/* By descriptor: the name may lead elsewhere by now. What was made has so far what a setgid parent adds to
+ * the mode. */
 int place_subdir(const struct place *p, const char *name, bool create, struct err *err)
 {
     struct stat st;

@@ -88,8 +88,7 @@ static int check(struct walk *w, const char *part, const struct stat *st)
         return unsafe(w, part, why);
     }
     if (S_ISDIR(st->st_mode) && (st->st_mode & OTHERS_WRITE) && !(st->st_mode & S_ISVTX)) {
-        snprintf(why, sizeof why, "can be written to by others (mode %04o)",
-                 (unsigned)st->st_mode & 07777);
+        snprintf(why, sizeof why, "can be written to by others (mode %04o)", (unsigned)st->st_mode & 07777);
         return unsafe(w, part, why);
     }
     return 0;
@@ -114,8 +113,9 @@ static int go(struct walk *w, int fd, const char *part)
 static int go_to_root(struct walk *w)
 {
     buf_truncate(&w->here, 0);
-    return go(w, w->root < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
-                             : openat(w->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC),
+    return go(w,
+              w->root < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                          : openat(w->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC),
               NULL);
 }
 

@@ -11,8 +11,8 @@
  * user's too, and is walked in the same manner.
  *
  * In a user namespace the owner of a file may have no number: he then shows as the overflow uid (65534). He
- * counts as root where / itself is such a one's, and only where no user of the namespace has that number: whom
- * the namespace knows is never taken for root. */
+ * counts as root where / itself is such a one's, and only where no user of the namespace has that number:
+ * whom the namespace knows is never taken for root. */
 #ifndef CORE_SAFE_PATH_H
 #define CORE_SAFE_PATH_H
 
@@ -28,15 +28,16 @@ enum {
 
 /* Opens a directory for reading, close-on-exec. `root` is a directory that is taken for / (-1: the real one),
  * out of which neither ".." nor a link leads; the path begins with "/". *made (may be NULL) is the length of
- * that beginning of the path which ends in the topmost directory that was made, also where it fails then; 0: none.
- * -1 with ERR_TOOL, the path and what is wrong with which part of it, and errno: EPERM when it isn't safe. */
+ * that beginning of the path which ends in the topmost directory that was made, also where it fails then; 0:
+ * none. -1 with ERR_TOOL, the path and what is wrong with which part of it, and errno: EPERM when it isn't
+ * safe. */
 int safe_path_open(int root, const char *path, int flags, size_t *made, struct err *err);
 
 /* As safe_path_open, for a directory of a peer's: whose it is, is trusted on the way to it as well. */
 int safe_path_open_of(const char *path, struct err *err);
 
-/* Opens (O_PATH) the directory that holds the last part of a path, which nobody else can exchange either; *name
- * is that part, inside `path`. What is found under the name is still to be looked at. */
+/* Opens (O_PATH) the directory that holds the last part of a path, which nobody else can exchange either;
+ * *name is that part, inside `path`. What is found under the name is still to be looked at. */
 int safe_path_above(int root, const char *path, const char **name, struct err *err);
 
 /* Removes an empty directory. 0, or -1 with errno. */

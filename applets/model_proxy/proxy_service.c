@@ -59,7 +59,6 @@ static void file_name(char name[NAME_MAX_], const struct service_call *c)
     snprintf(name, NAME_MAX_, "%s.json", c->id);
 }
 
-
 static void remove_from(const char *directory, const struct service_call *c)
 {
     char name[NAME_MAX_];

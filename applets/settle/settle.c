@@ -381,6 +381,7 @@ static int settle(struct settling *s)
     if (s->upgrades && move_others(s, &err) < 0)
         return report(s, &err, SETTLE_REFUSED);
     settle_sweep_others(s->dir, s->final);
+    settle_mark(s->dir, s->final);
     s->us[2] = now_us() - began;
     return report(s, NULL, EXIT_OK);
 }

@@ -23,10 +23,16 @@ enum {
     SETTLE_ELSEWHERE = 4, /* not in this directory */
 };
 
-/* settle_remove.c: stops the server, removes what the program has kept, its links, its record, itself, and
- * the directories that were made for it. `dir` is the opened directory of `path`, in which nobody else can
- * change anything. -1 with ERR_TOOL when something is left. */
+/* settle_remove.c: stops the server and removes what the program has kept, unless another placement uses
+ * them; its links, its record, itself, and the directories that were made for it. `dir` is the opened
+ * directory of `path`, in which nobody else can change anything. -1 with ERR_TOOL when something is left. */
 int settle_remove(int dir, const char *path, struct err *err);
+
+/* placement.c: takes down that the program has settled and uses the server. */
+void settle_mark(int dir, const char *program);
+
+/* Takes that back. True when the server, with what is kept beside it, is another placement's as well. */
+bool settle_leave(int dir, const char *program);
 
 /* Appends the lines for a directory and those above it, up to the topmost one that was made. */
 struct buf;

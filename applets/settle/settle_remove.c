@@ -159,11 +159,13 @@ int settle_remove_tree(int dir, const char *name)
 int settle_remove(int dir, const char *path, struct err *err)
 {
     char command[] = "stop-server", *arguments[] = {command, NULL};
-    if (stop_server_applet.run(1, arguments) != EXIT_OK)
+    bool shared = settle_leave(dir, path);
+    if (!shared && stop_server_applet.run(1, arguments) != EXIT_OK)
         return err_set(err, ERR_TOOL, "the server did not stop: nothing was removed");
     if (settle_end_others(dir, path, err) < 0)
         return -1;
-    remove_places();
+    if (!shared)
+        remove_places();
     char *with MEM_AUTO = settle_with_path(path);
     if (settle_remove_tree(dir, strrchr(with, '/') + 1) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot remove %s", with);

@@ -60,7 +60,8 @@ static void refuses(const char *name, int flags, const char *why)
 static void every_part_counts(void **state)
 {
     (void)state;
-    static const mode_t bad[] = {0777, 0775, 0757, 02775, 0720, 0702}, good[] = {0755, 0700, 01777, 01775, 02755};
+    static const mode_t bad[] = {0777, 0775, 0757, 02775, 0720, 0702},
+                        good[] = {0755, 0700, 01777, 01775, 02755};
     assert_int_equal(mkdir("a", 0755) + mkdir("a/b", 0755) + mkdir("a/b/c", 0755), 0);
     static const char *const parts[] = {"a", "a/b", "a/b/c"};
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
@@ -119,7 +120,8 @@ static void links_are_walked_in_the_same_manner(void **state)
     assert_int_equal(chmod("open", 0777), 0);
     char *absolute MEM_AUTO = mem_strdup(at("a"));
     assert_int_equal(symlink(absolute, "absolute") + symlink("a", "relative") + symlink("../a/b", "a/up") +
-                         symlink("open/c", "through") + symlink("self", "self") + symlink("nowhere", "dangling"),
+                         symlink("open/c", "through") + symlink("self", "self") +
+                         symlink("nowhere", "dangling"),
                      0);
     opens("absolute/b", 0, "a/b");
     opens("relative/b", 0, "a/b");
@@ -144,8 +146,13 @@ static void dots_lead_no_further_than_the_root(void **state)
     root = open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     static const struct {
         const char *path, *same;
-    } ways[] = {{"/", "root"},       {"/..", "root"},        {"/../../in/./", "root/in"},  {"/in/../in/..", "root"},
-                {"/up/in", "root/in"}, {"/in/top", "root/in"}, {"/in/top/top/../in", "root/in"}};
+    } ways[] = {{"/", "root"},
+                {"/..", "root"},
+                {"/../../in/./", "root/in"},
+                {"/in/../in/..", "root"},
+                {"/up/in", "root/in"},
+                {"/in/top", "root/in"},
+                {"/in/top/top/../in", "root/in"}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct stat got, want;
         int fd FD_AUTO = safe_path_open(root, ways[i].path, 0, NULL, NULL);
@@ -181,7 +188,8 @@ static void what_is_made_is_told(void **state)
     assert_int_equal(access("x/new", F_OK), -1);
 }
 
-struct namespace {
+struct namespace
+{
     const char *map, *path; /* as uid_map has it; what is opened in there */
     const char *why;        /* it is refused; NULL: it opens */
 };

@@ -1,0 +1,101 @@
+/* Several placements of one build have one server: the program is in two directories, or one of them came
+ * with the image. In the server's directory is a mark for each that has settled, MARK DEVICE-INODE of the
+ * program, with its path. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "io.h"
+#include "ipc.h"
+#include "mem.h"
+#include "place.h"
+#include "settle/settle.h"
+
+#define MARK ".placed-"
+
+static void mark_name(char name[64], const struct stat *program)
+{
+    snprintf(name, 64, MARK "%llx-%llx", (unsigned long long)program->st_dev,
+             (unsigned long long)program->st_ino);
+}
+
+void settle_mark(int dir, const char *program)
+{
+    char name[64];
+    struct stat st;
+    struct place place PLACE_AUTO = PLACE_INIT;
+    int server FD_AUTO = ipc_find(&place, IPC_SERVER);
+    if (server < 0 || fstatat(dir, strrchr(program, '/') + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    mark_name(name, &st);
+    int fd FD_AUTO = openat(place.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 && io_write_all(fd, program, strlen(program)) < 0)
+        unlinkat(place.fd, name, 0);
+}
+
+/* Whether the program of a mark is still there. */
+static bool is_live(int place, const char *mark)
+{
+    char name[64];
+    struct stat st;
+    struct buf path BUF_AUTO = {.max = 1u << 16};
+    if (io_read_file(place, mark, &path) < 0 || lstat(buf_str(&path), &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    mark_name(name, &st);
+    return strcmp(name, mark) == 0;
+}
+
+/* Takes our own mark away, and those of what is gone; true when one is left. */
+static bool others_are_marked(int place, const char *own)
+{
+    bool found = false;
+    int again = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = again >= 0 ? fdopendir(again) : NULL;
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (strncmp(e->d_name, MARK, strlen(MARK)) != 0)
+            continue;
+        if (strcmp(e->d_name, own) != 0 && is_live(place, e->d_name))
+            found = true;
+        else
+            unlinkat(place, e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Whether the server runs another file than ours, which is still there. */
+static bool is_others_server(const struct stat *ours)
+{
+    char exe[64];
+    pid_t pid;
+    uid_t uid;
+    struct stat st;
+    struct place place PLACE_AUTO = PLACE_INIT;
+    int server FD_AUTO = ipc_find(&place, IPC_SERVER);
+    if (server < 0 || ipc_peer(server, &pid, &uid) < 0)
+        return false;
+    snprintf(exe, sizeof exe, "/proc/%ld/exe", (long)pid);
+    return stat(exe, &st) == 0 && st.st_nlink > 0 && (st.st_dev != ours->st_dev || st.st_ino != ours->st_ino);
+}
+
+bool settle_leave(int dir, const char *program)
+{
+    char own[64];
+    struct stat st;
+    struct buf path BUF_AUTO = BUF_INIT;
+    if (fstatat(dir, strrchr(program, '/') + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    mark_name(own, &st);
+    bool shared = is_others_server(&st);
+    for (unsigned n = 0; place_candidate(n, &path); n++) {
+        struct place place PLACE_AUTO = PLACE_INIT;
+        if (place_enter(&place, buf_str(&path), false, NULL) == 0 && others_are_marked(place.fd, own))
+            shared = true;
+    }
+    return shared;
+}
