@@ -19,9 +19,10 @@ static const char prelude[] = "P=$PATH;J=$PWD;PATH=/usr/bin:/bin:/usr/sbin:/sbin
 static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
                               "D(){ B rm -f \"$1\"||:>|\"$1\";}\n";
 
-/* c DIR: goes there, when it is no link and what we come to has that name. l: lists, by number. */
+/* c DIR: goes there, and has not come through a link at its end. l: lists, by number. */
 static const char entering[] =
-    "c(){ [ ! -h \"$1\" ]&&cd -P \"$1\"&&case $PWD in */\"${1##*/}\");;*)false;;esac;}\n"
+    "c(){ cd -P \"${1%/*}/\"&&e=${PWD%/}/${1##*/}&&[ ! -h \"./${1##*/}\" ]&&cd -P \"./${1##*/}\"&&"
+    "[ \"$PWD\" = \"$e\" ];}\n"
     "l(){ ls -ldn \"$@\"||busybox ls -ldn \"$@\"||stat -c '%A 1 %u 0 %n' \"$@\";}\n";
 
 /* K [FILE]: whether root and we alone can change what is in here, the file and what is above: of the
@@ -253,7 +254,7 @@ void script_eject(struct buf *out, const struct script_options *o)
              "for a in ./" SETTLE_TEMPORARY "*;do [ ! -f \"$a\" ]||D \"$a\";done;"
              "[ -f \"./$n\" ]||{ case $d in */" SETTLE_DIR "*)rmdir \"$d\";;esac;exit;};I \"./$n\"||exit;"
              "echo \"b $f\";r \"./$n\" settle --at \"$f\" --remove<&-;case $? in 0);;1|4)echo \"e $f\";;"
-             "*)D \"./$n\";D \"./.$n.inject\";rmdir \"$d\";;esac);}\n");
+             "*)[ \"$PWD\" != \"$d\" ]||{ D \"./$n\";D \"./.$n.inject\";rmdir \"$d\";};;esac);}\n");
     buf_adds(out, "main(){ echo " SCRIPT_MARK ";");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END ";}\n.\n");
