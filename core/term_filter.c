@@ -159,3 +159,8 @@ void term_filter_reset(struct term_filter *f, struct buf *out)
         buf_adds(out, UTF8_REPLACEMENT);
     *f = (struct term_filter){0};
 }
+
+bool term_filter_is_valid(const struct term_filter *f)
+{
+    return f->state >= GROUND && f->state <= STRING_ESCAPE && f->n_held <= sizeof f->held;
+}

@@ -7,6 +7,7 @@
 #ifndef CORE_TERM_FILTER_H
 #define CORE_TERM_FILTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -18,6 +19,9 @@ struct term_filter {
 };
 
 void term_filter_feed(struct term_filter *f, const char *s, size_t n, struct buf *out);
+
+/* False: it is no filter that has come to be by what is above. */
+bool term_filter_is_valid(const struct term_filter *f);
 
 /* The stream begins anew: what is unfinished is given up (a cut character shows as U+FFFD). */
 void term_filter_reset(struct term_filter *f, struct buf *out);

@@ -9,6 +9,7 @@
 #include "bash_session_params.h"
 #include "bash_session_types.h"
 #include "mem.h"
+#include "server/moving.h"
 #include "server/server.h"
 #include "session.h"
 #include "session_attach.h"
@@ -283,6 +284,36 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     snprintf(k->word, sizeof k->word, "%s", h->session.shell_path);
     return 0;
 }
+
+/* ---- moving to another build ---- */
+
+static int save(void *ctx, struct handover_out *out, struct err *err)
+{
+    return session_save(&((const struct hosted *)ctx)->session, out, err);
+}
+
+static void nobody_waits(void *ctx)
+{
+    (void)ctx; /* a call has to come to its own end */
+}
+
+static int take_over(struct keeper *k, const struct handover *record, struct err *err)
+{
+    struct hosted *h = mem_zalloc(sizeof *h);
+    long long age;
+    if (handover_int(record, "keeper.age_ms", 0, INT64_MAX / 2, &age, err) < 0 ||
+        session_take_over(&h->session, k ? k->base.loop : NULL, record, err) < 0)
+        return -1;
+    if (!k)
+        return 0;
+    h->dirfd = k->base.dirfd;
+    h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
+    keeper_set_age(h->service, age);
+    return 0;
+}
+
+const struct moving session_moving = {
+    .kind = "session", .number = 1, .save = save, .answer_waiting = nobody_waits, .take = take_over};
 
 const struct rpc_method session_keeper_methods[] = {
     {"bash_session", interact, &session_interact_params, DOC("Type into a session, and read what comes"),

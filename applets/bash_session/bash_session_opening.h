@@ -25,5 +25,6 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err);
 
 /* The methods that a session's keeper answers. */
 extern const struct rpc_method session_keeper_methods[];
+extern const struct moving session_moving;
 
 #endif

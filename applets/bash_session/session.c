@@ -253,6 +253,14 @@ static pid_t spawn_shell(struct session *s, struct err *err)
     return err_set(err, ERR_TOOL, "no shell could be started (%s)", tried.data);
 }
 
+static void watch_terminal(struct session *s)
+{
+    s->child_source = loop_child(s->loop, s->shell, shell_ended, s);
+    s->pty_source = loop_fd(s->loop, s->pty.master, LOOP_READ, on_terminal, s);
+    if (s->channel.pty.master >= 0)
+        s->channel_source = loop_fd(s->loop, s->channel.pty.master, LOOP_READ, on_channel, s);
+}
+
 static int open_terminal(struct session *s, struct err *err)
 {
     if (pty_open(&s->pty, s->options.rows, s->options.cols, s->options.user, err) < 0)
@@ -269,11 +277,15 @@ static int open_terminal(struct session *s, struct err *err)
     s->prompt_after_input = false;
     session_hear_afresh(s);
     s->filter = (struct term_filter){0};
-    s->child_source = loop_child(s->loop, pid, shell_ended, s);
-    s->pty_source = loop_fd(s->loop, s->pty.master, LOOP_READ, on_terminal, s);
-    if (s->channel.pty.master >= 0)
-        s->channel_source = loop_fd(s->loop, s->channel.pty.master, LOOP_READ, on_channel, s);
+    watch_terminal(s);
     return 0;
+}
+
+void session_watch(struct session *s)
+{
+    if (s->shell > 0)
+        watch_terminal(s);
+    s->tick = loop_timer(s->loop, 1, session_tick, s);
 }
 
 int session_start(struct session *s, struct loop *loop, const struct session_options *options,
@@ -320,7 +332,8 @@ static void tree_ended(void *arg, size_t left)
     int failed = open_terminal(s, &err);
     if (failed == 0 && left > 0) /* what sleeps in the kernel ends later; it has no terminal any more */
         failed = err_set(&err, ERR_TOOL,
-                         "there is a new shell, but %zu processes of the old one could not be ended; see ps", left);
+                         "there is a new shell, but %zu processes of the old one could not be ended; see ps",
+                         left);
     r->done(r->arg, failed < 0 ? &err : NULL);
     loop_timer_set(s->tick, 0);
     free(r);

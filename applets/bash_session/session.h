@@ -14,6 +14,7 @@
 #include "bash_session_types.h"
 #include "buf.h"
 #include "err.h"
+#include "handover.h"
 #include "loop.h"
 #include "pty.h"
 #include "session_channel.h"
@@ -108,6 +109,11 @@ int session_start(struct session *s, struct loop *loop, const struct session_opt
 
 /* Ends the shell and all that hangs below this process, and starts another. */
 void session_restart(struct session *s, void (*done)(void *arg, const struct err *err), void *arg);
+
+/* Writes all of it down for another program that takes this one's place; -1 with ERR_TOOL: not now. And the
+ * way back: checks all of it, and with a loop goes on. */
+int session_save(const struct session *s, struct handover_out *out, struct err *err);
+int session_take_over(struct session *s, struct loop *loop, const struct handover *h, struct err *err);
 
 /* Closes the terminal and what waits for the session; the shell's process group (0: none), for those who end
  * it. */

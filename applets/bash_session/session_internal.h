@@ -7,6 +7,9 @@
 #include "session.h"
 #include "session_wait.h"
 
+/* Of struct session, where pointers have 8 bytes: see session_move.c. */
+#define SESSION_SIZE 1264
+
 /* LOST: its client has not taken the answer for so long that the next call was begun. */
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };
 
@@ -136,6 +139,8 @@ void session_interrupt_run(struct session *s);
 void session_interrupt_end(struct session *s);
 
 /* ---- session.c ---- */
+/* Everything that a loop has to do with one that was started elsewhere. */
+void session_watch(struct session *s);
 /* Reads what the terminal has; true when there was something. */
 bool session_drain(struct session *s);
 /* The same, and what looked like the front of an escape sequence. */

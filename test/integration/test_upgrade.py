@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -354,3 +355,73 @@ def test_many_move_in_the_middle_of_output(here, inject, other_build, toolbox):
             job.poll()
     for job in jobs:
         assert job.finish(120) == (0, "".join(f"line {i} end\n" for i in range(1, 201)), "")
+
+
+def test_a_session_moves_with_all_that_it_has(here, inject, other_build, toolbox, at):
+    """Variables, directory, what nobody has read, half a character, half an escape sequence, what it is restarted with."""
+    name = here.new(env={"MINE": "from the start"}, cwd="/tmp")
+    here.run("x=kept; cd /")
+    for round in range(4):
+        seen = here.bs(f"printf 'un''read {round}\\n\\303'; read a; printf '\\251\\033['; read a; printf '1mbold\\n'\n", wait=0, idle=0.01)
+        wait_until(lambda: here.rpc("bash_session_list")[0]["state"] == "awaiting_input", "the read")
+        inject(toolbox if round % 2 else other_build)
+        assert upgrade(here) == {name: None}
+        seen += here.bs("\n", wait=0, idle=0.01)
+        while "bold" not in seen:
+            seen += here.bs("\n", wait=5)
+        assert f"unread {round}\n\u00e9bold" in seen, seen
+        here.run("true")
+        done = here.run("echo $x in $PWD; (exit 5)")
+        assert (done["output"], done["exit_code"], done["cwd"]) == ("kept in /\n", 5, "/")
+    assert "MINE" not in here.restart() and here.run("echo $MINE in $PWD")["output"] == "from the start in /tmp\n"
+    wait_until(lambda: len(titled(SERVER)) == 1 and not aside(at), "the end of the older builds")
+
+
+def test_a_command_that_runs_meanwhile_is_waited_for_in_the_other_build(here, inject, other_build):
+    here.new()
+    begun = here.run("echo begun; until [ -e go ]; do sleep 0.05; done; echo done; (exit 9)", timeout=0.5)
+    assert begun["state"] == "timeout" and begun["output"] == "begun\n"
+    inject(other_build)
+    assert upgrade(here) == {"BashSession": None}
+    path = here.rpc("bash_session_list")[0]["cwd"]
+    (Path(path) / "go").touch()
+    try:
+        done = here.rpc("bash_session_run", {"session_name": "BashSession", "timeout": 20})
+    finally:
+        (Path(path) / "go").unlink()
+    assert (done["state"], done["exit_code"], done["output"]) == ("completed", 9, "done\n")
+    assert here.run("echo hi")["output"] == "hi\n"
+
+
+def test_a_shell_that_ends_meanwhile(here, inject, other_build):
+    here.new()
+    here.bs("sleep 0.3; exit 4\n", wait=0, idle=0.01)
+    inject(other_build)
+    upgrade(here)
+    wait_until(lambda: here.rpc("bash_session_list")[0]["state"] == "ended", "the end of the shell")
+    assert "exit status 4" in here.bs(wait=5)
+
+
+def test_sessions_and_jobs_move_in_the_middle_of_output(here, inject, other_build, toolbox):
+    count = "i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo line $i end; sleep 0.05; done"
+    sessions = [here.rpc("bash_session_new_session")["session_name"] for _ in range(MANY)]
+    seen = {name: here.bs(f"stty -echo; PS1=; {count}\n", wait=0, idle=0.01, session=name) for name in sessions}
+    jobs = [Job(here, count) for _ in range(MANY)]
+    for round in range(4):
+        inject(toolbox if round % 2 else other_build)
+        told = upgrade(here)
+        assert len(told) == 2 * MANY and not any(told.values()), told
+        for name in sessions:
+            seen[name] += here.bs(wait=0, idle=0.01, session=name)
+        for job in jobs:
+            job.poll()
+    wanted = [f"line {i} end" for i in range(1, 151)]
+    for name in sessions:
+        while "line 150 end" not in seen[name]:
+            more = here.bs(wait=20, session=name)
+            assert more, (name, seen[name][-200:])
+            seen[name] += more
+        assert re.findall(r"line \d+ end", seen[name]) == wanted, name
+    for job in jobs:
+        code, out, err = job.finish(120)
+        assert (code, out.split("\n")[:-1], err) == (0, wanted, "")
