@@ -64,7 +64,8 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 # Where things lie in the binary: what a call to a running server doesn't need in front, the rarest first, so that what
 # every call needs lies together with libc behind it. The kernel maps the pages around those that are touched: that
 # takes time at each start, and they count as resident.
-LAYOUT := core/net.c core/signature.c core/tls.c rpc/http_response.c applets/install_legacy.c applets/release/% applets/inject/% \
+LAYOUT := core/net.c core/signature.c core/tls.c core/handover.c applets/server/adopt.c applets/server/upgrade.c \
+    applets/server/keeper_move.c rpc/http_response.c applets/install_legacy.c applets/release/% applets/inject/% \
     applets/call/% applets/settle/% applets/web_browser/% applets/model_proxy/% applets/mcp_serve/% applets/text_editor/% \
     applets/probe/% applets/mcp/% applets/exec_remote/% applets/bash_session/%
 
