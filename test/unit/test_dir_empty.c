@@ -1,0 +1,81 @@
+#include "support.h"
+
+#include <sys/stat.h>
+
+#include "dir_empty.h"
+#include "io.h"
+
+static int made(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* One in the other, by descriptors: no path is that long. */
+static void make_deep(int fd, int depth)
+{
+    int at = dup(fd);
+    for (int i = 0; i < depth; i++) {
+        assert_int_equal(mkdirat(at, "d", 0700), 0);
+        int file = openat(at, ".deeper-3", O_CREAT | O_WRONLY, 0600);
+        int next = openat(at, "d", O_RDONLY | O_DIRECTORY);
+        assert_true(file >= 0 && next >= 0);
+        close(file);
+        close(at);
+        at = next;
+    }
+    close(at);
+}
+
+static void check(int depth, int side_by_side)
+{
+    char path[] = "/tmp/test_dir_empty-XXXXXX", link[64], outside[] = "/tmp/test_dir_empty-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    assert_non_null(mkdtemp(outside));
+    int fd = made(path), other = made(outside);
+    make_deep(other, 1);
+    for (int i = 0; i < side_by_side; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%d", i);
+        assert_int_equal(mkdirat(fd, name, 0700), 0);
+        int inner = openat(fd, name, O_RDONLY | O_DIRECTORY);
+        make_deep(inner, depth);
+        close(inner);
+    }
+    snprintf(link, sizeof link, "%s/link", path);
+    assert_int_equal(symlink(outside, link), 0);
+    unsigned before = open_descriptors();
+    dir_empty(fd);
+    assert_int_equal(open_descriptors(), before - 1);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(faccessat(other, "d", F_OK, 0), 0); /* no link is followed */
+    dir_empty(other);
+    assert_int_equal(rmdir(outside), 0);
+}
+
+static void any_depth_is_emptied(void **state)
+{
+    (void)state;
+    check(0, 1);
+    check(31, 2);
+    check(32, 2);
+    check(33, 2);
+    check(100, 5);
+    check(5000, 2);
+}
+
+static void no_descriptor_is_fine(void **state)
+{
+    (void)state;
+    unsigned before = open_descriptors();
+    dir_empty(-1);
+    assert_int_equal(open_descriptors(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_depth_is_emptied),
+        cmocka_unit_test(no_descriptor_is_fine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
