@@ -59,7 +59,15 @@ static size_t make_room(struct buf *out)
     return room < left ? room : left;
 }
 
-int io_read_all(int fd, struct buf *out)
+/* False when the time is over; until < 0: never. */
+static bool wait_readable(int fd, long long until)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    long long left = until < 0 ? -1 : until - now_ms();
+    return poll(&p, 1, left < 0 && until >= 0 ? 0 : (int)left) != 0;
+}
+
+static int read_all(int fd, long long until, struct buf *out)
 {
     for (;;) {
         /* One byte past max, so that a file of exactly max bytes is told from a longer one. */
@@ -68,10 +76,12 @@ int io_read_all(int fd, struct buf *out)
         ssize_t n = room > 0 ? read(fd, out->data + out->len, room) : read(fd, &one, 1);
         if (n == 0)
             return 0;
-        if (n < 0 && errno == EAGAIN)
-            wait_for(fd, POLLIN);
-        else if (n < 0 && errno != EINTR)
+        if (n < 0 && errno == EAGAIN) {
+            if (!wait_readable(fd, until))
+                return errno = ETIMEDOUT, -1;
+        } else if (n < 0 && errno != EINTR) {
             return -1;
+        }
         if (n > 0 && room == 0)
             return errno = EFBIG, -1;
         if (n > 0) {
@@ -79,6 +89,16 @@ int io_read_all(int fd, struct buf *out)
             out->data[out->len] = '\0';
         }
     }
+}
+
+int io_read_all(int fd, struct buf *out)
+{
+    return read_all(fd, -1, out);
+}
+
+int io_read_within(int fd, int ms, struct buf *out)
+{
+    return io_set_nonblock(fd, true) < 0 ? -1 : read_all(fd, now_ms() + ms, out);
 }
 
 int io_read_file(int dirfd, const char *path, struct buf *out)

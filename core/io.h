@@ -16,6 +16,10 @@ bool io_is_readable(int fd);
 /* Reads to the end of the file into out. 0, or -1 with errno (EFBIG when out's max is reached). */
 int io_read_all(int fd, struct buf *out);
 
+/* The same with a limit (ETIMEDOUT), for what depends on a process of somebody else's; the descriptor doesn't
+ * block any more. */
+int io_read_within(int fd, int ms, struct buf *out);
+
 /* io_read_all of a file; the size in its metadata is not believed (/proc says 0). `dirfd` as openat. */
 int io_read_file(int dirfd, const char *path, struct buf *out);
 

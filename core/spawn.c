@@ -23,6 +23,7 @@
 static const char DEFAULT_PATH[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 #define CHILD_STACK 65536
+#define START_MS 10000 /* to become the user and to run the program: from then on the user may stop the child */
 
 /* What comes through the close-on-exec pipe: whether the child's pid will do; if so, a byte (its index) for
  * each program that the child is about to try; and last, only when nothing could be run, a struct err. */
@@ -247,16 +248,22 @@ static pid_t make_child(struct birth *b, struct err *err)
 static pid_t read_report(const struct spawn *s, pid_t pid, int report_fd, int *program, struct err *err)
 {
     struct buf report BUF_AUTO = BUF_INIT;
-    io_read_all(report_fd, &report);
+    bool late = io_read_within(report_fd, START_MS, &report) < 0 && errno == ETIMEDOUT;
+    if (late)
+        kill(pid, SIGKILL);
     const char *verdict = buf_str(&report);
     if (*verdict == ACCEPTED && s->accepted)
         *s->accepted = pid;
-    if (*verdict == ACCEPTED && report.len > 1 && report.len < 1 + sizeof *err) {
+    if (!late && *verdict == ACCEPTED && report.len > 1 && report.len < 1 + sizeof *err) {
         if (program)
             *program = (unsigned char)report.data[report.len - 1];
         return pid;
     }
     waitpid(pid, NULL, 0);
+    if (late)
+        return err_set(err, ERR_TOOL,
+                       "cannot start a program: the new process had not begun it within %d s (was it stopped?), "
+                       "and was killed", START_MS / 1000);
     if (*verdict == REFUSED)
         return 0;
     if (report.len < 1 + sizeof *err ||

@@ -4,7 +4,7 @@
 #include "mem.h"
 #include "server_internal.h"
 
-#define LIST_MS 5000
+#define LIST_MS 2000 /* one keeper is not waited for longer, nor are many: they are asked at once */
 
 struct listing {
     const struct server_listing *how;

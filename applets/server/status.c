@@ -8,7 +8,7 @@
 #include "json_table.h"
 #include "server_internal.h"
 
-#define STATUS_MS 15000 /* keepers that are stuck have 5 s to answer the server */
+#define STATUS_MS 15000 /* keepers that are stuck have 2 s to answer the server */
 
 static const char *const server_columns[] = {"pid",       "user",      "version",   "build", "age_s",
                                              "memory_kb", "log_level", "directory", NULL};

@@ -14,6 +14,7 @@
 #include "user_param.h"
 
 #define SAID_MAX (1u << 20) /* answers are far shorter */
+#define WORK_MS 60000       /* the user may stop the process that does the work */
 
 int edit_user_take(struct edit_user *u, const struct user_param *wish, struct err *err)
 {
@@ -80,9 +81,16 @@ int edit_as_user(const struct edit_user *u, const struct edit_request *request, 
     if (pid < 0)
         return err_sys(err, ERR_TOOL, errno, "The work can't be done as another user");
     struct buf said BUF_AUTO = {.max = SAID_MAX};
-    int rc = io_read_all(in, &said);
+    int rc = io_read_within(in, WORK_MS, &said);
+    bool late = rc < 0 && errno == ETIMEDOUT;
+    if (rc < 0)
+        kill(pid, SIGKILL);
     io_close(&in);
     int status = wait_for(pid);
+    if (late)
+        return err_set(err, ERR_TOOL,
+                       "The process that did the work as another user was not done within %d s (was it stopped?), "
+                       "and was killed", WORK_MS / 1000);
     int code;
     if (said.len >= sizeof code)
         memcpy(&code, said.data, sizeof code);

@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 
 import pytest
 
@@ -145,3 +146,37 @@ def test_what_survives_is_told(new_client, workdir, victim):
     for pid in victims.living():
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not victims.living(), "them to end")
+
+
+@needs_root
+def test_a_user_who_stops_what_is_started_as_him(client, workdir, victim):
+    """Between becoming the user and running the program a child can be stopped: no call waits for it for ever."""
+    user = str(NOBODY_KNOWS)
+    client.rpc("remote_version")
+    stopper = client.machine.popen([victim, "stopper", workdir / "told", "1"], user=NOBODY_KNOWS)
+    answers = []
+
+    def start(method, params):
+        try:
+            answers.append(client.rpc(method, params))
+        except RpcError as error:
+            assert error.code == TOOLERR, error
+            answers.append(error.message)
+
+    long = {"PATH": "/no/such/folder:" * 2000 + os.environ["PATH"]}  # so that it takes the child a while
+    calls = [("exec_remote_start", {"argv": ["true"], "user": user, "env": long})] * 12 + [("bash_session_new_session", {"user": user})] * 4 + [
+        ("mcp_launch_server", {"server_params": {"command": "cat"}, "user": user})] * 4
+    threads = [threading.Thread(target=start, args=call) for call in calls]
+    try:
+        wait_until((workdir / "told").exists, "the stopper")
+        for thread in threads:
+            thread.start()
+        assert client.cli("status").returncode == 0
+        for thread in threads:
+            thread.join()
+    finally:
+        stopper.kill()
+        stopper.communicate()
+    assert len(answers) == len(calls)
+    assert any("was it stopped?" in answer for answer in answers if isinstance(answer, str)), answers
+    assert client.cli("status").returncode == 0

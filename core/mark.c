@@ -1,0 +1,103 @@
+#include "mark.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "io.h"
+#include "mem.h"
+#include "proc.h"
+
+/* 15 bits that say that it is one of ours, 46 of the place, and one that keepers have. */
+#define OURS (0x7462ull << 47)
+#define PLACE_BITS (((1ull << 46) - 1) << 1)
+#define KEEPER 1ull
+
+static bool is_mark(unsigned long long limit)
+{
+    return limit >> 47 == OURS >> 47;
+}
+
+/* FNV-1a. */
+static void mix(unsigned long long *hash, unsigned long long value)
+{
+    for (int i = 0; i < 8; i++, value >>= 8)
+        *hash = (*hash ^ (value & 0xff)) * 0x100000001b3ull;
+}
+
+unsigned long long mark_of(int dirfd)
+{
+    struct stat place, root;
+    unsigned long long hash = 0xcbf29ce484222325ull;
+    if (fstat(dirfd, &place) < 0 || stat("/", &root) < 0)
+        return 0;
+    mix(&hash, place.st_dev);
+    mix(&hash, place.st_ino);
+    mix(&hash, root.st_dev);
+    mix(&hash, root.st_ino);
+    mix(&hash, geteuid());
+    return OURS | ((hash ^ hash >> 46) << 1 & PLACE_BITS);
+}
+
+void mark_keeper(unsigned long long mark)
+{
+    struct rlimit limit;
+    if (mark == 0 || getrlimit(RLIMIT_RTTIME, &limit) < 0 ||
+        (limit.rlim_cur != RLIM_INFINITY && (limit.rlim_cur | KEEPER) != (mark | KEEPER)))
+        return;
+    limit.rlim_cur = mark | KEEPER;
+    setrlimit(RLIMIT_RTTIME, &limit); /* where it can't be had, orphans are not found */
+}
+
+void mark_started(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_RTTIME, &limit) < 0 || !is_mark(limit.rlim_cur))
+        return;
+    limit.rlim_cur &= ~KEEPER;
+    setrlimit(RLIMIT_RTTIME, &limit);
+}
+
+/* ---- finding ---- */
+
+/* The soft limit; 0: can't be read. RLIM_INFINITY where it is none. */
+static unsigned long long limit_of(pid_t pid)
+{
+    static const char name[] = "\nMax realtime timeout ";
+    char path[40], *end;
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/limits", (long)pid);
+    if (io_read_file(-1, path, &text) < 0)
+        return 0;
+    const char *at = strstr(buf_str(&text), name);
+    if (!at)
+        return 0;
+    unsigned long long limit = strtoull(at + sizeof name - 1, &end, 10);
+    return end == at + sizeof name - 1 || limit == 0 ? RLIM_INFINITY : limit;
+}
+
+/* Read anew: between two looks at the list its parent may have ended, or it has been given to another one. */
+static bool is_orphan(const struct proc *p, unsigned long long mark)
+{
+    struct proc now;
+    if (p->ended || limit_of(p->pid) != mark || proc_read(p->pid, &now) < 0 || now.start != p->start ||
+        now.ppid == getpid())
+        return false;
+    unsigned long long parent = limit_of(now.ppid);
+    return parent == 0 ? now.ppid == 1 : (parent | KEEPER) != (mark | KEEPER);
+}
+
+size_t mark_orphans(unsigned long long mark, struct proc **list)
+{
+    size_t n = mark ? proc_all(list) : (*list = NULL, 0), found = 0;
+    struct proc *all = *list;
+    for (size_t i = 0; i < n; i++)
+        if (is_orphan(&all[i], mark))
+            proc_swap(&all[i], &all[found++]);
+    return proc_below(all, n, found);
+}
