@@ -11,6 +11,7 @@
 
 #include "buf.h"
 #include "io.h"
+#include "mark.h"
 #include "mem.h"
 #include "spawn.h"
 #include "title.h"
@@ -42,6 +43,7 @@ static void detach(void)
 void background(const struct base *base, const char *title, bool detached)
 {
     spawn_know_signals();
+    mark_keeper(mark_of(base->dirfd));
     if (detached)
         detach();
     signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of the write, not the end of us */

@@ -175,26 +175,39 @@ static void add_all(struct list *l)
         closedir(dir);
 }
 
-static void swap(struct proc *a, struct proc *b)
+void proc_swap(struct proc *a, struct proc *b)
 {
     struct proc c = *a;
     *a = *b;
     *b = c;
 }
 
-/* Brings the descendants to the front, breadth first, and drops the others: [0, found) are descendants, those
- * from `next` on have not had their own children looked for. */
+size_t proc_all(struct proc **list)
+{
+    struct list l = {0};
+    if (proc_is_ours())
+        add_all(&l);
+    *list = l.at;
+    return l.n;
+}
+
+/* Breadth first: those from `next` on have not had their own children looked for. */
+size_t proc_below(struct proc *list, size_t n, size_t found)
+{
+    for (size_t next = 0; next < found; next++)
+        for (size_t i = found; i < n; i++)
+            if (list[i].ppid == list[next].pid)
+                proc_swap(&list[i], &list[found++]);
+    return found;
+}
+
 static void keep_descendants(struct list *l, pid_t root)
 {
     size_t found = 0;
     for (size_t i = 0; i < l->n; i++)
         if (l->at[i].ppid == root)
-            swap(&l->at[i], &l->at[found++]);
-    for (size_t next = 0; next < found; next++)
-        for (size_t i = found; i < l->n; i++)
-            if (l->at[i].ppid == l->at[next].pid)
-                swap(&l->at[i], &l->at[found++]);
-    l->n = found;
+            proc_swap(&l->at[i], &l->at[found++]);
+    l->n = proc_below(l->at, l->n, found);
 }
 
 size_t proc_descendants(pid_t root, struct proc **list)

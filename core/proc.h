@@ -29,6 +29,12 @@ bool proc_link(pid_t pid, const char *name, char *path, size_t size);
 /* All descendants of `root`, parents before children; free() the list. 0 and NULL without /proc. */
 size_t proc_descendants(pid_t root, struct proc **list);
 
+/* All processes that there are; free() the list. And what of a list hangs below its first `found`: brought to
+ * the front, behind those, parents first. How many that makes. */
+size_t proc_all(struct proc **list);
+size_t proc_below(struct proc *list, size_t n, size_t found);
+void proc_swap(struct proc *a, struct proc *b);
+
 /* True when /proc is that of our pid namespace: another one's, left mounted, speaks of other processes under
  * the same numbers. What is declared here looks itself. */
 bool proc_is_ours(void);
@@ -38,6 +44,14 @@ long long proc_memory_kb(pid_t pid);
 
 /* Signals exactly that process: a pid that has been given to another one meanwhile is left alone. */
 int proc_signal(const struct proc *p, int signal);
+
+/* Reaps all children of a process without a loop that end within `ms`: whoever ends before them leaves zombies
+ * where process 1 is none that reaps. Returns as soon as there are none. */
+void proc_reap(int ms);
+
+/* Calls gone, once, from the loop, when that process, which need not be ours, has ended; soon, where it has
+ * already. There is no way back. */
+void proc_watch(struct loop *loop, pid_t pid, void (*gone)(void *arg), void *arg);
 
 /* True when there is a child of this process, alive or not reaped yet, in the process group: then the number
  * is that group's and no other's. Needs no /proc. */
@@ -51,6 +65,7 @@ struct tree_end_options {
     pid_t group; /* 0: none */
     int grace_ms, limit_ms;
     bool (*spare)(void *arg, pid_t pid); /* which children stay, with all that is theirs; NULL: none */
+    unsigned long long mark; /* orphans with this mark (mark.h) end as well; 0: none */
 };
 struct tree_end;
 struct tree_end *tree_end(struct loop *loop, const struct tree_end_options *how,

@@ -17,6 +17,7 @@
 
 #include "buf.h"
 #include "io.h"
+#include "mark.h"
 #include "mem.h"
 #include "user.h"
 
@@ -200,6 +201,7 @@ static int child(void *arg)
     if (s->n_more > 0) /* out of the way of what is given */
         report = fcntl(report, F_DUPFD_CLOEXEC, 3 + s->n_more);
     setsid();
+    mark_started();
     reset_signals();
     char verdict = (char)ask(b, &err);
     if (write(report, &verdict, 1) == 1 && verdict == ACCEPTED) {

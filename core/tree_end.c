@@ -6,6 +6,7 @@
 
 #include "io.h"
 #include "loop.h"
+#include "mark.h"
 #include "mem.h"
 #include "proc.h"
 
@@ -39,6 +40,14 @@ bool proc_group_is_ours(pid_t group)
 {
     siginfo_t info;
     return group > 0 && waitid(P_PGID, (id_t)group, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+void proc_reap(int ms)
+{
+    long long until = now_ms() + ms;
+    for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) >= 0 && now_ms() < until;)
+        if (pid == 0)
+            usleep(1000);
 }
 
 /* ---- without /proc ---- */
@@ -76,9 +85,24 @@ static size_t signal_children(struct tree_end *t, int signal)
 
 /* ---- with it ---- */
 
+/* Those are looked for among all processes: only as long as there are some. */
+static size_t add_orphans(struct tree_end *t, struct proc **list, size_t n)
+{
+    struct proc *orphans;
+    size_t more = mark_orphans(t->how.mark, &orphans);
+    if (more == 0)
+        t->how.mark = 0;
+    *list = mem_realloc(*list, (n + more) * sizeof **list);
+    for (size_t i = 0; i < more; i++)
+        if (!orphans[i].ended)
+            (*list)[n++] = orphans[i];
+    free(orphans);
+    return n;
+}
+
 /* Who is to end: the descendants that live, but for the spared ones and what hangs below those. The list has
  * parents before their children. */
-static size_t list_victims(const struct tree_end *t, struct proc **list)
+static size_t list_victims(struct tree_end *t, struct proc **list)
 {
     size_t n = proc_descendants(getpid(), list), kept = 0;
     struct proc *all = *list;
@@ -91,7 +115,7 @@ static size_t list_victims(const struct tree_end *t, struct proc **list)
     for (size_t i = 0; i < n; i++)
         if (!spared[i] && !all[i].ended)
             all[kept++] = all[i];
-    return kept;
+    return t->how.mark ? add_orphans(t, list, kept) : kept;
 }
 
 static bool is_stopped(const struct proc *p)
@@ -155,9 +179,9 @@ static void tick(void *arg)
 {
     struct tree_end *t = arg;
     long long now = now_ms();
-    bool none = has_no_children(), last = now >= t->give_up_at;
+    bool none = !t->how.mark && has_no_children(), last = now >= t->give_up_at;
     size_t left = none ? 0 : 1;
-    if (!none && (t->how.spare || last || now >= t->kill_at))
+    if (!none && (t->how.spare || t->how.mark || last || now >= t->kill_at))
         left = last || now < t->kill_at ? count_victims(t) : kill_victims(t);
     if (none || (t->how.spare && left == 0) || last)
         finish(t, left);

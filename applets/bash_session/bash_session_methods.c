@@ -281,6 +281,8 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     if (session_start(&h->session, k->base.loop, &options, err) < 0)
         return -1;
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
+    if (o->params.ends_with > 0)
+        keeper_ends_with(h->service, (pid_t)o->params.ends_with);
     snprintf(k->word, sizeof k->word, "%s", h->session.shell_path);
     return 0;
 }

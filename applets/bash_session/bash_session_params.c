@@ -1,5 +1,6 @@
 #include "bash_session_params.h"
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "bash_session_types.h"
@@ -35,6 +36,12 @@ static const struct param new_session_list[] = {
      .min = 1,
      .max = 32767,
      PARAM_DOC("Width of the terminal", "80")},
+    {.key = "ends_with",
+     .type = PARAM_INT,
+     .offset = AT(new_session_params, ends_with),
+     .min = 1,
+     .max = INT_MAX,
+     PARAM_DOC("A process with whose end it ends, however that comes", "none")},
 };
 const struct params_table session_new_params = PARAMS_TABLE(new_session_list);
 

@@ -17,6 +17,7 @@ struct new_session_params {
     struct text cwd, shell;
     struct texts env;
     long long rows, cols;
+    long long ends_with; /* a pid; 0: none */
 };
 #define NEW_SESSION_DEFAULTS                                                                                 \
     {                                                                                                        \

@@ -14,6 +14,7 @@
 #include "job_shelf.h"
 #include "job_stored.h"
 #include "mem.h"
+#include "proc.h"
 #include "server/moving.h"
 #include "server/other_builds.h"
 #include "server/server.h"
@@ -30,6 +31,7 @@ struct hosted {
     struct keeper_service *service;
     char *command;
     struct rpc_call *holder; /* whose end is the job's; NULL: nobody's */
+    bool owned;              /* or that of a process */
     bool stored;
 };
 
@@ -393,6 +395,11 @@ static void note_command(struct hosted *h)
              (int)utf8_valid_prefix(h->command, strnlen(h->command, RECORD_COMMAND_MAX - 1)), h->command);
 }
 
+static void owner_gone(void *arg)
+{
+    job_abandon(&((struct hosted *)arg)->job);
+}
+
 int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     struct starting *s = arg;
@@ -407,6 +414,9 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->job.record.job.started_ms = started_ms;
     h->job.record.job.uid = s->as_user ? s->user.uid : geteuid();
     note_command(h);
+    h->owned = s->params.ends_with > 0;
+    if (h->owned)
+        proc_watch(k->base.loop, (pid_t)s->params.ends_with, owner_gone, h);
     params_release(&job_start_params, &s->params); /* the input may be long */
     shelf_remove(k->base.dirfd, h->job.pid);
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
@@ -423,7 +433,7 @@ static int save(void *ctx, struct handover_out *out, struct err *err)
     const struct hosted *h = ctx;
     if (h->stored)
         return err_set(err, ERR_TOOL, "it has ended");
-    if (h->holder)
+    if (h->holder || h->owned)
         return err_set(err, ERR_TOOL, "a client holds it (exec_remote run), which would lose it");
     handover_put(out, "hosted.command", h->command, strlen(h->command));
     return job_save(&h->job, out, err);

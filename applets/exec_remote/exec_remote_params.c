@@ -1,5 +1,6 @@
 #include "exec_remote_params.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -47,6 +48,12 @@ static const struct param start_list[] = {
      .type = PARAM_NAME,
      .offset = START(encoding),
      PARAM_DOC("utf-8, or latin-1: each byte is a character", "utf-8")},
+    {.key = "ends_with",
+     .type = PARAM_INT,
+     .offset = START(ends_with),
+     .min = 1,
+     .max = INT_MAX,
+     PARAM_DOC("A process with whose end it ends, however that comes", "none")},
 };
 const struct params_table job_start_params = PARAMS_TABLE(start_list);
 

@@ -40,7 +40,6 @@ struct run {
     long pid;
     long long seq;
     int signal_fd;
-    int hold_fd; /* while it is open the job goes on */
     /* the open wait */
     int wait_fd; /* -1: none */
     struct exchange wait;
@@ -253,23 +252,6 @@ static void read_input(struct run *r)
 
 /* ---- life ---- */
 
-/* A call that nobody waits for: when its connection closes, and we may have been killed, the job ends. Where
- * the keeper has gone there is nothing to end. */
-static void hold(struct run *r)
-{
-    struct exchange x;
-    struct buf params BUF_AUTO = BUF_INIT;
-    struct buf request BUF_AUTO = BUF_INIT;
-    struct buf answer BUF_AUTO = BUF_INIT;
-    r->hold_fd = find_keeper(r);
-    if (r->hold_fd < 0)
-        return;
-    buf_addf(&params, "{\"pid\":%ld}", r->pid);
-    rpc_put_request(&request, (struct span){"1", 1}, "exec_remote_hold", span_of(&params));
-    exchange_init(&x, r->hold_fd, span_of(&request), &answer);
-    exchange_run(&x, NULL);
-}
-
 static int step(struct run *r, struct err *err)
 {
     if (r->wait_fd < 0 && begin_wait(r, err) < 0)
@@ -300,12 +282,12 @@ static int start(struct run *r, struct buf *params, struct err *err)
     struct span pid;
     json_member_bool(params, "stdin_open", true);
     json_member_string(params, "encoding", "latin-1");
+    json_member_int(params, "ends_with", getpid()); /* we may be killed */
     buf_addc(params, '}');
     if (call_method("exec_remote_start", span_of(params), &result, err) < 0)
         return -1;
     json_member(span_of(&result), "pid", &pid, NULL);
     r->pid = strtol(pid.s, NULL, 10);
-    hold(r);
     return 0;
 }
 
@@ -336,8 +318,7 @@ static int take_signals(void)
 
 int exec_remote_run(const struct command_line *c, struct buf *params, const char *program)
 {
-    struct run r = {.hold_fd = -1,
-                    .wait_fd = -1,
+    struct run r = {.wait_fd = -1,
                     .status = -1,
                     .request = BUF_INIT,
                     .answer = BUF_INIT,
@@ -348,7 +329,6 @@ int exec_remote_run(const struct command_line *c, struct buf *params, const char
     while (r.status < 0 && failed == 0)
         failed = step(&r, &err);
     end_wait(&r, false);
-    io_close(&r.hold_fd);
     io_close(&r.signal_fd);
     buf_release(&r.input);
     if (failed < 0) {

@@ -16,6 +16,7 @@ struct start_params {
     bool stdin_open;
     double timeout_s; /* < 0: none */
     long long umask;  /* < 0: the server's */
+    long long ends_with; /* a pid; 0: none */
 };
 #define START_DEFAULTS                                                                                       \
     {                                                                                                        \

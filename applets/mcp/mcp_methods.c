@@ -247,6 +247,8 @@ int mcp_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     if (start_server(h, k, s, err) < 0)
         return err_wrap(err, "cannot launch the MCP server");
     h->service = keeper_serve(k, &mcp_tool, h, status, hang_up);
+    if (s->params.ends_with > 0)
+        keeper_ends_with(h->service, (pid_t)s->params.ends_with);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "mcp_params.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
@@ -41,6 +42,12 @@ static const struct param launch_list[] = {
      .required = true,
      .table = &server_params,
      PARAM_DOC("What to start", NULL)},
+    {.key = "ends_with",
+     .type = PARAM_INT,
+     .offset = LAUNCH(ends_with),
+     .min = 1,
+     .max = INT_MAX,
+     PARAM_DOC("A process with whose end it ends, however that comes", "none")},
     {.key = "user",
      .type = PARAM_USER,
      .offset = LAUNCH(user),

@@ -11,6 +11,7 @@ struct mcp_launch_params {
     struct text command, cwd, encoding, encoding_error_handler;
     struct texts args, env;
     struct user_param user;
+    long long ends_with; /* a pid; 0: none */
 };
 
 /* Of every method of a server; each takes those that its table names. */

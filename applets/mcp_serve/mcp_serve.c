@@ -1,6 +1,7 @@
 /* The command line of `mcp serve`, and its end. */
 #include "mcp_serve.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "exec/route.h"
 #include "io.h"
 #include "mcp_tools.h"
+#include "proc.h"
 #include "serve.h"
 
 static const char NAME[] = "mcp serve";
@@ -45,6 +47,7 @@ const char mcp_serve_usage[] =
     "  --help           this text\n";
 
 #define PATIENCE_MS 10000 /* for calls that are open when the input ends */
+#define REAP_MS 1000      /* for the last processes of calls, which are ending */
 #define LEAVE_MS 4000     /* for what has to be ended, and for the last output */
 
 /* ---- the end ---- */
@@ -162,7 +165,12 @@ static int serve(bool keep)
         return applet_failed(NAME, "%s", err.msg);
     loop_on_signal(s.loop, on_signal, &s);
     serve_io_start(&s);
-    return loop_run(s.loop);
+    int status = loop_run(s.loop);
+    for (const struct call *c = s.calls; c; c = c->next)
+        if (c->pid > 0 && !c->reaped)
+            kill(c->pid, SIGKILL);
+    proc_reap(REAP_MS);
+    return status;
 }
 
 int mcp_serve_main(int argc, char **argv)

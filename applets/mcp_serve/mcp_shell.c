@@ -65,6 +65,12 @@ void mcp_put_surroundings(struct buf *params, const struct args *a)
         put_env(params, &a->env);
 }
 
+void mcp_put_end(struct buf *params, const struct work *w)
+{
+    if (!w->keep)
+        json_member_int(params, "ends_with", w->serve);
+}
+
 /* A new session; its name and shell into these. */
 static int start(struct work *w, bool is_default, struct buf *name, struct buf *shell, struct err *err)
 {
@@ -72,6 +78,7 @@ static int start(struct work *w, bool is_default, struct buf *name, struct buf *
     struct buf result BUF_AUTO = BUF_INIT;
     struct span value;
     buf_addc(&params, '{');
+    mcp_put_end(&params, w);
     if (!is_default) {
         mcp_put_surroundings(&params, &w->args);
         if (w->args.shell.s)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "buf.h"
 #include "err.h"
@@ -83,6 +84,8 @@ struct work {
     const char *session;   /* what `args.session` or else the default means; NULL: there is none yet */
     const char *browser;   /* the browser session of this connection; NULL: there is none yet */
     const struct job_notes *jobs;
+    pid_t serve;           /* the process that serves */
+    bool keep;             /* sessions and jobs outlive it */
     int out;               /* to the process that serves */
     struct buf structured; /* the result: an object. On error (-1) it doesn't matter */
     struct buf text;       /* as text; empty: the object's JSON */

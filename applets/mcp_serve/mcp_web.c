@@ -15,10 +15,12 @@ static void begin_params(struct buf *params, const char *session)
 
 static int open_session(struct work *w, struct buf *name, struct err *err)
 {
+    struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct span value;
+    buf_addf(&params, "{\"ends_with\":%ld}", (long)w->serve);
     work_make_begin();
-    if (call_method("web_new_session", (struct span){"{}", 2}, &result, err) < 0)
+    if (call_method("web_new_session", span_of(&params), &result, err) < 0)
         return -1;
     if (!json_member(span_of(&result), "session_name", &value, NULL) || !json_string_text(value, name))
         return err_set(err, ERR_INTERNAL, "the browser session has no name");

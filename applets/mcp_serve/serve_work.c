@@ -214,6 +214,8 @@ _Noreturn void serve_work(struct call *c, int out)
     settle(c, out);
     struct work w = {.arguments = c->arguments,
                      .jobs = &c->serve->jobs,
+                     .serve = c->serve->pid,
+                     .keep = c->serve->keep,
                      .out = out,
                      .structured = BUF_INIT,
                      .text = BUF_INIT,

@@ -87,6 +87,16 @@ long long keeper_age(const struct keeper_service *s)
     return now_ms() - s->started_ms;
 }
 
+static void owner_gone(void *arg)
+{
+    keeper_end(arg, NULL, KEEPER_CLOSED);
+}
+
+void keeper_ends_with(struct keeper_service *s, pid_t pid)
+{
+    proc_watch(s->keeper->base.loop, pid, owner_gone, s);
+}
+
 void keeper_on_cleared(struct keeper_service *s, void (*cleared)(void *ctx))
 {
     s->cleared = cleared;

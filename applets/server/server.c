@@ -185,6 +185,8 @@ static int stop_main(int argc, char **argv)
         }
         result = fd < 0 ? -1 : server_shut_down(fd, &err);
     }
+    if (result == 0)
+        proc_reap(GONE_MS); /* it may be our child */
     return result == 0 ? EXIT_OK : applet_failed("stop-server", "%s", err.msg);
 }
 

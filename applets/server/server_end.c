@@ -5,6 +5,7 @@
 
 #include "io.h"
 #include "log.h"
+#include "mark.h"
 #include "mem.h"
 #include "proc.h"
 #include "server_internal.h"
@@ -52,6 +53,34 @@ static void all_ended(void *arg, size_t left)
     http_server_drain(s->http, HTTP_DRAIN_MS, drained, s);
 }
 
+static unsigned long long orphans_mark(const struct server *s)
+{
+    return s->found > 0 ? mark_of(s->base.dirfd) : 0;
+}
+
+static void orphans_ended(void *arg, size_t left)
+{
+    struct server *s = arg;
+    if (left > 0)
+        log_line(LOG_ERROR, "%zu processes that dead keepers have left could not be ended", left);
+    tools_sweep(s->base.dirfd);
+}
+
+static bool is_not_orphan(void *arg, pid_t pid)
+{
+    return server_is_own_process(arg, pid) || server_is_others(arg, pid);
+}
+
+void server_end_orphans(struct server *s)
+{
+    struct tree_end_options orphans = {
+        .grace_ms = GRACE_MS, .limit_ms = KEEPERS_MS, .spare = is_not_orphan, .mark = orphans_mark(s)};
+    if (s->ending)
+        return;
+    server_find_others(s);
+    tree_end(s->base.loop, &orphans, orphans_ended, s);
+}
+
 /* Keepers that could not be asked (their sockets are gone with the directory) have been told by a signal, and
  * need the time that the others had; what a killed one left does not. */
 static void end_rest(struct server *s)
@@ -64,7 +93,8 @@ static void end_rest(struct server *s)
         grace = 0;
     struct tree_end_options all = {.grace_ms = (int)grace,
                                    .limit_ms = (int)grace + REST_MS,
-                                   .spare = server_has_others(s) ? server_is_others : NULL};
+                                   .spare = server_has_others(s) ? server_is_others : NULL,
+                                   .mark = orphans_mark(s)};
     tree_end(s->base.loop, &all, all_ended, s);
 }
 
@@ -107,7 +137,8 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
     log_line(LOG_INFO, "ending, with %zu calls open", http_server_pending(s->http));
     s->ending->began = now_ms();
     s->ending->open = 2;
-    struct tree_end_options others = {.grace_ms = GRACE_MS, .limit_ms = KEEPERS_MS, .spare = is_spared};
+    struct tree_end_options others = {
+        .grace_ms = GRACE_MS, .limit_ms = KEEPERS_MS, .spare = is_spared, .mark = orphans_mark(s)};
     server_find_others(s);
     tree_end(s->base.loop, &others, others_ended, s);
     server_ask(s, NULL, KEEPER_END, KEEPERS_MS, keepers_ended, s);

@@ -37,6 +37,7 @@ struct server {
     struct loop_source *retirement;
     struct loop_source *recorder; /* NULL: it is recorded which program this is */
     bool foreground;
+    unsigned found; /* keepers of another server, or what dead ones have left: there may be orphans */
 };
 
 /* ---- starting (server_start.c) ---- */
@@ -66,6 +67,9 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground);
 /* Ends all keepers and everything below, and then the process; before that `done` (may be NULL) gets the
  * number of processes that are left. May be called again, and means the same end. */
 void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void *arg);
+
+/* Ends what dead keepers of dead servers have left. */
+void server_end_orphans(struct server *s);
 
 /* Removes all sockets, unless another server has taken this one's place. */
 void server_clear_sockets(const struct server *s);

@@ -23,6 +23,7 @@
 
 #define SETTLE_MS 200   /* for who removes the directory to come from its files to itself */
 #define RECORD_MS 50    /* what has to be done at the start goes before */
+#define WATCHED_MOST 64 /* each takes a descriptor; what others leave is found a little later */
 #define LOOK_MS 3600000 /* where nothing tells of changes */
 
 const struct base *server_base(const struct server *s)
@@ -110,17 +111,6 @@ static void forget(struct kept *gone)
     }
 }
 
-static void killed_tree_ended(void *arg, size_t left)
-{
-    (void)left;
-    tools_sweep(((struct server *)arg)->base.dirfd);
-}
-
-static bool is_not_orphan(void *arg, pid_t pid)
-{
-    return server_is_own_process(arg, pid) || server_is_others(arg, pid);
-}
-
 /* A keeper that was killed could not end what hangs below it; as its subreaper the server got that now. */
 static void keeper_exited(void *arg, pid_t pid, int status)
 {
@@ -135,11 +125,8 @@ static void keeper_exited(void *arg, pid_t pid, int status)
         door_return(k->door, s->base.dirfd);
     forget(k);
     server_may_retire(s);
-    if (WIFSIGNALED(status) && !s->ending) {
-        struct tree_end_options orphans = {.grace_ms = 2000, .limit_ms = 4000, .spare = is_not_orphan};
-        server_find_others(s);
-        tree_end(s->base.loop, &orphans, killed_tree_ended, s);
-    }
+    if (WIFSIGNALED(status))
+        server_end_orphans(s);
 }
 
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,
@@ -164,6 +151,34 @@ void server_fork_keeper(struct server *s, const char *name, keeper_start_fn star
     s->keepers_started++;
     log_line(*name ? LOG_INFO : LOG_DEBUG, "started %s (keeper %ld)", *name ? name : "a job", (long)pid);
     loop_child(s->base.loop, pid, keeper_exited, k);
+}
+
+/* ---- keepers of the one before ---- */
+
+/* It has left a socket: what it has started is somebody else's child now. */
+static void found_has_ended(void *arg)
+{
+    server_end_orphans(arg);
+}
+
+static void look_at_found(void *arg, const char *owner)
+{
+    struct server *s = arg;
+    pid_t pid;
+    uid_t uid;
+    if (!server_is_keeper(owner))
+        return;
+    s->found++;
+    int fd FD_AUTO = ipc_connect(s->base.dirfd, owner, 0);
+    if (fd >= 0 && s->found <= WATCHED_MOST && ipc_peer(fd, &pid, &uid) == 0)
+        proc_watch(s->base.loop, pid, found_has_ended, s);
+}
+
+static void take_over(struct server *s)
+{
+    ipc_each(s->base.dirfd, look_at_found, s);
+    if (s->found > 0)
+        server_end_orphans(s);
 }
 
 /* ---- routing ---- */
@@ -400,6 +415,7 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
         io_write_all(ready_fd, "", 1);
         close(ready_fd);
     }
+    take_over(s);
     tools_sweep(s->base.dirfd);
     return loop_run(s->base.loop);
 }

@@ -97,6 +97,7 @@ static int fork_server(struct place *place, int lock_fd, struct err *err)
     struct pollfd p = {.fd = word_fd, .events = POLLIN};
     if (poll(&p, 1, START_MS) == 0) {
         kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
         return err_set(err, ERR_TOOL, "the server was not ready within %d s", START_MS / 1000);
     }
     struct buf word BUF_AUTO = {.max = sizeof(struct err)};

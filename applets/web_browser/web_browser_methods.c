@@ -202,6 +202,8 @@ int web_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->web.tabs.accept_dialogs = s->params.accept_dialogs;
     h->service = keeper_serve(k, &web_browser_tool, h, status, hang_up);
     keeper_on_cleared(h->service, cleared);
+    if (s->params.ends_with > 0)
+        keeper_ends_with(h->service, (pid_t)s->params.ends_with);
     return 0;
 }
 

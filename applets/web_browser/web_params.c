@@ -1,5 +1,6 @@
 #include "web_params.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -12,6 +13,12 @@ static const struct param new_session_list[] = {
      .type = PARAM_BOOL,
      .offset = SESSION(accept_dialogs),
      PARAM_DOC("Answer yes to dialogs", "false")},
+    {.key = "ends_with",
+     .type = PARAM_INT,
+     .offset = SESSION(ends_with),
+     .min = 1,
+     .max = INT_MAX,
+     PARAM_DOC("A process with whose end it ends, however that comes", "none")},
     {.key = "user",
      .type = PARAM_USER,
      .offset = SESSION(user),

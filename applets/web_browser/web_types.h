@@ -13,6 +13,7 @@ struct web_session_params {
     bool headful;
     bool accept_dialogs;
     struct user_param user;
+    long long ends_with; /* a pid; 0: none */
 };
 
 /* Of every method of a session; each takes those that its table names. */

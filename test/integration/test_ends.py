@@ -1,5 +1,7 @@
 """The end of things against programs that don't want to end: nothing survives, and no answer claims what isn't so."""
+import json
 import os
+import resource
 import shutil
 import signal
 import tempfile
@@ -10,7 +12,8 @@ import pytest
 from harness import victims
 from harness.client import TOOLERR, RpcError
 from harness.jobs import Job
-from harness.processes import wait_until
+from harness.mcp_client import LEGACY
+from harness.processes import count_zombies, descendants, wait_until
 from harness.server import titled
 from harness.users import NOBODY_KNOWS, needs_root
 
@@ -180,3 +183,145 @@ def test_a_user_who_stops_what_is_started_as_him(client, workdir, victim):
     assert len(answers) == len(calls)
     assert any("was it stopped?" in answer for answer in answers if isinstance(answer, str)), answers
     assert client.cli("status").returncode == 0
+
+
+def test_a_killed_mcp_serve_leaves_nothing(client, serve, workdir, victim):
+    """What it has started for its client ends with it, whatever its end; but for what is to be kept."""
+    mcp = serve()
+    mcp.call("shell_run", command=command(victim, workdir, "leaderless"))
+    mcp.call("job_start", argv=[str(victim), "chain", f"{workdir}/told", "3"])
+    started(workdir, 4)
+    kept = serve(LEGACY[-1], "--keep-sessions")
+    kept.call("shell_run", command="x=kept")
+    sessions = [entry["session_name"] for entry in client.rpc("bash_session_list")]
+    mcp.process.kill()
+    mcp.process.communicate()
+    wait_until(lambda: not victims.living(), "what was started to end")
+    wait_until(lambda: len(client.rpc("bash_session_list")) == 1, "its shell to end")
+    kept.process.kill()
+    kept.process.communicate()
+    assert client.run("echo $x", session=sessions[1])["output"] == "kept\n"
+
+
+def test_what_ends_with_a_process_that_has_ended(client):
+    """Whoever asked has gone by the time that it is started."""
+    gone = client.machine.popen(["true"])
+    gone.communicate()
+    for method, params in (("bash_session_new_session", {}), ("exec_remote_start", {"argv": ["sleep", "1001"]}),
+                           ("mcp_launch_server", {"server_params": {"command": "cat"}})):
+        client.rpc(method, {**params, "ends_with": gone.pid})
+    for method in ("bash_session_list", "mcp_list_servers"):
+        wait_until(lambda method=method: not client.rpc(method), "it to end")
+    wait_until(lambda: [job["state"] for job in client.rpc("exec_remote_list")] == ["killed"], "the job to end")
+
+
+needs_mark = pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_RTTIME)[0] != resource.RLIM_INFINITY,
+                                reason="there is a limit on real-time processes already, so that what is started can't be marked")
+
+
+def kill_all(*titles):
+    for title in titles:
+        for process in titled(title):
+            os.kill(process.pid, signal.SIGKILL)
+    wait_until(lambda: not any(titled(title) for title in titles), "them to end")
+
+
+def kill_server_first():
+    kill_all("toolbox server")
+    kill_all("toolbox BashSession", "toolbox Job_", "toolbox Mcp")
+
+
+def kill_keepers_first():
+    kill_all("toolbox BashSession", "toolbox Job_", "toolbox Mcp", "toolbox server")
+
+
+def start_strays(client, workdir, victim, user):
+    """One below a session, a job and an MCP server, each far away from what has started it."""
+    stray = f"env -i setsid sh -c '{victim} chain {workdir}/told 2 <&- >/dev/null 2>&1 & exit' <&- >/dev/null 2>&1 &"
+    who = {"user": str(NOBODY_KNOWS)} if user else {}
+    client.run(stray, session=client.new(**who))
+    Job(client, stray + " sleep 1001", **who)
+    client.rpc("mcp_launch_server", {"server_params": {"command": "sh", "args": ["-c", stray + " cat"]}, **who})
+    started(workdir, 6)
+
+
+@needs_mark
+@needs_root
+@pytest.mark.parametrize("user", [False, True])
+@pytest.mark.parametrize("kill", [kill_server_first, kill_keepers_first])
+def test_a_server_and_its_keepers_are_killed(client, workdir, victim, kill, user):
+    start_strays(client, workdir, victim, user)
+    kill()
+    client.stop()
+    assert victims.living() == []
+
+
+@needs_mark
+@needs_root
+def test_the_next_server_ends_what_dead_keepers_have_left(client, workdir, victim):
+    """Also those of keepers that outlive the first server, and die while it is there."""
+    start_strays(client, workdir, victim, False)
+    kept = client.new()
+    kill_all("toolbox server")
+    kill_all("toolbox Job_")
+    client.rpc("remote_version")
+    wait_until(lambda: len(victims.living()) == 4, "what the job has left to end")
+    kill_all("toolbox Mcp")
+    wait_until(lambda: len(victims.living()) == 2, "what the MCP server has left to end")
+    assert client.run("echo kept", session=kept)["output"] == "kept\n"
+    client.stop()
+    assert victims.living() == []
+
+
+@needs_mark
+@needs_root
+def test_another_places_processes_are_not_orphans(new_client, workdir, victim):
+    """Nor are those of living keepers, whose server has died."""
+    one, other = new_client(), new_client()
+    session, foreign = one.new(), other.new()
+    other.run(command(victim, workdir, "leaderless"), session=foreign)
+    one.run(command(victim, workdir, "leaderless"), session=session)
+    started(workdir, 2)
+    kill_all("toolbox server")
+    assert one.run("echo kept", session=session)["output"] == "kept\n"
+    one.rpc("remote_version")
+    one.rpc("bash_session_list")
+    assert len(victims.living()) == 2
+    one.stop()
+    assert len(victims.living()) == 1
+    other.stop()
+    assert victims.living() == []
+
+
+@needs_mark
+def test_the_mark_is_not_in_the_environment(client):
+    """And a program can take it off: what then becomes an orphan is nobody's."""
+    session = client.new()
+    assert "unlimited" not in client.run("ulimit -S -R", session=session)["output"]
+    assert "TOOLBOX" not in client.run("env", session=session)["output"]
+    assert client.run("ulimit -S -R unlimited; ulimit -S -R", session=session)["output"] == "unlimited\n"
+
+
+@needs_root
+def test_no_zombies_where_process_1_does_not_reap(client, toolbox):
+    """As in a container whose process 1 is `sleep`: five connections of an MCP client leave none; a server that ends is one."""
+    init = client.machine.popen(["unshare", "--pid", "--fork", "--mount-proc", "sleep", "1001"])
+    try:
+        first, = wait_until(lambda: [child.pid for child in descendants(init.pid)], "process 1")
+        inside = ["nsenter", "-t", str(first), "-p", "-m", client.binary]
+        calls = [{"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+                 for i, (name, arguments) in enumerate([("shell_run", {"command": "true"}), ("job_start", {"argv": ["sleep", "9"]})], 1)]
+        start = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
+                 "params": {"protocolVersion": LEGACY[-1], "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}
+        lines = [start, {"jsonrpc": "2.0", "method": "notifications/initialized"}, *calls]
+        for _ in range(5):
+            done = client.machine.run([*inside, "mcp", "serve"], stdin="".join(json.dumps(line) + "\n" for line in lines).encode(),
+                                      env=client.env)
+            assert done.returncode == 0 and done.stdout.count(b'"isError":true') == 0, done
+        assert count_zombies(first) == 0
+        assert client.machine.run([*inside, "stop-server"], env=client.env).returncode == 0
+        assert count_zombies(first) <= 1  # the server itself is nobody's but process 1's
+    finally:
+        for process in descendants(init.pid):
+            os.kill(process.pid, signal.SIGKILL)
+        init.communicate()

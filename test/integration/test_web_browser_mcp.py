@@ -7,6 +7,7 @@ import pytest
 
 from harness import web
 from harness.mcp_client import ToolError
+from harness.processes import wait_until
 from harness.web import Site
 
 FORM = """<!doctype html><title>Form</title><main><h1>Form</h1></main><form action="/done"><label>Name <input name="n"></label>
@@ -79,3 +80,13 @@ def test_the_end_of_the_connection_is_that_of_the_browser(client, serve, site):
     assert len(client.rpc("web_list_sessions", {})) == 1
     mcp.close()
     assert client.rpc("web_list_sessions", {}) == []
+
+
+def test_a_killed_mcp_serve_leaves_no_browser(client, serve, site):
+    mcp = serve()
+    mcp.call("web_go", url=site.url())
+    assert len(client.rpc("web_list_sessions")) == 1
+    mcp.process.kill()
+    mcp.process.communicate()
+    wait_until(lambda: client.rpc("web_list_sessions") == [], "the browser to end")
+    wait_until(lambda: not [path for path in client.dir.iterdir() if path.name.startswith(".Profile-")], "its folder to go")

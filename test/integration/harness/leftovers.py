@@ -60,7 +60,8 @@ def _doors(pid, descriptors):
 
 def _extra(pid):
     descriptors = processes.descriptors(pid)
-    return len(descriptors) - _doors(pid, descriptors)
+    watched = list(descriptors.values()).count("anon_inode:[pidfd]")  # keepers that it has found, which live
+    return len(descriptors) - watched - _doors(pid, descriptors)
 
 
 def check_descriptors(idle):
