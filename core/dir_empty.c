@@ -11,9 +11,9 @@
 
 #include "io.h"
 
-#define DEPTH_MAX 32    /* each level holds a descriptor */
+#define DEPTH_MAX 32     /* each level holds a descriptor */
 #define ROUNDS_MAX 65536 /* should somebody go on making more of them */
-#define NAME ".deeper-" /* of what was moved up */
+#define NAME ".deeper-"  /* of what was moved up */
 
 /* What lies deeper than descriptors reach is moved up to the top, and emptied from there: neither by a path,
  * which has a longest length, nor through "..", which somebody may have moved elsewhere meanwhile. */
@@ -52,9 +52,8 @@ static void empty(struct emptying *e, int fd, int depth)
         bool below = S_ISDIR(st.st_mode) && st.st_dev == e->device;
         if (unlinkat(dirfd(d), name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || !below)
             continue;
-        int inner = depth < DEPTH_MAX
-                        ? openat(dirfd(d), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                        : -1;
+        int inner =
+            depth < DEPTH_MAX ? openat(dirfd(d), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
         if (inner >= 0)
             empty(e, inner, depth + 1);
         else if (depth >= DEPTH_MAX)

@@ -45,8 +45,8 @@ long long proc_memory_kb(pid_t pid);
 /* Signals exactly that process: a pid that has been given to another one meanwhile is left alone. */
 int proc_signal(const struct proc *p, int signal);
 
-/* Reaps all children of a process without a loop that end within `ms`: whoever ends before them leaves zombies
- * where process 1 is none that reaps. Returns as soon as there are none. */
+/* Reaps all children of a process without a loop that end within `ms`: whoever ends before them leaves
+ * zombies where process 1 is none that reaps. Returns as soon as there are none. */
 void proc_reap(int ms);
 
 /* Calls gone, once, from the loop, when that process, which need not be ours, has ended; soon, where it has
@@ -65,7 +65,7 @@ struct tree_end_options {
     pid_t group; /* 0: none */
     int grace_ms, limit_ms;
     bool (*spare)(void *arg, pid_t pid); /* which children stay, with all that is theirs; NULL: none */
-    unsigned long long mark; /* orphans with this mark (mark.h) end as well; 0: none */
+    unsigned long long mark;             /* orphans with this mark (mark.h) end as well; 0: none */
 };
 struct tree_end;
 struct tree_end *tree_end(struct loop *loop, const struct tree_end_options *how,

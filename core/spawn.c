@@ -24,7 +24,8 @@
 static const char DEFAULT_PATH[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 #define CHILD_STACK 65536
-#define START_MS 10000 /* to become the user and to run the program: from then on the user may stop the child */
+#define START_MS                                                                                             \
+    10000 /* to become the user and to run the program: from then on the user may stop the child */
 
 /* What comes through the close-on-exec pipe: whether the child's pid will do; if so, a byte (its index) for
  * each program that the child is about to try; and last, only when nothing could be run, a struct err. */
@@ -263,9 +264,11 @@ static pid_t read_report(const struct spawn *s, pid_t pid, int report_fd, int *p
     }
     waitpid(pid, NULL, 0);
     if (late)
-        return err_set(err, ERR_TOOL,
-                       "cannot start a program: the new process had not begun it within %d s (was it stopped?), "
-                       "and was killed", START_MS / 1000);
+        return err_set(
+            err, ERR_TOOL,
+            "cannot start a program: the new process had not begun it within %d s (was it stopped?), "
+            "and was killed",
+            START_MS / 1000);
     if (*verdict == REFUSED)
         return 0;
     if (report.len < 1 + sizeof *err ||

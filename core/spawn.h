@@ -45,8 +45,8 @@ struct spawn {
 #define SPAWN_NOT_FOUND "not found"
 
 /* Starts it, within 10 s where the child has memory of its own (as that of another user, who may stop it):
- * then it is killed. Returns the pid; *program (may be NULL) is the index of the program that was started. -1 with
- * ERR_TOOL that names what can't be used and why. */
+ * then it is killed. Returns the pid; *program (may be NULL) is the index of the program that was started. -1
+ * with ERR_TOOL that names what can't be used and why. */
 pid_t spawn(const struct spawn *s, int *program, struct err *err);
 
 /* Looks which signals are at their default, once for this process and those that it forks: then not all of

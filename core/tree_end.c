@@ -138,7 +138,8 @@ static size_t signal_victims(struct tree_end *t, int signal, size_t *running)
     *running = 0;
     for (size_t i = 0; i < n; i++) {
         bool stopped = is_stopped(&list[i]);
-        bool wanted = signal != 0 && !(group && list[i].group == t->how.group) && !(stopped && signal == SIGSTOP);
+        bool wanted =
+            signal != 0 && !(group && list[i].group == t->how.group) && !(stopped && signal == SIGSTOP);
         if (wanted && proc_signal(&list[i], signal) < 0 && errno == ESRCH)
             continue;
         count++;

@@ -318,11 +318,7 @@ static int take_signals(void)
 
 int exec_remote_run(const struct command_line *c, struct buf *params, const char *program)
 {
-    struct run r = {.wait_fd = -1,
-                    .status = -1,
-                    .request = BUF_INIT,
-                    .answer = BUF_INIT,
-                    .input = BUF_INIT};
+    struct run r = {.wait_fd = -1, .status = -1, .request = BUF_INIT, .answer = BUF_INIT, .input = BUF_INIT};
     struct err err;
     r.signal_fd = take_signals(); /* from now on they are the job's */
     int failed = start(&r, params, &err);

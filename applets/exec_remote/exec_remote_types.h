@@ -14,8 +14,8 @@ struct start_params {
     struct user_param user;
     struct texts env;
     bool stdin_open;
-    double timeout_s; /* < 0: none */
-    long long umask;  /* < 0: the server's */
+    double timeout_s;    /* < 0: none */
+    long long umask;     /* < 0: the server's */
     long long ends_with; /* a pid; 0: none */
 };
 #define START_DEFAULTS                                                                                       \

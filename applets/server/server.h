@@ -99,8 +99,8 @@ void keeper_end(struct keeper_service *service, struct rpc_call *call, enum keep
 long long keeper_age(const struct keeper_service *service);
 void keeper_set_age(struct keeper_service *service, long long ms);
 
-/* Ends it, as KEEPER_CLOSED, when that process ends: for a client whose own end must leave nothing, however it
- * comes. */
+/* Ends it, as KEEPER_CLOSED, when that process ends: for a client whose own end must leave nothing, however
+ * it comes. */
 void keeper_ends_with(struct keeper_service *service, pid_t pid);
 
 /* `cleared` is called once everything below the keeper has ended, before the call is answered. */

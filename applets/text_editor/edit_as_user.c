@@ -88,9 +88,11 @@ int edit_as_user(const struct edit_user *u, const struct edit_request *request, 
     io_close(&in);
     int status = wait_for(pid);
     if (late)
-        return err_set(err, ERR_TOOL,
-                       "The process that did the work as another user was not done within %d s (was it stopped?), "
-                       "and was killed", WORK_MS / 1000);
+        return err_set(
+            err, ERR_TOOL,
+            "The process that did the work as another user was not done within %d s (was it stopped?), "
+            "and was killed",
+            WORK_MS / 1000);
     int code;
     if (said.len >= sizeof code)
         memcpy(&code, said.data, sizeof code);
