@@ -438,10 +438,11 @@ inspect: toolbox ## every test with the real inspect_ai, the current version and
 	@test/inspect/all
 .PHONY: inspect
 
-stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers, 500 clients: nothing lost, nothing left
+stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9: nothing lost or left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox
 	@/usr/bin/python3 test/stress/starters.py $(CURDIR)/toolbox
 	@/usr/bin/python3 test/stress/clients.py $(CURDIR)/toolbox
+	@/usr/bin/python3 test/stress/killed.py $(CURDIR)/toolbox
 	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py test/integration/stress_inject.py \
 	    test/integration/stress_hostile.py
 .PHONY: stress
