@@ -33,6 +33,8 @@ static int save(const struct move *m, struct handover_out *out, struct err *err)
     const struct keeper *k = s->keeper;
     const struct moving *how = s->tool->moving;
     char shown[IPC_NAME_MAX], hidden[1 + IPC_NAME_MAX];
+    if (s->owned)
+        return err_set(err, ERR_TOOL, "it ends with its client's process, which would be forgotten");
     if (handover_begin(out, how->kind, how->number, err) < 0)
         return -1;
     keeper_socket_names(k, shown, hidden);

@@ -94,6 +94,7 @@ static void owner_gone(void *arg)
 
 void keeper_ends_with(struct keeper_service *s, pid_t pid)
 {
+    s->owned = true;
     proc_watch(s->keeper->base.loop, pid, owner_gone, s);
 }
 
