@@ -5,8 +5,8 @@
  *   /run/toolbox (root) or /run/user/UID/toolbox (others), /tmp/.toolbox-UID, /var/tmp/.toolbox-UID,
  * /dev/shm/.toolbox-UID, <home of passwd>/.cache/toolbox. Usable: mode 0700, owned by the process's own
  * effective uid, no symlink, and below directories in which nobody else can put something into its place
- * (core/safe_path.h). Anything else that is found there is passed over, or, where a variable names it, refused
- * with an error that names it; so is a relative path. */
+ * (core/safe_path.h). Anything else that is found there is passed over, or, where a variable names it,
+ * refused with an error that names it; so is a relative path. */
 #ifndef CORE_PLACE_H
 #define CORE_PLACE_H
 

@@ -1,5 +1,5 @@
-/* What others see of this process in `ps`: its name, and never its arguments, in which there may be a request.
- * A server or keeper is a fork of whatever command came first, and must not look like it. */
+/* What others see of this process in `ps`: its name, and never its arguments, in which there may be a
+ * request. A server or keeper is a fork of whatever command came first, and must not look like it. */
 #ifndef CORE_TITLE_H
 #define CORE_TITLE_H
 

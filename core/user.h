@@ -32,16 +32,16 @@ void user_of_uid(struct user *u, uid_t uid);
 void user_release(struct user *u);
 #define USER_AUTO __attribute__((cleanup(user_release)))
 
-/* True when this process is that user already: real and effective uid; as root the gid too (two names of uid 0
- * may have different ones); and all groups where exactly those are meant. */
+/* True when this process is that user already: real and effective uid; as root the gid too (two names of uid
+ * 0 may have different ones); and all groups where exactly those are meant. */
 bool user_is_self(const struct user *u);
 
-/* Takes the numbers, exactly as they are (at most USER_GROUPS_MAX groups, gid first). Name and shell, and with home
- * NULL the home, are those of the uid's passwd entry. Always succeeds. */
+/* Takes the numbers, exactly as they are (at most USER_GROUPS_MAX groups, gid first). Name and shell, and
+ * with home NULL the home, are those of the uid's passwd entry. Always succeeds. */
 void user_of_numbers(struct user *u, uid_t uid, const gid_t *groups, size_t n, const char *home);
 
-/* Whether a program can run as *u. *other: it is somebody else than this process's own user, or has other groups, whom only root
- * may become (ERR_TOOL); only then *u is kept, otherwise it is released. */
+/* Whether a program can run as *u. *other: it is somebody else than this process's own user, or has other
+ * groups, whom only root may become (ERR_TOOL); only then *u is kept, otherwise it is released. */
 int user_wanted(struct user *u, bool *other, struct err *err);
 
 /* Becomes the user for good: groups, gid, uid, all three of each, and proves it. To be called in a child

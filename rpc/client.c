@@ -68,7 +68,8 @@ int client_call(int fd, struct span request, struct buf *answer, int timeout_ms,
             return -1;
         }
         if (n < 0 && errno == ECONNABORTED)
-            return err_set(err, ERR_INTERNAL, "cannot write the answer: nobody reads it any more"), errno = ECONNABORTED, -1;
+            return err_set(err, ERR_INTERNAL, "cannot write the answer: nobody reads it any more"),
+                   errno = ECONNABORTED, -1;
         if (n < 0)
             return err_sys(err, ERR_INTERNAL, errno, "cannot wait for the answer");
     }

@@ -17,8 +17,8 @@
 
 static const char NAME[] = "upgrade";
 
-#define ASK_MS 15000    /* for a keeper to have the other program look at its state */
-#define MOVED_MS 15000  /* until it answers in the other build */
+#define ASK_MS 15000   /* for a keeper to have the other program look at its state */
+#define MOVED_MS 15000 /* until it answers in the other build */
 #define LOOK_US 5000
 #define BUILD_MS 600000 /* for all of a build, one after the other */
 

@@ -117,8 +117,7 @@ static void clean_up(struct web *web, struct err *err)
     loop_drop(&web->patience);
     err_set(&closed, ERR_TOOL, "the browser did not start");
     browser_hang_up(&web->browser, &closed);
-    struct tree_end_options all = {
-        .group = web->browser.pid, .grace_ms = GRACE_MS, .limit_ms = LIMIT_MS};
+    struct tree_end_options all = {.group = web->browser.pid, .grace_ms = GRACE_MS, .limit_ms = LIMIT_MS};
     tree_end(web->loop, &all, tree_has_ended, web);
     loop_run(web->loop);
     profile_remove(&web->browser.profile);

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.processes import wait_until
 from harness.sessions import Shell, exists, shared_server
 
 FOE = r'''
@@ -175,7 +174,7 @@ def test_a_program_that_spoils_the_channel(shell, foe, what):
         result = shell.run(f"echo own{i}; (exit {i + 1})", timeout=60)
         assert result["output"] == f"own{i}\n" and result["state"] == "completed", result
         assert result["exit_code"] == i + 1, result
-    assert f"typed\n" in shell.bs("echo typed\n", wait=25, idle=25)
+    assert "typed\n" in shell.bs("echo typed\n", wait=25, idle=25)
 
 
 # ---- what is seen of it ----

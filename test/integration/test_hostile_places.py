@@ -93,7 +93,7 @@ def test_programs_of_the_path_are_not_the_agents(injector, start):
     """A container's PATH may begin with a directory of its agent's."""
     container = start("debian")
     shell(container, f'mkdir -p /home/agent/bin; chown {AGENT} /home/agent/bin /home/agent')
-    shell(container, f'for f in id ls stat chmod cat uname mkdir rm wc; do echo "$1" >/home/agent/bin/$f; chmod 755 /home/agent/bin/$f; done', user=AGENT)
+    shell(container, 'for f in id ls stat chmod cat uname mkdir rm wc; do echo "$1" >/home/agent/bin/$f; chmod 755 /home/agent/bin/$f; done', user=AGENT)
     at = target(container).replace("PATH=", "PATH=/home/agent/bin:")
     assert injector.inject(at)["state"] == "placed"
     assert injector.inject(at)["state"] == "identical"
