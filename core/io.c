@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,6 +106,12 @@ int io_read_file(int dirfd, const char *path, struct buf *out)
 {
     int fd FD_AUTO = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     return fd < 0 ? -1 : io_read_all(fd, out);
+}
+
+bool io_is_there(int dirfd, const char *name)
+{
+    struct stat st;
+    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int io_set_nonblock(int fd, bool on)

@@ -176,11 +176,11 @@ static int step(struct walk *w, const char *part, bool last, size_t end)
         return 0;
     if (strcmp(part, "..") == 0)
         return go_up(w);
-    if (fstatat(w->at, part, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+    int there = fstatat(w->at, part, &st, AT_SYMLINK_NOFOLLOW);
+    if (there == 0 && S_ISLNK(st.st_mode))
         return last && end > 0 && (w->flags & SAFE_NO_LINK) ? unsafe(w, part, "is a symlink")
                                                             : follow(w, part, &st);
-    if (faccessat(w->at, part, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT && end > 0 &&
-        (w->flags & SAFE_MAKE)) {
+    if (there < 0 && errno == ENOENT && end > 0 && (w->flags & SAFE_MAKE)) {
         made = make(w, part, last);
         if (made < 0)
             return -1;

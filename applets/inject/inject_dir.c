@@ -184,8 +184,7 @@ static int place_in(struct injection *i, int root, int dir, const char *path, si
 {
     snprintf(i->r->state, sizeof i->r->state, "identical");
     if (!is_same(dir, i->o->name, i->file)) {
-        bool there = faccessat(dir, i->o->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-        snprintf(i->r->state, sizeof i->r->state, there ? "replaced" : "placed");
+        snprintf(i->r->state, sizeof i->r->state, io_is_there(dir, i->o->name) ? "replaced" : "placed");
         if (write_file(dir, i->temporary, span_of(&i->file->bytes), 0700) < 0)
             return err_sys(err, ERR_TOOL, errno, "cannot write to %s below %s", path, i->t->name);
         if (renameat(dir, i->temporary, dir, i->o->name) < 0) {
@@ -265,7 +264,7 @@ int inject_dir_eject(const struct inject_options *o, const struct target *t, enu
     int dir FD_AUTO = safe_path_open(root, path, SAFE_NO_LINK | SAFE_ALONE, NULL, err);
     if (dir < 0)
         return errno == ENOENT || errno == ENOTDIR ? 1 : err_wrap(err, "cannot look for %s", program);
-    if (faccessat(dir, o->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+    if (!io_is_there(dir, o->name))
         return errno == ENOENT ? 1 : err_sys(err, ERR_TOOL, errno, "cannot look for %s", program);
     int same FD_AUTO = release_pick("linux", os_arch(), &own, NULL) == 0 ? open_same(dir, o->name, &own) : -1;
     if (run_in(root, same, argv, &nothing) == 0)

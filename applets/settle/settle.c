@@ -128,7 +128,7 @@ static int take_name(struct settling *s, struct err *err)
         unlinkat(s->dir, base_name(s->path), 0);
         return fchmodat(s->dir, s->name, 0700, 0) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "%s", s->final);
     }
-    s->state = faccessat(s->dir, s->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? "replaced" : "placed";
+    s->state = io_is_there(s->dir, s->name) ? "replaced" : "placed";
     if (settle_keep_other(s->dir, s->final, &s->aside, err) < 0)
         return -1;
     if (renameat(s->dir, base_name(s->path), s->dir, s->name) == 0)

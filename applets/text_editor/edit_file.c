@@ -165,11 +165,18 @@ int edit_file_read(struct edit_file *f, const struct edit_path *p, struct err *e
                    p->shown);
 }
 
+/* The flag takes a kernel of 5.8, and there are sandboxes that refuse what they don't know with EPERM. */
+static bool is_writable(const struct edit_path *p)
+{
+    return faccessat(p->dir, p->name, W_OK, AT_EACCESS) == 0 ||
+           (errno == EPERM && faccessat(p->dir, p->name, W_OK, 0) == 0);
+}
+
 int edit_file_load(struct edit_file *f, struct edit_path *p, struct err *err)
 {
     if (open_locked(f, p, err) < 0)
         return -1;
-    if (faccessat(p->dir, p->name, W_OK, AT_EACCESS) < 0)
+    if (!is_writable(p))
         return err_set(err, ERR_TOOL, "%s can't be written: %s", p->shown, edit_errno(errno));
     return edit_file_read(f, p, err);
 }

@@ -434,6 +434,11 @@ def test_c120_new_system_calls_refused(injector, start, workdir, answer):
     assert injector.call(at, "bash_session_run", {"session_name": name, "command": "echo $((6*7))"})["output"] == "42\n"
     started = injector.call(at, "exec_remote_start", {"command": "exit 3"})
     wait_until(lambda: injector.call(at, "exec_remote_poll", {**started, "ack_seq": 0})["exit_code"] == 3, "the job to end")
+    at_file = {"path": "/root/text"}
+    injector.call(at, "text_editor", {"command": "create", **at_file, "file_text": "old\n"})
+    injector.call(at, "text_editor", {"command": "str_replace", **at_file, "old_str": "old", "new_str": "new"})
+    assert container.check([BUSYBOX, "cat", at_file["path"]]) == "new\n"
+    container.check([BUSYBOX, "rm", at_file["path"]])
     check_gone(injector, container, at)
 
 
@@ -451,7 +456,8 @@ int main(int argc, char **argv)
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         REFUSE(SYS_clone3), REFUSE(SYS_close_range), REFUSE(SYS_pidfd_open), REFUSE(SYS_openat2), REFUSE(SYS_faccessat2),
-        REFUSE(SYS_io_uring_setup), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        REFUSE(SYS_io_uring_setup), REFUSE(SYS_statx), REFUSE(SYS_renameat2), REFUSE(SYS_memfd_create),
+        REFUSE(SYS_copy_file_range), REFUSE(SYS_pidfd_send_signal), REFUSE(452 /* fchmodat2 */), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
