@@ -23,8 +23,8 @@ int io_read_within(int fd, int ms, struct buf *out);
 /* io_read_all of a file; the size in its metadata is not believed (/proc says 0). `dirfd` as openat. */
 int io_read_file(int dirfd, const char *path, struct buf *out);
 
-/* Whether a directory has something of that name, be it a link that leads nowhere; false with errno. (faccessat
- * follows links on kernels before 5.8, or refuses the flag.) */
+/* Whether a directory has something of that name, be it a link that leads nowhere; false with errno.
+ * (faccessat follows links on kernels before 5.8, or refuses the flag.) */
 bool io_is_there(int dirfd, const char *name);
 
 int io_set_nonblock(int fd, bool on);

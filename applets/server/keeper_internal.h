@@ -18,7 +18,7 @@ struct keeper_service {
     struct loop_source *timer;
     long long started_ms;
     struct move *move; /* NULL: it stays */
-    bool owned; /* it ends with a process */
+    bool owned;        /* it ends with a process */
     bool ending;
     /* while ending */
     struct rpc_call *call;

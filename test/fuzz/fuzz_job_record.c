@@ -15,7 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PID = 5, SLOT = 512, HEAD = 96, SUM_AT = 8, MARKS_AT = 24, MARK = sizeof(struct record_mark) };
+enum { PID = 5, SLOT = 512, SUM_AT = 8, MARKS_AT = 24, COMMAND_AT = 116, MARK = sizeof(struct record_mark) };
+enum { HEAD = (COMMAND_AT + RECORD_COMMAND_MAX + 7) / 8 * 8 }; /* of the record: the marks follow */
 enum { IN_TABLE = 1, OVER_REAL = 2, SUMMED = 4, LONG = 8 };
 
 static void name_file(char name[1 + IPC_NAME_MAX], const char *owner)
@@ -89,10 +90,10 @@ static void check_answers(long long ack)
     }
 }
 
-static void count(void *arg, pid_t pid, const struct record_end *end)
+static void count(void *arg, pid_t pid, const struct record_job *job, const struct record_end *end)
 {
     (void)end;
-    assert(pid > 0);
+    assert(pid > 0 && memchr(job->command, '\0', sizeof job->command));
     ++*(int *)arg;
 }
 

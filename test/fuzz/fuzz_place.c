@@ -58,9 +58,9 @@ static void check_file(void *arg, const char *name)
     ++*(int *)arg;
 }
 
-static void check_record(void *arg, pid_t pid, const struct record_end *end)
+static void check_record(void *arg, pid_t pid, const struct record_job *job, const struct record_end *end)
 {
-    (void)arg, (void)pid, (void)end;
+    (void)arg, (void)pid, (void)job, (void)end;
     assert(!"a record of nothing");
 }
 
