@@ -133,5 +133,5 @@ const struct tool bash_session_tool = {
     .server = server_methods,
     .keeper = session_keeper_methods,
     .keeper_of = keeper_of,
-    .moving = &session_moving,
+    .moving = MOVES(&session_moving),
 };

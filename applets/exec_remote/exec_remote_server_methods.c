@@ -156,7 +156,7 @@ const struct tool exec_remote_tool = {
     .keeper_of = keeper_of,
     .without_keeper = job_answer_from_file,
     .keeps = keeps,
-    .moving = &job_moving,
+    .moving = MOVES(&job_moving),
     .list = {"exec_remote_list", "jobs", columns},
     .queries = queries,
 };

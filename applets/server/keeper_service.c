@@ -126,8 +126,10 @@ static rpc_handler find(void *ctx, const char *name, void **handler_ctx)
     *handler_ctx = ctx;
     if (strcmp(name, KEEPER_END) == 0)
         return end_method;
+#ifndef TOOLBOX_GUEST
     if (strcmp(name, KEEPER_MOVE) == 0)
         return keeper_move;
+#endif
     *handler_ctx = s->ctx;
     return strcmp(name, KEEPER_STATUS) == 0 ? s->status : rpc_find(s->tool->keeper, name);
 }
