@@ -2,7 +2,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "buf.h"
 
@@ -154,14 +153,34 @@ static unsigned decode(const char *s, int n)
     return code_point;
 }
 
+/* As the East Asian Width (W and F) and the combining marks of Unicode have it, by their blocks: libc's
+ * tables are exact, and forty times as long. */
+static size_t columns_of(unsigned c)
+{
+    static const struct {
+        unsigned first, last, columns;
+    } blocks[] = {
+        {0x300, 0x36F, 0},     {0x483, 0x489, 0},     {0x591, 0x5BD, 0},     {0x610, 0x61A, 0},
+        {0x64B, 0x65F, 0},     {0x1100, 0x115F, 2},   {0x1AB0, 0x1AFF, 0},   {0x1DC0, 0x1DFF, 0},
+        {0x200B, 0x200F, 0},   {0x202A, 0x202E, 0},   {0x2060, 0x2064, 0},   {0x20D0, 0x20FF, 0},
+        {0x2E80, 0x303E, 2},   {0x3041, 0xA4CF, 2},   {0xA960, 0xA97F, 2},   {0xAC00, 0xD7A3, 2},
+        {0xF900, 0xFAFF, 2},   {0xFE00, 0xFE0F, 0},   {0xFE20, 0xFE2F, 0},   {0xFE30, 0xFE6F, 2},
+        {0xFF00, 0xFF60, 2},   {0xFFE0, 0xFFE6, 2},   {0x1F300, 0x1F64F, 2}, {0x1F680, 0x1F6FF, 2},
+        {0x1F900, 0x1FAFF, 2}, {0x20000, 0x3FFFD, 2}, {0xE0100, 0xE01EF, 0},
+    };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (c >= blocks[i].first && c <= blocks[i].last)
+            return blocks[i].columns;
+    return 1;
+}
+
 size_t utf8_columns(const char *s, size_t n)
 {
     size_t columns = 0, step;
     for (size_t at = 0; at < n; at += step) {
         bool whole;
         step = utf8_sequence(s + at, n - at, &whole);
-        int width = whole ? wcwidth((wchar_t)decode(s + at, (int)step)) : 1;
-        columns += width < 0 ? 1 : (size_t)width;
+        columns += whole ? columns_of(decode(s + at, (int)step)) : 1;
     }
     return columns;
 }
