@@ -70,3 +70,19 @@ def test_shell_blocks_run(client, workdir, page):
             pattern = ".*".join(map(re.escape, output.split("…")))
             assert re.fullmatch(pattern, came.strip("\n"), re.S), f"{command!r} printed {came!r} and {done.stderr[-500:]!r}"
     assert (done.returncode, len(outputs)) == (0, len(wanted) + 1), done
+
+
+def test_what_proves_the_promises_is_there():
+    """The tests and files that docs/security.md names for its promises."""
+    table = (REPO / "docs/security.md").read_text().split("## What proves it\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in re.findall(r"^\|.+\|$", table, re.M)[2:]]
+    sources = [path for path in (REPO / "test").rglob("*") if path.suffix in (".py", ".c")]
+    there = {path.name for path in sources}.union(*(re.findall(r"^def (\w+)\(", path.read_text(), re.M) for path in sources))
+    assert len(rows) > 20
+    for promise, defence, proof in rows:
+        files = re.findall(r"`([a-z_]+(?:/[a-z_]+)?\.c)`", defence)
+        for file in files:
+            assert list(REPO.glob(file)) or list(REPO.glob(f"applets/{file}")) or list(REPO.glob(f"applets/*/{file}")), file
+        names = re.findall(r"`(\w+(?:\.(?:py|c))?)`", proof)
+        assert names, promise
+        assert there.issuperset(names), promise
