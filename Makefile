@@ -222,14 +222,10 @@ $(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b
 objs: $(call objects,$(B),$(SRC)) ## compile every source, link nothing
 .PHONY: objs
 
-# Of the linker's map: sections that were kept, by the object that they came from.
-size: $(B)/toolbox ## what the binary's bytes are spent on, and how many of them on fetching a release
-	@size -A $(B)/toolbox | awk '$$2 > 255'
-	@awk 'function hex(s, i, n) { for (i = 3; i <= length(s); i++) n = n * 16 + index("123456789abcdef", substr(s, i, 1)); return n } \
-	    /^ \.[a-z]/ && NF == 1 { getline rest; $$0 = $$0 rest } \
-	    /^ \.(text|rodata|data)/ && $$2 !~ /^0x0+$$/ && $$4 ~ /vendor\/|core\/(tls|net|signature)|release\/(fetch|release_fetch)|http_response/ && \
-	    $$4 !~ /cJSON|sha256|platform_util/ { n += hex($$3) } END { printf "%-18s %6d\n", "fetch and TLS", n }' $(B)/toolbox.map
-	@ls -l $(B)/toolbox
+# The budgets of the project: of the whole binary, and of what is injected by others.
+size: $(B)/toolbox ## what the binary's bytes are spent on, and the guest's (GUEST=1); fails over the budget (1 MB, 600 KB)
+	@scripts/size $(B)/toolbox $$((1024 * $(if $(GUEST),600,1024)))
+	@$(if $(GUEST),,$(MAKE) -s GUEST=1 ARCH=$(ARCH) size)
 .PHONY: size
 
 PREFIX ?= /usr/local

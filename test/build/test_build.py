@@ -421,3 +421,13 @@ def test_help_names_every_target(tree):
     declared = {word for line in text.splitlines() if line.startswith(".PHONY:") for word in line.split()[1:]}
     shown = {line.split()[1] for line in tree.make("help").stdout.splitlines()}
     assert declared - shown == {"FORCE"} | {word for word in declared if word.startswith("check-")}
+
+
+def test_binaries_are_within_their_budgets():
+    """The project's own, both; and one that isn't is a failure. Slow: the smaller one is built for it."""
+    size = subprocess.run(["make", "-s", "-j2", "size"], cwd=ROOT, capture_output=True, text=True)
+    assert size.returncode == 0, size.stdout + size.stderr
+    assert "build/guest/" in size.stdout and "applets/bash_session" in size.stdout
+    program = ROOT / "build" / HOST / "toolbox"
+    over = subprocess.run([ROOT / "scripts/size", program, str(program.stat().st_size - 1)], capture_output=True)
+    assert over.returncode == 1
