@@ -68,19 +68,25 @@ static bool others_are_marked(int place, const char *own)
     return found;
 }
 
-/* Whether the server runs another file than ours, which is still there. */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the server runs another file than ours, which is still there. What both run may be an emulator. */
 static bool is_others_server(const struct stat *ours)
 {
     char exe[64];
     pid_t pid;
     uid_t uid;
-    struct stat st;
+    struct stat st, self;
     struct place place PLACE_AUTO = PLACE_INIT;
     int server FD_AUTO = ipc_find(&place, IPC_SERVER);
     if (server < 0 || ipc_peer(server, &pid, &uid) < 0)
         return false;
     snprintf(exe, sizeof exe, "/proc/%ld/exe", (long)pid);
-    return stat(exe, &st) == 0 && st.st_nlink > 0 && (st.st_dev != ours->st_dev || st.st_ino != ours->st_ino);
+    return stat(exe, &st) == 0 && st.st_nlink > 0 && !is_same(&st, ours) &&
+           !(stat("/proc/self/exe", &self) == 0 && is_same(&st, &self));
 }
 
 bool settle_leave(int dir, const char *program)
