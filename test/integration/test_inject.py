@@ -218,7 +218,6 @@ def test_c116_root_whose_files_are_anothers(injector, poor, workdir):
 def test_c116_an_id_that_lies(injector, start):
     """Who runs it is what the kernel says."""
     container = start("debian")
-    container.run([BUSYBOX, "mkdir", "-p", "/usr/local/bin"])
     container.check([BUSYBOX, "sh", "-c", "printf '#!/bin/sh\necho 0\n' >/usr/local/bin/id; chmod 755 /usr/local/bin/id"])
     found = injector.inject(target(container, 4321))
     assert found["uid"] == "4321" and owner_and_mode(container, found["path"]) == (4321, 0o700)
@@ -478,8 +477,7 @@ def test_c121_processor(injector, start, machine, toolbox):
     """What can't be run is refused before anything is written; what says that it is something else is found out."""
     container = start("debian")
     fake = f'#!/bin/sh\nif [ "$1" = -m ]; then printf "{machine}\\n"; else echo Linux; fi\n'
-    container.run([BUSYBOX, "mkdir", "-p", "/usr/local/bin"])
-    container.check([BUSYBOX, "sh", "-c", "cat >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname"], stdin=fake.encode())
+    container.check([BUSYBOX, "sh", "-c", "cat >/usr/bin/uname"], stdin=fake.encode())
     if MACHINES[machine] == "amd64":
         assert injector.inject(target(container))["arch"] == "amd64"
     elif MACHINES[machine]:
@@ -494,8 +492,7 @@ def test_c121_processor(injector, start, machine, toolbox):
 
 def test_c121_other_system(injector, start):
     container = start("debian")
-    container.run([BUSYBOX, "mkdir", "-p", "/usr/local/bin"])
-    container.check([BUSYBOX, "sh", "-c", "cat >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname"], stdin=b"#!/bin/sh\necho Darwin\n")
+    container.check([BUSYBOX, "sh", "-c", "cat >/usr/bin/uname"], stdin=b"#!/bin/sh\necho Darwin\n")
     failed = injector.inject(target(container), status=CHOICE)
     assert "Darwin" in failed["message"] and "not supported" in failed["message"]
 
@@ -504,7 +501,7 @@ def test_c121_wrong_architecture_is_said(foreign_toolbox, start):
     """A target that says amd64 and is none: here the other architecture's binary is what an emulated host has."""
     emulator = needs.program("qemu-aarch64-static")
     container = start("debian")
-    container.check([BUSYBOX, "sh", "-c", "cat >/usr/local/bin/uname; chmod 755 /usr/local/bin/uname"],
+    container.check([BUSYBOX, "sh", "-c", "cat >/usr/bin/uname"],
                     stdin=b'#!/bin/sh\n[ "$1" = -m ] && echo aarch64 || echo Linux\n')
     done = Injector(emulator).run(str(foreign_toolbox), "inject", "--json", target(container))
     failed = json.loads(done.stdout)
