@@ -256,6 +256,12 @@ static bool is_others(const char *name)
            strspn(end - digits, "0123456789abcdef") == digits;
 }
 
+bool ipc_is_file(const char *name)
+{
+    size_t n = strlen(name), end = strlen(root());
+    return n > end && strcmp(name + n - end, root()) == 0;
+}
+
 bool ipc_split(const char *name, char owner[IPC_NAME_MAX], char build[BUILD_ID_SIZE])
 {
     const char *end = strrchr(name, '.');

@@ -23,6 +23,11 @@ static const char *given(void)
     return NULL;
 }
 
+bool place_is_given(void)
+{
+    return given() != NULL;
+}
+
 bool place_candidate(unsigned n, struct buf *path)
 {
     static const char *const shared[] = {"/tmp", "/var/tmp", "/dev/shm"};

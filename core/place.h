@@ -28,6 +28,9 @@ struct place {
  * only one. */
 bool place_candidate(unsigned n, struct buf *path);
 
+/* Whether a variable names it: then it can be somebody's who has other things in it. */
+bool place_is_given(void);
+
 /* Opens one directory, made when `create`. -1 with ERR_TOOL and the reason, naming the path. */
 int place_enter(struct place *p, const char *path, bool create, struct err *err);
 

@@ -62,10 +62,12 @@ static const char way[] =
     "command -v ls>&2||[ \"$u\" != 0 ]||{ a=$P:/usr/local/bin:;while [ \"$a\" ];do d=${a%%:*};a=${a#*:};"
     "case $d in /*)! (cd -P \"$d\"&&[ -O . ]&&A)||PATH=$PATH:$d;;esac;done;}\n";
 
-/* A number for users whom the namespace doesn't know, where it has none whom it knows (core/safe_path.h). */
+/* The number for users whom the namespace doesn't know, where it has none whom it knows and the root
+ * directory is theirs (core/safe_path.c): where that is root's, they are people like any. */
 static const char strangers[] =
     "V=0;[ ! -r /proc/self/uid_map ]||{ V=65534;while read -r a b c;do case $c in ?????????*)V=0;;"
-    "*)[ $a -gt 65534 ]||[ $((a+c)) -le 65534 ]||V=0;;esac;done</proc/self/uid_map;}\n";
+    "*)[ $a -gt 65534 ]||[ $((a+c)) -le 65534 ]||V=0;;esac;done</proc/self/uid_map;"
+    "[ $V = 0 ]||l /|(read -r m a o b;[ \"$o\" = $V ])||V=0;}\n";
 
 /* L: reads what is mounted, which takes a shell as long as all the rest: M mounts that are worth a try, N
  * those that allow no execution. */

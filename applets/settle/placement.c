@@ -1,6 +1,6 @@
 /* Several placements of one build have one server: the program is in two directories, or one of them came
- * with the image. In the server's directory is a mark for each that has settled, MARK DEVICE-INODE of the
- * program, with its path. */
+ * with the image. In the server's directory is a mark for each that has settled, SETTLE_MARK DEVICE-INODE of
+ * the program, with its path. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,11 +15,9 @@
 #include "place.h"
 #include "settle/settle.h"
 
-#define MARK ".placed-"
-
 static void mark_name(char name[64], const struct stat *program)
 {
-    snprintf(name, 64, MARK "%llx-%llx", (unsigned long long)program->st_dev,
+    snprintf(name, 64, SETTLE_MARK "%llx-%llx", (unsigned long long)program->st_dev,
              (unsigned long long)program->st_ino);
 }
 
@@ -56,7 +54,7 @@ static bool others_are_marked(int place, const char *own)
     int again = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = again >= 0 ? fdopendir(again) : NULL;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        if (strncmp(e->d_name, MARK, strlen(MARK)) != 0)
+        if (strncmp(e->d_name, SETTLE_MARK, strlen(SETTLE_MARK)) != 0)
             continue;
         if (strcmp(e->d_name, own) != 0 && is_live(place, e->d_name))
             found = true;

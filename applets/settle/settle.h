@@ -15,6 +15,7 @@
 extern const struct applet settle_applet;
 
 #define SETTLE_DIR ".toolbox-bin"        /* begins the names of directories that are for the program alone */
+#define SETTLE_MARK ".placed-"           /* begins the names of marks in the server's directory */
 #define SETTLE_TEMPORARY ".toolbox-tmp-" /* begins the names of files that have not settled yet */
 
 /* Exit statuses beside EXIT_OK and EXIT_USAGE. */

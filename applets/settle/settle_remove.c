@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include "buf.h"
 #include "dir_empty.h"
 #include "io.h"
+#include "ipc.h"
 #include "mem.h"
 #include "passwd.h"
 #include "place.h"
@@ -20,6 +22,8 @@
 #include "settle/settle.h"
 #include "settle/settle_others.h"
 #include "user.h"
+
+#define AS_USER_MS 5000 /* for what one user has in one directory */
 
 /* ---- places ---- */
 
@@ -36,6 +40,27 @@ static bool has_socket(int fd)
     return found;
 }
 
+/* What a named place holds of ours: it need not be ours alone. Of a folder the mode tells (core/place.h). */
+static void empty_ours(int fd)
+{
+    static const char *const files[] = {".lock", "log", "log.old"};
+    static const char *const dirs[] = {"undo", "journal", "answers"};
+    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = again >= 0 ? fdopendir(again) : NULL;
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+        if (ipc_is_file(e->d_name) || strncmp(e->d_name, SETTLE_MARK, strlen(SETTLE_MARK)) == 0)
+            unlinkat(fd, e->d_name, 0);
+    if (d)
+        closedir(d);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlinkat(fd, files[i], 0);
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        struct stat st;
+        if (fstatat(fd, dirs[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == 0700)
+            settle_remove_tree(fd, dirs[i]);
+    }
+}
+
 /* A place of one's own, where no server of another build has its sockets. */
 static void remove_place(const char *path)
 {
@@ -49,13 +74,23 @@ static void remove_place(const char *path)
         close(fd);
         return;
     }
-    dir_empty(fd);
+    if (place_is_given()) {
+        empty_ours(fd);
+        close(fd);
+    } else {
+        dir_empty(fd);
+    }
     unlinkat(above, name, AT_REMOVEDIR);
 }
 
-/* As that user: he could exchange what is below a directory of his. */
+/* As that user: he could exchange what is below a directory of his. He could also stop the process, or put
+ * new files there for ever: it has a limit. */
 static void remove_place_as(const char *path, uid_t uid)
 {
+    int ends[2];
+    struct buf nothing BUF_AUTO = BUF_INIT;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return;
     pid_t pid = fork();
     if (pid == 0) {
         struct user u USER_AUTO;
@@ -64,6 +99,10 @@ static void remove_place_as(const char *path, uid_t uid)
             remove_place(path);
         _exit(0);
     }
+    close(ends[1]);
+    if (pid > 0 && io_read_within(ends[0], AS_USER_MS, &nothing) < 0)
+        kill(pid, SIGKILL);
+    close(ends[0]);
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
 }

@@ -2,6 +2,9 @@
 docs/inject.md, "Among others"; and the server's own directory."""
 import json
 import os
+import shlex
+import shutil
+import subprocess
 
 import pytest
 
@@ -86,6 +89,42 @@ def test_what_others_can_write_to_is_never_run(injector, start, mode):
     at = target(container)
     assert injector.inject(at)["ok"]
     injector.run("eject", at)
+    assert hostile.ran(container) == []
+
+
+# As a service with private users has it: root and its own user are themselves, all others nobody, and / is root's.
+NAMESPACE = """
+import ctypes, os, sys
+(ready, go), (done, tell) = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    ctypes.CDLL(None).unshare(0x10000000)
+    os.write(go, b"x"), os.read(done, 1)
+    os.setgid(0), os.setuid(0)
+    os.execvp(sys.argv[2], sys.argv[2:])
+os.read(ready, 1)
+for kind in "ug":
+    with open(f"{sys.argv[1]}/proc/{child}/{kind}id_map", "w") as f:
+        f.write("0 0 1\\n1000 1000 1\\n")
+os.write(tell, b"x")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/uid_map"), reason="the kernel has no user namespaces")
+def test_nobodys_program_is_not_roots_where_the_root_directory_is(injector, start):
+    """Whoever is unknown to a user namespace shows as nobody: that counts as root only where / shows as that, too."""
+    container = start("debian")
+    planted = f"/tmp/{DIR}"
+    shell(container, f'mkdir {planted}; echo "$1" >{planted}/toolbox; chmod 755 {planted} {planted}/toolbox', user=OTHER)
+    argv, _ = container.command([], {}, None, None)
+    chroot = next(i for i, word in enumerate(argv) if word.endswith("/chroot"))
+    at = "exec:" + shlex.join([*argv[:chroot], "/usr/bin/python3", "-c", NAMESPACE, container.dir, *argv[chroot:]])
+    probe = subprocess.run([*shlex.split(at.removeprefix("exec:")), BUSYBOX, "stat", "-c", "%u", planted, "/"], capture_output=True, text=True)
+    if probe.stdout.split() != ["65534", "0"]:
+        pytest.skip(f"no such user namespace can be had: {probe.stdout} {probe.stderr}")
+    assert injector.inject(at)["path"] == f"/opt/{DIR}/toolbox"
+    injector.eject(at)
     assert hostile.ran(container) == []
 
 
@@ -204,6 +243,41 @@ def test_eject_tells_what_it_leaves(injector, start):
     assert f"/srv/above/{DIR}/toolbox is still there" in failed["message"], failed
     shell(container, "chmod 755 /srv/above")
     injector.eject(at, "--dir", f"/srv/above/{DIR}")
+    assert ours(container) == []
+
+
+def test_eject_waits_for_no_other_user(injector, start):
+    """What root keeps for a user is removed as him: he can stop whoever does that."""
+    container = start("debian")
+    at = target(container)
+    injector.inject(at)
+    shell(container, f"umask 077; cd /tmp; mkdir .toolbox-{AGENT}; for i in $({BUSYBOX} seq 2000); do :>.toolbox-{AGENT}/$i; done", user=AGENT)
+    become = [shutil.which("setpriv"), f"--reuid={AGENT}", f"--regid={AGENT}", "--clear-groups"]
+    stopper = "import os, signal\nprint('ready', flush=True)\nwhile True:\n    try: os.kill(-1, signal.SIGSTOP)\n    except OSError: pass"
+    with subprocess.Popen([*container.enter, *become, "/usr/bin/python3", "-c", stopper], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            injector.eject(at)
+            assert process.poll() is None
+        finally:
+            process.kill()
+    container.run([BUSYBOX, "rm", "-rf", f"/tmp/.toolbox-{AGENT}"])
+    assert ours(container) == []
+
+
+def test_eject_removes_only_what_is_ours_from_a_named_place(injector, start):
+    """A directory that a variable names may have other things in it."""
+    container = start("debian")
+    shell(container, "cd /root; chmod 700 .; mkdir -p kept/below; : >kept/file; : >.kept; mkdir undo; : >undo/others; chmod 755 undo")
+    at = target(container).replace(" PATH=", " TOOLBOX_DIR=/root PATH=")
+    before = container.check([BUSYBOX, "find", "/root"])
+    path = injector.inject(at)["path"]
+    assert injector.call(at, "bash_session_new_session")["session_name"]
+    job = injector.call(at, "exec_remote_start", {"command": "echo kept"})["pid"]
+    injector.call(at, "exec_remote_wait", {"pid": job, "ack_seq": 0})
+    container.run([path, "stop-server"], env={"TOOLBOX_DIR": "/root"})
+    injector.eject(at)
+    assert container.check([BUSYBOX, "find", "/root"]) == before
     assert ours(container) == []
 
 
