@@ -32,7 +32,9 @@ def test_lists_as_they_are_wanted(client, applet, first, listed):
     pids = [start(client, "sleep 5101"), start(client, "sleep 5102")]
     names = [str(pid) for pid in sorted(pids)] if listed is None else [listed, listed + "_1"]
     assert sorted(out_of(client, applet, "list", "-q").split()) == names
-    entries = json.loads(out_of(client, applet, "list", "--json"))
+    seen = lambda: json.loads(out_of(client, applet, "list", "--json"))
+    wait_until(lambda: listed is None or all(entry["state"] == "prompt" for entry in seen()), "the shells to be ready")
+    entries = seen()
     table = out_of(client, applet, "list", "--format", f"{first},state")
     assert table.splitlines()[0].split() == [first, "state"] and len(table.splitlines()) == 3
     assert [line.split() for line in table.splitlines()[1:]] == [[str(entry[first]), entry["state"]] for entry in entries]

@@ -1036,8 +1036,7 @@ def test_keeper_killed_under_a_call(way):
 def test_curl_as_documented(client):
     """The lines of docs/protocol.md, as a user types them, in a directory of our own."""
     text = (REPO / "docs" / "protocol.md").read_text().partition("## Over the socket")[2]
-    lines = [line[4:] for line in text.partition("`POST /`")[0].splitlines() if line.startswith("    ")]
-    script = "\n".join(lines).replace("/run/toolbox", str(client.dir)).replace("toolbox start", f"{client.binary} start")
+    script = re.search(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1].replace("toolbox start", f"{client.binary} start")
     done = client.machine.run(["sh", "-euc", script], env=client.env)
     assert done.returncode == 0 and done.stderr == b"", done
     version, new, run = re.findall(r'"result":(.*?)}(?={"jsonrpc"|$)', done.stdout.decode())

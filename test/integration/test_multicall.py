@@ -32,6 +32,8 @@ APPLETS = [
     "stop-server",
     "healthcheck",
     "status",
+    "upgrade",
+    "adopt",
     "release",
 ]
 VERSION = request("version")

@@ -1230,7 +1230,7 @@ def test_c115_permissions_under_any_umask(new_client, server_dir, umask):
 
 @needs_root
 def test_directory_below_one_that_passes_its_group_on(client, workdir, server_dir):
-    workdir.chmod(0o2777)
+    workdir.chmod(0o2755)
     client.rpc("remote_version")
     assert stat.S_IMODE(server_dir.stat().st_mode) == 0o700
 

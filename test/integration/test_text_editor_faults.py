@@ -121,7 +121,7 @@ def test_undo_on_a_full_disk_can_be_tried_again(client, tree, file, way):  # C-0
 @needs_root
 def test_full_store(client, tree, file):
     """The edit is done, and says that it can't be undone."""
-    client.dir.mkdir()
+    client.dir.mkdir(0o700)
     with small_tmpfs(client.dir, "64k"):
         os.chmod(client.dir, 0o700)
         path = file(b"abc\n" + b"x" * 100_000)
@@ -575,7 +575,7 @@ def test_new_content_is_on_its_way_to_the_disk(client, tree, age, synced):
 @needs_root
 def test_small_store(client, tree, file):
     """The oldest entries make way when the file system holds less than the history may."""
-    client.dir.mkdir()
+    client.dir.mkdir(0o700)
     with small_tmpfs(client.dir, "1m"):
         os.chmod(client.dir, 0o700)
         paths = [file(b"v0" + b"x" * 200_000, name=f"f{i}") for i in range(8)]
@@ -606,7 +606,7 @@ def filled(folder):
 @needs_root
 def test_undo_does_not_take_back_two_edits(client, tree, file, way):
     """After one that could not be kept the one before it isn't the last one: undo says so, and changes nothing."""
-    client.dir.mkdir()
+    client.dir.mkdir(0o700)
     with small_tmpfs(client.dir, "1m"):
         os.chmod(client.dir, 0o700)
         path = file(b"v0" + b"x" * 2000)
@@ -630,7 +630,7 @@ def test_undo_does_not_take_back_two_edits(client, tree, file, way):
 @needs_root
 def test_undo_does_not_delete_what_was_edited(client, tree):
     """The creation was kept and the edit behind it not."""
-    client.dir.mkdir()
+    client.dir.mkdir(0o700)
     with small_tmpfs(client.dir, "64k"):
         os.chmod(client.dir, 0o700)
         path = tree / "new"
@@ -645,7 +645,7 @@ def test_undo_does_not_delete_what_was_edited(client, tree):
 @needs_root
 def test_a_failed_edit_leaves_the_one_before_to_be_undone(client, tree, file):
     """Neither was kept nor made: the last edit is the one before."""
-    client.dir.mkdir()
+    client.dir.mkdir(0o700)
     with small_tmpfs(client.dir, "64k"), small_tmpfs(tree, "1m"):
         os.chmod(client.dir, 0o700)
         path = file(b"v0" + b"x" * 200_000)
@@ -665,7 +665,7 @@ def test_a_failed_edit_leaves_the_one_before_to_be_undone(client, tree, file):
 @needs_root
 def test_nothing_is_undone_from_a_store_that_cannot_be_changed(client, tree, file):
     """It would be undone once more the next time."""
-    client.dir.mkdir()
+    client.dir.mkdir(0o700)
     with small_tmpfs(client.dir, "1m"):
         os.chmod(client.dir, 0o700)
         path = file(b"v0")
