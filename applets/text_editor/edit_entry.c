@@ -120,7 +120,7 @@ int entry_list(struct entry_list *list, int dir)
     const struct dirent *found;
     while (errno = 0, (found = readdir(stream)) != NULL) {
         struct entry_item item;
-        if ((found->d_type != DT_REG && found->d_type != DT_UNKNOWN) || !parse_name(&item, found->d_name))
+        if (!parse_name(&item, found->d_name))
             continue;
         if (list->n == room) {
             room = room ? 2 * room : 16;
@@ -252,6 +252,19 @@ static bool parts_fit(const struct entry_item *i)
     return i->n_old <= EDIT_FILE_MAX && i->size <= 2 * EDIT_FILE_MAX + PATH_MAX && i->n_old <= i->size &&
            i->at <= i->n_old && i->cut <= i->n_old - i->at && i->n_put <= EDIT_FILE_MAX &&
            (i->size == i->n_old || i->n_put < i->size - i->n_old);
+}
+
+bool entry_is_old(const struct entry_item *i, const char *content, size_t n)
+{
+    return i->old_sum != 0 && n == i->n_old && entry_old_sum(content, n) == i->old_sum;
+}
+
+bool entry_seems_made(const struct entry_item *i, const char *content, size_t n)
+{
+    if (!parts_fit(i) || entry_is_old(i, content, n))
+        return false;
+    return i->old_sum != 0 || (n == i->n_old - i->cut + i->n_put &&
+                               entry_put_sum(content + i->at, i->n_put) == i->put_sum);
 }
 
 int entry_read(struct entry *e, int dir, const struct entry_item *item)

@@ -109,8 +109,12 @@ static void settle(struct undo_store *s, struct entry_item *item, const struct e
         if (!is_same_file(&e, p, key, content, n))
             return;
         keep = can_be_undone(&e, p, content, n);
-    } else if (content && errno != EBADMSG) {
-        return;
+    } else if (content) {
+        /* Of a damaged one the name still says whether there was an edit, which then can't be undone. */
+        if (errno != EBADMSG)
+            return;
+        bool old = item->kind == ENTRY_EDIT && entry_is_old(item, content, n);
+        keep = !old && (item->key.inode == key->inode || entry_seems_made(item, content, n));
     }
     if (keep) {
         (void)!entry_move(item, s->dir, s->dir, ENTRY_KEPT);
@@ -395,20 +399,21 @@ void undo_failed(struct undo_store *s, bool mixed)
     unlock(s);
 }
 
-static int refuse_unreadable(struct undo_store *s, const struct entry_item *item, const struct edit_path *p,
-                             struct err *err)
+/* It stays: without it, the edit in front of it would be taken for it. */
+static int refuse_unreadable(const struct undo_store *s, const struct entry_item *item,
+                             const struct edit_path *p, struct err *err)
 {
-    if (errno != EBADMSG)
-        return err_set(err, ERR_TOOL,
-                       "Nothing was undone: the last edit of %s can't be read from the undo history: %s",
-                       p->shown, edit_errno(errno));
-    entry_remove(item, s->dir);
-    return err_set(
-        err, ERR_TOOL,
-        "Nothing was undone: the last edit of %s in the undo history is damaged (or another program "
-        "went on writing into the old file) and was dropped; another `undo_edit` takes back the "
-        "edit before it",
-        p->shown);
+    char name[ENTRY_NAME_MAX];
+    entry_name(item, name);
+    return err_set(err, ERR_TOOL,
+                   "Nothing was undone: the last edit of %s can't be, as %s. Change the file by another edit; "
+                   "or, to take back that edit together with the one before it, remove %s/undo/%s and call "
+                   "`undo_edit` again",
+                   p->shown,
+                   errno == EBADMSG ? "its entry in the undo history is damaged, or another program went on "
+                                      "writing into the old file"
+                                    : edit_errno(errno),
+                   s->place.path, name);
 }
 
 /* The newest entry is there; but something may have come behind it that is not. */
@@ -444,7 +449,7 @@ int undo_newest(struct undo_store *s, const struct edit_path *p, const struct ed
         if (entry_read(e, s->dir, item) == 0)
             found =
                 is_same_file(e, p, &key, buf_str(&f->data), f->data.len) ? check_followed(e, p, f, err) : 0;
-        else if (item->key.path == key.path)
+        else
             found = refuse_unreadable(s, item, p, err);
         if (found == 0)
             entry_release(e);

@@ -73,8 +73,9 @@ void undo_failed(struct undo_store *s, bool mixed);
 /* Sees to what an edit of the file that was interrupted has left; a link to it among that is removed. */
 void undo_settle(struct undo_store *s, const struct edit_path *p, const struct edit_file *f);
 
-/* Reads the newest entry of a file. 1; 0 when there is none; -1 when it is damaged (and dropped), or when the
- * last edit was one that could not be kept. `f` is loaded. */
+/* Reads the newest entry of a file. 1; 0 when there is none; -1 when the last edit can't be undone: the entry
+ * that may be its (by the path or the inode) is damaged or can't be read, or it was one that could not be
+ * kept. An edit before it is never taken for it. `f` is loaded. */
 int undo_newest(struct undo_store *s, const struct edit_path *p, const struct edit_file *f,
                 struct entry_item *item, struct entry *e, struct err *err);
 /* Around the undoing of an entry: one that was interrupted is known for what it is. -1: it is not to be done,

@@ -73,6 +73,29 @@ static int put_back(const struct edit_path *p, struct edit_file *f, const struct
     return edit_file_read(f, p, err);
 }
 
+/* The journal's entry can't be applied. What its edit may have left is told once, and the entry goes into the
+ * history, where it says that this edit can't be undone; of an undo, the entry that it applied is there. */
+static int recover_damaged(struct undo_store *s, int journal, struct entry_item *item,
+                           const struct edit_path *p, const struct edit_file *f, struct err *err)
+{
+    const char *now = buf_str(&f->data);
+    if (entry_seems_made(item, now, f->data.len)) {
+        if (item->kind == ENTRY_EDIT && entry_move(item, journal, s->dir, ENTRY_KEPT) < 0)
+            return err_set(err, ERR_TOOL,
+                           "An edit of %s was interrupted, and its journal is damaged and can't be moved: %s",
+                           p->shown, edit_errno(errno));
+        if (item->kind != ENTRY_EDIT)
+            entry_remove(item, journal);
+        return err_set(err, ERR_TOOL,
+                       "An edit of %s was interrupted, and the journal that would roll it back is damaged: a "
+                       "part of the edit may be in the file. Nothing was done; look at the file with `view`, "
+                       "then go on",
+                       p->shown);
+    }
+    entry_remove(item, journal); /* the file had not been touched */
+    return 0;
+}
+
 static int recover_one(struct undo_store *s, int journal, struct entry_item *item, const struct edit_path *p,
                        struct edit_file *f, struct err *err)
 {
@@ -82,8 +105,7 @@ static int recover_one(struct undo_store *s, int journal, struct entry_item *ite
             return err_set(err, ERR_TOOL,
                            "The journal of an edit of %s that was interrupted can't be read: %s", p->shown,
                            edit_errno(errno));
-        entry_remove(item, journal); /* it wasn't complete, so the file had not been touched */
-        return 0;
+        return recover_damaged(s, journal, item, p, f, err);
     }
     bool other = item->key.inode != entry_key(p->real, &f->st).inode || !e.put;
     enum state state = other ? IS_OTHER : state_of(&e, buf_str(&f->data), f->data.len);

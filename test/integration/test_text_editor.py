@@ -971,26 +971,105 @@ def store(client):
     return sorted((client.dir / "undo").iterdir())
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
-def test_damaged_entry(client, file, damage):
+def damage_entry(entry, how):
+    """What may have become of an entry of the undo history or the journal."""
+    data = bytearray(entry.read_bytes())
+    if how == "cut":
+        entry.write_bytes(data[:-1])
+    elif how == "flip":
+        data[-2] ^= 1
+        entry.write_bytes(data)
+    elif how == "empty":
+        entry.write_bytes(b"")
+    else:
+        entry.unlink()
+        if how == "link":
+            entry.symlink_to("/dev/null")
+        elif how == "FIFO":
+            os.mkfifo(entry)
+        elif how == "directory":
+            entry.mkdir()
+
+
+DAMAGES = ["cut", "flip", "empty", "link", "FIFO", "directory"]
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["here", "moved"])
+@pytest.mark.parametrize("how", DAMAGES)
+def test_damaged_entry(client, file, tree, how, moved):
+    """The last edit is the one that can't be undone, however often that is asked for; the way out is told."""
     path = file("v0\n")
     client.ed("str_replace", path, old_str="v0", new_str="v1")
     before = store(client)
     client.ed("str_replace", path, old_str="v1", new_str="v2")
     (entry,) = set(store(client)) - set(before)
-    data = bytearray(entry.read_bytes())
-    if damage == "cut":
-        del data[-1]
-    elif damage == "flip":
-        data[-2] ^= 1
-    else:
-        data.clear()
-    entry.write_bytes(data)
-    with refused(match="damaged"):
-        client.ed("undo_edit", path)
-    assert path.read_text() == "v2\n"
+    damage_entry(entry, how)
+    if moved:
+        path = path.rename(tree / "moved")
+    for _ in range(2):
+        with refused(match="damaged") as told:
+            client.ed("undo_edit", path)
+        assert path.read_text() == "v2\n" and f"remove {entry} " in str(told.value)
+    client.ed("str_replace", path, old_str="v2", new_str="v3")  # a later edit can be taken back, no further
     client.ed("undo_edit", path)
-    assert path.read_text() == "v0\n"
+    assert path.read_text() == "v2\n"
+    with refused(match="no edit" if moved else "damaged"):
+        client.ed("undo_edit", path)
+    entry.rmdir() if how == "directory" else entry.unlink()
+    if not moved:
+        client.ed("undo_edit", path)
+        assert path.read_text() == "v0\n"
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["not made", "made"])
+@pytest.mark.parametrize("state", [".new", ".undo"])
+def test_damaged_entry_of_an_interrupted_edit(client, file, state, made):
+    """What was interrupted, and is damaged as well: it stands for the edit only where that one is in the file."""
+    path = file("v0\n")
+    client.ed("str_replace", path, old_str="v0", new_str="v1")
+    before = store(client)
+    client.ed("str_replace", path, old_str="v1", new_str="v2")
+    (entry,) = set(store(client)) - set(before)
+    entry.write_bytes(b"")
+    entry.rename(f"{entry}{state}")
+    if not made:
+        path.unlink()
+        path.write_text("v1\n")
+        client.ed("undo_edit", path)
+        assert path.read_text() == "v0\n"
+        return
+    for _ in range(2):
+        with refused(match="damaged"):
+            client.ed("undo_edit", path)
+        assert path.read_text() == "v2\n"
+
+
+@needs_root
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_entry_of_somebody_else(client, as_user, mode):
+    """One that can't be read any more refuses as well; who owns what was the old file is no matter."""
+    user, ed = as_user
+    path = Path(user.home) / "entry-of-root"
+    try:
+        path.write_text("v0\n")
+        os.chown(path, user.uid, user.gid)
+        ed("str_replace", path, old_str="v0", new_str="v1")
+        ed("str_replace", path, old_str="v1", new_str="v2")
+        stores = [Path(f"/tmp/.toolbox-{user.uid}/undo"), Path(f"/run/user/{user.uid}/toolbox/undo")]
+        entry = max((e for top in stores if top.is_dir() for e in top.iterdir()),
+                    key=lambda e: int(e.name.split("-")[2], 16))
+        os.chown(entry, 0, 0)
+        entry.chmod(mode)
+        if mode == 0o644:
+            ed("undo_edit", path)
+            assert path.read_text() == "v1\n"
+            return
+        for _ in range(2):
+            with refused(match="can't be, as .*denied"):
+                ed("undo_edit", path)
+            assert path.read_text() == "v2\n"
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def test_store_with_rubbish_in_it(client, file, tree):

@@ -358,6 +358,27 @@ static void test_journal_that_was_cut_short(void **state)
     assert_int_equal(access(journal, F_OK), -1);
 }
 
+/* Then nobody can tell what the file was: that is told, and the edit is one that can't be undone. */
+static void test_damaged_journal_of_a_half_made_edit(void **state)
+{
+    struct place_of_test *t = *state;
+    const char old[] = "one\ntwo\n", mixed[] = "one\nT2o\n";
+    struct splice s = {.at = 4, .cut = 3, .put = "T2O", .n_put = 3};
+    struct err err;
+    die_with(t, old, &s, mixed, strlen(mixed), ENTRY_EDIT);
+    char *cut MEM_AUTO = mem_printf("for f in %s/journal/*; do truncate -s -1 $f; done", t->store);
+    assert_int_equal(system(cut), 0);
+    assert_int_equal(run(EDIT_STR_REPLACE, t->file, "one", "1", &err), -1);
+    assert_non_null(strstr(err.msg, "is damaged"));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run(EDIT_UNDO, t->file, "", "", &err), -1);
+        assert_non_null(strstr(err.msg, "is damaged"));
+        check_file(t->file, mixed, strlen(mixed));
+    }
+    assert_int_equal(run(EDIT_STR_REPLACE, t->file, "T2o", "two", &err), 0);
+    check_file(t->file, old, strlen(old));
+}
+
 static void test_interrupted_undo(void **state)
 {
     struct place_of_test *t = *state;
@@ -383,6 +404,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_edit_goes_on_after_roll_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_others_changes_are_not_rolled_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_journal_that_was_cut_short, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_damaged_journal_of_a_half_made_edit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_interrupted_undo, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
