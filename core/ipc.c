@@ -305,6 +305,11 @@ static void visit(void *arg, const char *name)
         v->fn(v->arg, owner);
 }
 
+bool ipc_is_keeper(const char *owner)
+{
+    return strcmp(owner, IPC_SERVER) != 0 && strncmp(owner, IPC_TRANSIENT, strlen(IPC_TRANSIENT)) != 0;
+}
+
 void ipc_each(int dirfd, void (*fn)(void *arg, const char *owner), void *arg)
 {
     struct visit v = {fn, arg};

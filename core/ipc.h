@@ -19,6 +19,8 @@
 
 #define IPC_SERVER "server"
 #define IPC_TRANSIENT "once-" /* begins the names of sockets that are there for one client: no keeper's */
+/* Whether that is the name of a keeper. */
+bool ipc_is_keeper(const char *owner);
 
 /* File name of `owner`'s socket ("server", "BashSession_1"): OWNER.BUILD.DEV-INO. -1 when owner is too long
  * or holds anything but letters, digits, '_' and '-'. */

@@ -41,7 +41,7 @@ static int save(const struct move *m, struct handover_out *out, struct err *err)
     handover_put(out, "keeper.name", k->name, strlen(k->name));
     handover_put(out, "keeper.socket", shown, strlen(shown));
     handover_put(out, "keeper.hidden", hidden, strlen(hidden));
-    handover_put_int(out, "keeper.age_ms", keeper_age(s));
+    handover_put_int(out, "keeper.age_ms", now_ms() - s->started_ms);
     handover_put_fd(out, "keeper.place", k->base.dirfd);
     handover_put_fd(out, "keeper.listen", k->listen_fd);
     handover_put_fd(out, "keeper.program", m->own);

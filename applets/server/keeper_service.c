@@ -82,11 +82,6 @@ void keeper_set_age(struct keeper_service *s, long long ms)
     s->started_ms = now_ms() - ms;
 }
 
-long long keeper_age(const struct keeper_service *s)
-{
-    return now_ms() - s->started_ms;
-}
-
 static void owner_gone(void *arg)
 {
     keeper_end(arg, NULL, KEEPER_CLOSED);

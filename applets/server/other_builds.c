@@ -64,7 +64,7 @@ static void look_at(void *arg, const char *name)
     if (!lives)
         return;
     struct other_build *b = entry_of(l, build);
-    if (server_is_keeper(owner)) {
+    if (ipc_is_keeper(owner)) {
         add_keeper(b, owner, pid);
     } else {
         b->has_server = true;

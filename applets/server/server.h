@@ -95,8 +95,7 @@ void keeper_put_usage(struct buf *out, const struct keeper_service *service);
  */
 void keeper_end(struct keeper_service *service, struct rpc_call *call, enum keeper_ending how);
 
-/* Milliseconds since it was started; of one that was moved, in the build where it was. */
-long long keeper_age(const struct keeper_service *service);
+/* Of one that was moved: the milliseconds since it was started, in the build where it was. */
 void keeper_set_age(struct keeper_service *service, long long ms);
 
 /* Ends it, as KEEPER_CLOSED, when that process ends: for a client whose own end must leave nothing, however

@@ -35,7 +35,7 @@ static bool has_prefix(const char *name, const char *prefix)
 static void collect(void *arg, const char *owner)
 {
     struct ask *a = arg;
-    if (!server_is_keeper(owner) || !has_prefix(owner, a->prefix))
+    if (!ipc_is_keeper(owner) || !has_prefix(owner, a->prefix))
         return;
     a->replies = mem_realloc(a->replies, (a->n + 1) * sizeof *a->replies);
     a->replies[a->n] = (struct reply){.result = BUF_INIT};

@@ -71,6 +71,10 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
 /* Ends what dead keepers of dead servers have left. */
 void server_end_orphans(struct server *s);
 
+/* Keeps which file its socket is now bound to, to know it again. False with errno: it can't be told. */
+bool server_know_socket(struct server *s);
+/* Whether it is still there; also where that can't be told. */
+bool server_has_socket(const struct server *s);
 /* Removes all sockets, unless another server has taken this one's place. */
 void server_clear_sockets(const struct server *s);
 
@@ -86,9 +90,6 @@ void server_find_others(struct server *s);
 bool server_is_others(void *arg, pid_t pid);
 bool server_has_others(const struct server *s);
 
-/* Whether a socket of that owner is a keeper's. */
-bool server_is_keeper(const char *owner);
-
 /* Runs fn in a process of its own, in the directory where the server was started, and hands what it writes to
  * `out` over to `done`, once it has ended. NULL with err: there can be no process, and nothing is called. */
 typedef void (*work_fn)(void *arg, int out);
@@ -102,8 +103,10 @@ void server_work_end(struct work *w);
  * `ended`: also one that has it in its list of what has ended; where none has, server_without_keeper. */
 bool server_pass_to_other(struct server *s, struct rpc_call *call, const char *owner, bool ended);
 
-/* Answers a call for a keeper that isn't there. */
+/* Answers a call for a keeper that isn't there: with what its tool knows of it, or that there is none. */
 void server_without_keeper(struct server *s, struct rpc_call *call);
+/* Only the latter; `why` is the errno with which its socket could not be connected to. */
+void server_no_keeper(struct rpc_call *call, int dirfd, const char *owner, int why);
 
 /* Something may have been the last of what a server of a replaced build has to do: looks soon, and ends it
  * then, with its program (server_retire.c). */

@@ -16,28 +16,6 @@
 static char program_name[] = "toolbox", exec_name[] = "exec", whole[] = "--whole";
 static char *const exec_argv[] = {program_name, exec_name, whole, NULL};
 
-/* ---- their processes ---- */
-
-void server_find_others(struct server *s)
-{
-    if (s->others)
-        other_builds_release(s->others);
-    else
-        s->others = mem_zalloc(sizeof *s->others);
-    other_builds_find(s->others);
-}
-
-bool server_is_others(void *arg, pid_t pid)
-{
-    const struct server *s = arg;
-    return other_builds_have_pid(s->others, pid);
-}
-
-bool server_has_others(const struct server *s)
-{
-    return s->others->n > 0;
-}
-
 /* ---- a call ---- */
 
 struct passing {

@@ -21,7 +21,7 @@ struct living {
 static void look_whether_alive(void *arg, const char *owner)
 {
     struct living *l = arg;
-    if (l->any || !server_is_keeper(owner))
+    if (l->any || !ipc_is_keeper(owner))
         return;
     int fd FD_AUTO = ipc_connect(l->dirfd, owner, 0);
     l->any = fd >= 0 || errno == EAGAIN;

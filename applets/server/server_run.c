@@ -14,7 +14,6 @@
 #include "io.h"
 #include "log.h"
 #include "mem.h"
-#include "other_builds.h"
 #include "proc.h"
 #include "program.h"
 #include "server_internal.h"
@@ -25,11 +24,6 @@
 #define RECORD_MS 50    /* what has to be done at the start goes before */
 #define WATCHED_MOST 64 /* each takes a descriptor; what others leave is found a little later */
 #define LOOK_MS 3600000 /* where nothing tells of changes */
-
-const struct base *server_base(const struct server *s)
-{
-    return &s->base;
-}
 
 /* ---- names ---- */
 
@@ -85,20 +79,6 @@ void server_next_name(struct server *s, const char *prefix, char name[IPC_NAME_M
 }
 
 /* ---- keepers ---- */
-
-bool server_is_keeper(const char *owner)
-{
-    return strcmp(owner, IPC_SERVER) != 0 && strncmp(owner, IPC_TRANSIENT, strlen(IPC_TRANSIENT)) != 0;
-}
-
-bool server_is_own_keeper(void *arg, pid_t pid)
-{
-    const struct server *s = arg;
-    for (const struct kept *k = s->kept; k; k = k->next)
-        if (k->pid == pid)
-            return true;
-    return false;
-}
 
 static void forget(struct kept *gone)
 {
@@ -166,7 +146,7 @@ static void look_at_found(void *arg, const char *owner)
     struct server *s = arg;
     pid_t pid;
     uid_t uid;
-    if (!server_is_keeper(owner))
+    if (!ipc_is_keeper(owner))
         return;
     s->found++;
     int fd FD_AUTO = ipc_connect(s->base.dirfd, owner, 0);
@@ -182,32 +162,6 @@ static void take_over(struct server *s)
 }
 
 /* ---- routing ---- */
-
-static void no_keeper(struct rpc_call *call, int dirfd, const char *owner, int why)
-{
-    struct err err;
-    if (why == EAGAIN)
-        err_set(&err, ERR_TOOL, "%s takes no more calls; is it stopped?", owner);
-    else if (ipc_exists(dirfd, owner) || other_builds_used(dirfd, owner))
-        err_set(&err, ERR_TOOL, "%s has ended; start a new one", owner);
-    else
-        err_set(&err, ERR_TOOL, "there is no %s; start one first", owner);
-    rpc_fail(call, &err);
-}
-
-void server_without_keeper(struct server *s, struct rpc_call *call)
-{
-    struct rpc_request r;
-    char owner[IPC_NAME_MAX];
-    struct err err;
-    rpc_request_parse(&r, rpc_request_text(call), NULL);
-    const struct tool *tool = tool_method(r.method).tool;
-    server_may_retire(s); /* it may have been the last thing to tell */
-    if (tool->keeper_of(r.params, owner, &err) < 0)
-        rpc_fail(call, &err);
-    else if (!tool->without_keeper || !tool->without_keeper(call, r.method, r.params, owner, s->base.dirfd))
-        no_keeper(call, s->base.dirfd, owner, ENOENT);
-}
 
 static void to_keeper(struct rpc_call *call, struct span params, void *ctx);
 
@@ -236,7 +190,7 @@ static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
     if (fd >= 0)
         rpc_forward(call, s->base.loop, fd, to_keeper_again, s);
     else if (why == EAGAIN)
-        no_keeper(call, s->base.dirfd, owner, why);
+        server_no_keeper(call, s->base.dirfd, owner, why);
     else if (!server_pass_to_other(s, call, owner, tool->keeps && !tool->keeps(s->base.dirfd, owner)))
         server_without_keeper(s, call);
 }
@@ -257,27 +211,6 @@ rpc_handler server_find(void *ctx, const char *name, void **handler_ctx)
 
 /* ---- its place ---- */
 
-static bool stat_socket(const struct server *s, struct stat *st)
-{
-    char name[IPC_NAME_MAX];
-    return ipc_name(name, IPC_SERVER) == 0 && fstatat(s->base.dirfd, name, st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* The number is not given to another file while the socket is bound to this one. */
-static bool has_socket(const struct server *s)
-{
-    struct stat st;
-    if (!stat_socket(s, &st))
-        return errno != ENOENT; /* no word of its being gone */
-    return st.st_dev == s->socket_dev && st.st_ino == s->socket_ino;
-}
-
-void server_clear_sockets(const struct server *s)
-{
-    if (has_socket(s))
-        ipc_clear(s->base.dirfd);
-}
-
 /* Nobody can reach a server without its directory, or end what it has started. Where only its socket is lost
  * the next one takes the keepers over; but process 1 is of use without. */
 static void look(void *arg)
@@ -288,7 +221,7 @@ static void look(void *arg)
         return;
     if (fstat(s->base.dirfd, &st) == 0 && st.st_nlink == 0)
         server_end_all(s, NULL, NULL);
-    else if (!has_socket(s) && getpid() != 1)
+    else if (!server_has_socket(s) && getpid() != 1)
         loop_stop(s->base.loop,
                   s->foreground ? applet_failed("server", "its socket was removed or replaced") : 0);
     else if (s->inotify < 0)
@@ -309,7 +242,7 @@ static void something_changed(void *arg, int events)
                 server_end_all(s, NULL, NULL);
         }
     }
-    if (!has_socket(s))
+    if (!server_has_socket(s))
         loop_timer_set(s->look, SETTLE_MS);
 }
 
@@ -359,7 +292,6 @@ static void take_signals(struct server *s)
 
 static int listen_in(struct server *s, const struct place *place, struct err *err)
 {
-    struct stat st;
     s->base.env = spawn_env(environ, NULL, NULL);
     s->base.start_dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     s->base.dirfd = place->fd;
@@ -369,14 +301,12 @@ static int listen_in(struct server *s, const struct place *place, struct err *er
     int fd = s->base.loop ? ipc_listen(place->fd, IPC_SERVER, err) : -1;
     if (fd < 0)
         return err_wrap(err, "%s", place->path);
-    if (!stat_socket(s, &st)) { /* without its number it could not tell that it has lost its socket */
+    if (!server_know_socket(s)) { /* without its number it could not tell that it has lost its socket */
         int failed = errno;
         ipc_unlink(place->fd, IPC_SERVER);
         close(fd);
         return err_sys(err, ERR_TOOL, failed, "%s", place->path);
     }
-    s->socket_dev = st.st_dev;
-    s->socket_ino = st.st_ino;
     return fd;
 }
 

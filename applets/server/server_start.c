@@ -53,7 +53,7 @@ struct sought {
 static void look_at(void *arg, const char *owner)
 {
     struct sought *s = arg;
-    s->found = s->found || !s->keepers_only || server_is_keeper(owner);
+    s->found = s->found || !s->keepers_only || ipc_is_keeper(owner);
 }
 
 bool server_find_sockets(struct place *p, bool keepers_only)

@@ -36,7 +36,7 @@ static void tell_keeper(void *arg, const char *owner)
     struct buf answer BUF_AUTO = BUF_INIT;
     struct span result;
     struct err err;
-    int fd FD_AUTO = server_is_keeper(owner) ? ipc_connect(l->place->fd, owner, 1) : -1;
+    int fd FD_AUTO = ipc_is_keeper(owner) ? ipc_connect(l->place->fd, owner, 1) : -1;
     if (fd < 0)
         return;
     bool begun = client_call(fd, span_of(&l->request), &answer, ASK_MS, &err) == 0 &&
