@@ -177,8 +177,10 @@ void handover_release(struct handover *h)
 int handover_get(const struct handover *h, const char *key, const char **data, size_t *n, struct err *err)
 {
     const struct handover_part *part = find(h, key);
-    if (!part)
-        return err_set(err, ERR_TOOL, "the record has no %s", key);
+    if (!part) {
+        err_set(err, ERR_TOOL, "the record has no %s", key);
+        return -1;
+    }
     *data = part->data;
     *n = part->n;
     return 0;

@@ -57,7 +57,7 @@ int channel_open(struct channel *c, const struct user *user)
     unsigned n;
     *c = (struct channel){.pty = PTY_INIT,
                           .user = user,
-                          .incoming = {.max = 2 * MESSAGE_MAX},
+                          .incoming = {.max = (size_t)2 * MESSAGE_MAX},
                           .code = BUF_INIT,
                           .outgoing = {.pending = BUF_INIT}};
     if (pty_open(&c->pty, 1, 1, user, NULL) < 0)

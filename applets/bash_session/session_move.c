@@ -216,14 +216,13 @@ static int get_user(const struct handover *h, struct session_options *o, struct 
 {
     long long uid;
     const char *groups;
-    char *home = NULL;
+    char *home MEM_AUTO = NULL;
     size_t n;
     bool exact;
     if (handover_int(h, "user.uid", 0, UINT32_MAX, &uid, err) < 0 ||
         handover_get(h, "user.groups", &groups, &n, err) < 0 ||
         handover_bool(h, "user.exact", &exact, err) < 0 || get_string(h, "user.home", &home, err) < 0)
         return -1;
-    char *copy MEM_AUTO = home;
     gid_t list[USER_GROUPS_MAX];
     if (n == 0 || n % sizeof *list != 0 || n > sizeof list || !home)
         return err_set(err, ERR_TOOL, "the user of the record is none");

@@ -272,6 +272,8 @@ bool session_run_missed(const struct session *s)
 void session_run_again(struct session *s)
 {
     struct session_call *c = active_run(s);
+    if (!c)
+        return;
     c->run.again++;
     c->run.progress = now_ms();
     channel_repeat_code(&s->channel);
@@ -325,7 +327,7 @@ static int64_t check_key(struct session *s, struct session_call *c)
     if (left > 0)
         return left;
     /* the terminal drops what was typed before a key that sends a signal */
-    if (s->input.signalled >= c->run.phase_began - 1000 * BUSY_MS)
+    if (s->input.signalled >= c->run.phase_began - 1000LL * BUSY_MS)
         return lose_key(s, c);
     if (c->run.phase == RUN_ASKED && c->run.typed) {
         /* What it printed last is no continuation prompt: it has ended, and nobody can say how. */
