@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,9 +135,11 @@ void profile_remove(struct profile *p)
 static void sweep_one(void *arg, const char *name)
 {
     int dirfd = *(int *)arg;
-    struct buf path BUF_AUTO = BUF_INIT;
-    int lock FD_AUTO = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || io_read_all(lock, &path) < 0)
+    struct buf path BUF_AUTO = {.max = PATH_MAX};
+    struct stat st;
+    int lock FD_AUTO = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (lock < 0 || fstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || flock(lock, LOCK_EX | LOCK_NB) < 0 ||
+        io_read_all(lock, &path) < 0)
         return;
     const char *folder = strrchr(buf_str(&path), '/');
     if (!folder ||

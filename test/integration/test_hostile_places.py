@@ -233,6 +233,19 @@ def test_server_of_an_unsafe_tmp_is_elsewhere(start):
     assert container.run(["/opt/toolbox", "stop-server"]).returncode == 0
 
 
+@pytest.mark.parametrize("prefix", [".Profile-x", ".ended-1", ".program"])
+def test_a_fifo_in_the_place_is_not_waited_for(start, prefix):
+    container = start("busybox")
+    assert container.run(["/opt/toolbox", "start-server"]).returncode == 0
+    names = container.check([BUSYBOX, "ls", "/run/toolbox"]).split()
+    suffix = next(name for name in names if name.startswith("server.")).removeprefix("server")
+    assert container.run(["/opt/toolbox", "stop-server"]).returncode == 0
+    container.check([BUSYBOX, "mkfifo", f"/run/toolbox/{prefix}{suffix}"])
+    done = container.run(["/opt/toolbox", "exec"], stdin=request("exec_remote_list"))
+    assert json.loads(done.stdout)["result"] == [], done
+    assert container.run(["/opt/toolbox", "stop-server"]).returncode == 0
+
+
 def test_eject_tells_what_it_leaves(injector, start):
     """A program of ours below what has become anybody's: not run, not removed, and said."""
     container = start("debian")
