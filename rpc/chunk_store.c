@@ -3,14 +3,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "io.h"
+#include "memory_share.h"
 #include "place.h"
 #include "random.h"
 
@@ -59,6 +62,49 @@ static bool remove_old(int dirfd, const char *name, void *arg)
     return true;
 }
 
+/* ---- memory: what lies on a tmpfs takes the memory of the container ---- */
+
+#define TMPFS 0x01021994
+#define SHARES 3 /* of the memory, for all answers together */
+
+struct stored {
+    size_t total;
+    char oldest[CHUNK_HANDLE_LEN + 1]; /* the one that was asked for longest ago; "": there is none */
+    struct timespec asked;
+};
+
+static bool count(int dirfd, const char *name, void *arg)
+{
+    struct stored *s = arg;
+    struct stat st;
+    if (!chunk_handle_valid(name) || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return true;
+    s->total += (size_t)st.st_size;
+    if (s->oldest[0] == '\0' || st.st_mtim.tv_sec < s->asked.tv_sec ||
+        (st.st_mtim.tv_sec == s->asked.tv_sec && st.st_mtim.tv_nsec < s->asked.tv_nsec)) {
+        memcpy(s->oldest, name, sizeof s->oldest);
+        s->asked = st.st_mtim;
+    }
+    return true;
+}
+
+/* Drops answers that nobody has asked for lately until one of n bytes fits. -1 with ENOMEM: it never does. */
+static int make_room(int dirfd, size_t n)
+{
+    struct statfs fs;
+    if (fstatfs(dirfd, &fs) < 0 || fs.f_type != TMPFS)
+        return 0;
+    for (;;) {
+        struct stored s = {0};
+        struct memory_share share = {0};
+        each_name(dirfd, count, &s);
+        if (s.total + n <= SHARES * memory_share(&share, s.total + n, SIZE_MAX / SHARES))
+            return 0;
+        if (s.oldest[0] == '\0' || unlinkat(dirfd, s.oldest, 0) < 0)
+            return errno = ENOMEM, -1;
+    }
+}
+
 static int write_file(int dirfd, const char *name, struct span data)
 {
     int fd FD_AUTO = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -83,7 +129,7 @@ int chunk_store(struct span answer, char handle[CHUNK_HANDLE_LEN + 1], struct er
     each_name(dirfd, remove_old, NULL);
     if (new_handle(handle, err) < 0)
         return -1;
-    if (write_file(dirfd, handle, answer) < 0)
+    if (make_room(dirfd, answer.n) < 0 || write_file(dirfd, handle, answer) < 0)
         return err_sys(err, ERR_TOOL, errno, "%s/%s", place.path, STORE);
     return 0;
 }

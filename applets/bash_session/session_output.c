@@ -140,7 +140,8 @@ struct capture *capture_new(size_t max)
 
 static void keep(struct capture *c, const char *s, size_t n)
 {
-    size_t half = c->max / 2, room = c->head.len < half ? half - c->head.len : 0;
+    size_t max = memory_share(&c->share, c->head.len + c->tail.len + n, c->max), half = max / 2;
+    size_t room = c->head.len < half ? half - c->head.len : 0;
     if (c->omitted == 0 && c->tail.len == 0 && room > 0) {
         size_t len = n < room ? n : room;
         if (len < n) /* the whole last character goes to the tail */
@@ -151,7 +152,7 @@ static void keep(struct capture *c, const char *s, size_t n)
         n -= len;
     }
     buf_add(&c->tail, s, n);
-    size_t limit = c->max - half;
+    size_t limit = max - half;
     if (c->tail.len > limit + limit / 4 + 4096) {
         size_t cut = skip_continuation(c->tail.data, c->tail.len, c->tail.len - limit);
         c->omitted += cut;

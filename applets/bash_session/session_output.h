@@ -42,10 +42,11 @@ void output_release(struct output *o);
 
 /* ---- one run ---- */
 
-/* Head and tail of what a command prints, half of max each. Text behind a mark (the shell was about to
- * prompt) is kept apart: it is the prompt if nothing follows it. */
+/* Head and tail of what a command prints, half of max each, or of the share of the memory. Text behind a mark
+ * (the shell was about to prompt) is kept apart: it is the prompt if nothing follows it. */
 struct capture {
     size_t max;
+    struct memory_share share; /* may be less */
     struct buf head, tail, after;
     unsigned long long omitted, omitted_before; /* the latter in text that says so itself */
     bool marked;

@@ -263,8 +263,8 @@ bool entry_seems_made(const struct entry_item *i, const char *content, size_t n)
 {
     if (!parts_fit(i) || entry_is_old(i, content, n))
         return false;
-    return i->old_sum != 0 || (n == i->n_old - i->cut + i->n_put &&
-                               entry_put_sum(content + i->at, i->n_put) == i->put_sum);
+    return i->old_sum != 0 ||
+           (n == i->n_old - i->cut + i->n_put && entry_put_sum(content + i->at, i->n_put) == i->put_sum);
 }
 
 int entry_read(struct entry *e, int dir, const struct entry_item *item)

@@ -405,15 +405,16 @@ static int refuse_unreadable(const struct undo_store *s, const struct entry_item
 {
     char name[ENTRY_NAME_MAX];
     entry_name(item, name);
-    return err_set(err, ERR_TOOL,
-                   "Nothing was undone: the last edit of %s can't be, as %s. Change the file by another edit; "
-                   "or, to take back that edit together with the one before it, remove %s/undo/%s and call "
-                   "`undo_edit` again",
-                   p->shown,
-                   errno == EBADMSG ? "its entry in the undo history is damaged, or another program went on "
-                                      "writing into the old file"
-                                    : edit_errno(errno),
-                   s->place.path, name);
+    return err_set(
+        err, ERR_TOOL,
+        "Nothing was undone: the last edit of %s can't be, as %s. Change the file by another edit; "
+        "or, to take back that edit together with the one before it, remove %s/undo/%s and call "
+        "`undo_edit` again",
+        p->shown,
+        errno == EBADMSG ? "its entry in the undo history is damaged, or another program went on "
+                           "writing into the old file"
+                         : edit_errno(errno),
+        s->place.path, name);
 }
 
 /* The newest entry is there; but something may have come behind it that is not. */

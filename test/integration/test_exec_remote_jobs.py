@@ -1,9 +1,11 @@
 """Jobs beyond the listed cases: many at once, races, the end of the server, limits, the command line."""
+import base64
 import json
 import os
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import processes
+from harness import needs, processes
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.containers import REPO
 from harness.jobs import Job, alive, keepers, no_keepers, run, runs
@@ -153,6 +155,51 @@ def test_unread_output_leaves_memory_to_the_command(client, jobs, size):
         client.stop()
         processes.wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
         group.rmdir()
+
+
+def test_a_run_and_a_place_in_memory_leave_memory_to_the_command(client, machine_memory):
+    """A place on a tmpfs is charged to the container of 64 MB as well: no command is killed, what is left out is told,
+    and answers that nobody fetches give way. Slow: 270 MB go through a terminal."""
+    group = cgroup("memory", None)
+    enter = f'echo $$ > {group}/cgroup.procs; exec "$0" "$@"'
+    write = "import os; n = 90 << 20\nwhile n: n -= os.write(1, b'x' * min(n, 65536))"
+
+    def call(request):
+        done = subprocess.run(["sh", "-c", enter, client.binary, "exec"], env=client.env, capture_output=True,
+                              input=json.dumps({"jsonrpc": "2.0", "id": 1, **request}).encode(), timeout=120)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    try:
+        session = call({"method": "bash_session_new_session"})["result"]["session_name"]
+        for _ in range(3):
+            piece = call({"method": "bash_session_run",
+                          "params": {"session_name": session, "command": f'/usr/bin/python3 -c "{write}"; echo rc $?'}})
+            piece = piece["__inspect_json_rpc_response_chunk__"]
+            assert sum(f.stat().st_size for f in (client.dir / "answers").iterdir()) < 32 << 20
+        answer, params = b"", {"handle": piece["handle"], "offset": 0}
+        while params["offset"] < piece["total_size"]:
+            piece = call({"method": "__inspect_json_rpc_response_chunk__", "params": params})
+            piece = piece["__inspect_json_rpc_response_chunk__"]
+            answer += base64.b64decode(piece["chunk"])
+            params["offset"] = piece["next_offset"]
+        result = json.loads(answer)["result"]
+        assert result["exit_code"] == 0 and result["output"].endswith("rc 0\n")
+        kept = re.sub(r"\n\[\d+ bytes omitted\]\n", "", result["output"])
+        assert len(kept) + result["omitted_bytes"] == (90 << 20) + len("rc 0\n")
+    finally:
+        client.stop()
+        processes.wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group to be empty")
+        group.rmdir()
+
+
+@pytest.fixture
+def machine_memory(client):
+    """The client's place, on a tmpfs."""
+    with tempfile.TemporaryDirectory(dir=needs.shared_memory()) as folder:
+        client.dir = Path(folder) / "place"
+        client.env["TOOLBOX_DIR"] = str(client.dir)
+        yield client.dir
 
 
 def test_a_limit_of_the_process_counts(client):
