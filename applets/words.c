@@ -11,6 +11,7 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "memory_share.h"
 #include "utf8.h"
 
 #define TEXT_MAX (128u << 20)
@@ -18,11 +19,17 @@
 int words_file(const char *applet, const char *path, struct buf *text)
 {
     bool from_stdin = strcmp(path, "-") == 0;
-    text->max = TEXT_MAX;
+    struct memory_share share = {0};
+    text->max = memory_share(&share, MEMORY_SHARE_LEAST, TEXT_MAX);
     if ((from_stdin ? io_read_all(STDIN_FILENO, text) : io_read_file(AT_FDCWD, path, text)) == 0)
         return EXIT_OK;
-    return applet_failed(applet, "cannot read %s: %s", from_stdin ? "stdin" : path,
-                         errno == EFBIG ? "it is longer than 128 MiB" : err_text(errno));
+    if (errno == EFBIG && text->max < TEXT_MAX)
+        return applet_failed(applet, "cannot read %s: it is longer than a tenth of the free memory, %zu KiB",
+                             from_stdin ? "stdin" : path, text->max >> 10);
+    if (errno == EFBIG)
+        return applet_failed(applet, "cannot read %s: it is longer than 128 MiB",
+                             from_stdin ? "stdin" : path);
+    return applet_failed(applet, "cannot read %s: %s", from_stdin ? "stdin" : path, err_text(errno));
 }
 
 int words_text(const char *applet, const char *word, struct buf *text)

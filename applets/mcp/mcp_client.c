@@ -8,7 +8,8 @@
 #include "rpc.h"
 #include "version.h"
 
-#define PAGES_MAX 1000 /* of tools: a server that always knows more has none */
+#define PAGES_MAX 1000               /* of tools: a server that always knows more has none */
+#define TOOLS_MAX ((size_t)64 << 20) /* bytes of all pages */
 
 /* As a member of the params of each request, where there is no handshake. */
 static void put_meta(struct buf *out)
@@ -107,6 +108,9 @@ int mcp_client_tools(struct mcp_client *c, struct buf *tools, struct err *err)
         if (mcp_client_ask(c, "tools/list", span_of(&params), &page, err) < 0)
             return -1;
         add_page(span_of(&page), tools);
+        if (tools->len > TOOLS_MAX)
+            return err_set(err, ERR_TOOL, "the server's list of tools is longer than %zu MiB",
+                           TOOLS_MAX >> 20);
         buf_truncate(&params, 0);
         if (json_member(span_of(&page), "nextCursor", &cursor, NULL) && json_kind(cursor) == JSON_STRING)
             buf_addf(&params, "{\"cursor\":%.*s}", (int)cursor.n, cursor.s);
