@@ -135,3 +135,17 @@ def test_failures(client, words, message):
 def test_help(client):
     text = mcp(client, "--help")
     assert all(re.search(rf"^  {word} ", text, re.M) for word in ("launch", "list", "tools", "call", "kill", "serve"))
+
+# One that always knows more.
+ENDLESS = r"""
+while message := take():
+    if message["method"] == "initialize":
+        answer(message, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}})
+    elif message["method"] == "tools/list":
+        answer(message, {"tools": [{"name": "x", "description": "y" * (4 << 20)}], "nextCursor": "more"})
+"""
+
+
+def test_a_list_of_tools_without_end(client):
+    """Slow: 64 MiB of it are read."""
+    assert "list of tools is longer than 64 MiB" in mcp(client, "tools", launch(client, ENDLESS), status=1)
