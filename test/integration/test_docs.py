@@ -77,7 +77,7 @@ def test_what_proves_the_promises_is_there():
     table = (REPO / "docs/security.md").read_text().split("## What proves it\n")[1].split("\n## ")[0]
     rows = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in re.findall(r"^\|.+\|$", table, re.M)[2:]]
     sources = [path for path in (REPO / "test").rglob("*") if path.suffix in (".py", ".c")]
-    there = {path.name for path in sources}.union(*(re.findall(r"^def (\w+)\(", path.read_text(), re.M) for path in sources))
+    there = {path.name for path in sources}.union(*(re.findall(r"^(?:def|static void) (\w+)\(", path.read_text(), re.M) for path in sources))
     assert len(rows) > 20
     for promise, defence, proof in rows:
         files = re.findall(r"`([a-z_]+(?:/[a-z_]+)?\.c)`", defence)
