@@ -277,14 +277,20 @@ static void give(struct stored *s, int i, struct buf *text)
     }
 }
 
+static bool has_news(const struct stored *s)
+{
+    const struct head *h = &s->head;
+    if (h->n_marks == 0)
+        return memcmp(h->acknowledged, h->given, sizeof h->given) != 0;
+    const struct record_mark *last = &s->marks[h->n_marks - 1];
+    return last->end[0] != h->given[0] || last->end[1] != h->given[1];
+}
+
 /* As record_mark. */
 static void mark(struct stored *s)
 {
     struct head *h = &s->head;
-    const struct record_mark *last = h->n_marks > 0 ? &s->marks[h->n_marks - 1] : NULL;
-    bool news = last ? last->end[0] != h->given[0] || last->end[1] != h->given[1]
-                     : memcmp(h->acknowledged, h->given, sizeof h->given) != 0;
-    if (news && h->n_marks < h->max_marks)
+    if (has_news(s) && h->n_marks < h->max_marks)
         s->marks[h->n_marks++] = (struct record_mark){h->seq, {h->given[0], h->given[1]}};
 }
 

@@ -347,7 +347,7 @@ class Story:
 def tell(binaries, board, story, fault=(0, 0, 0), call=None):
     """Tells a story with a fault. Nothing, or what is wrong."""
     folder = tempfile.mkdtemp(prefix="toolbox-faults-")
-    os.chmod(folder, 0o777)
+    os.chmod(folder, 0o1777)  # also for the user of one story; a place where others could move what is there is no place
     s = Story(binaries, board, folder)
     s.watch, s.call_failed = processes.Watch(), call
     board.set(*fault)
