@@ -93,10 +93,11 @@ int edit_as_user(const struct edit_user *u, const struct edit_request *request, 
             "The process that did the work as another user was not done within %d s (was it stopped?), "
             "and was killed",
             WORK_MS / 1000);
-    int code;
-    if (said.len >= sizeof code)
+    int code = 0;
+    bool whole = rc == 0 && status == 0 && said.len >= sizeof code;
+    if (whole)
         memcpy(&code, said.data, sizeof code);
-    if (rc < 0 || said.len < sizeof code || status != 0 || code > 0)
+    if (!whole || code > 0)
         return err_set(err, ERR_TOOL,
                        "The process that did the work as another user was ended before it was done");
     if (code == 0)

@@ -208,6 +208,20 @@ def replaced(s):
     s.rpc("bash_session_list", right=lambda r: r == [])
 
 
+def moved(s):
+    """What another build runs: called and listed through this one, and moved to it."""
+    name = s.rpc("bash_session_new_session", build="other")["session_name"]
+    s.rpc("bash_session_run", build="other", session_name=name, command="x=kept")
+    pid = s.rpc("exec_remote_start", build="other", command="cat", stdin_open=True)["pid"]
+    s.rpc("bash_session_list")
+    s.rpc("bash_session_run", session_name=name, command="echo =$x", right=lambda r: r["output"] == "=kept\n")
+    s.command("upgrade", "--json")
+    s.rpc("bash_session_run", session_name=name, command="echo =$x", right=lambda r: r["output"] == "=kept\n")
+    s.rpc("exec_remote_write_stdin", pid=pid, ack_seq=0, data="hello\n")
+    s.rpc("exec_remote_close_stdin", pid=pid, ack_seq=0)
+    s.check("hello\n" in s.ended(pid)["stdout"], "lost what was typed")
+
+
 def for_people(s):
     s.command("bash_session", "new", right=lambda out: b"BashSession" in out)
     s.command("bash_session", "run", "BashSession", "echo hi", right=lambda out: out == b"hi\n")
@@ -240,5 +254,5 @@ def mcp_serve(s):
     s.command("mcp", "serve", stdin=text, right=lambda out: out.count(b'"result"') == 2)
 
 
-ALL = [life, places, session, other_users, jobs, editor, odd_files, long_answers, by_socket, killed, replaced, for_people,
+ALL = [life, places, session, other_users, jobs, editor, odd_files, long_answers, by_socket, killed, replaced, moved, for_people,
        foreground, full_log, links, stuck, attached, mcp, mcp_serve]
