@@ -53,7 +53,8 @@ struct entry_item {
 #define ENTRY_NAME_MAX 208
 void entry_name(const struct entry_item *item, char name[ENTRY_NAME_MAX]);
 
-/* What stands in the directory, in order: all that has the name of an entry, whatever it is. -1 with errno. */
+/* What stands in the directory, in order: all that has the name of an entry, whatever it is. -1 with errno.
+ */
 struct entry_list {
     struct entry_item *items;
     size_t n;
@@ -97,9 +98,9 @@ void entry_release(struct entry *e);
 /* Whether a content is exactly what the edit made of the old one. */
 bool entry_led_to(const struct entry *e, const char *content, size_t n);
 
-/* Of an entry whose file can't be read, from what its name says: whether a content is the old one; and whether
- * it is one that the edit has (or may have) touched. Of old contents that are too long for a sum only a whole
- * edit is known. */
+/* Of an entry whose file can't be read, from what its name says: whether a content is the old one; and
+ * whether it is one that the edit has (or may have) touched. Of old contents that are too long for a sum only
+ * a whole edit is known. */
 bool entry_is_old(const struct entry_item *item, const char *content, size_t n);
 bool entry_seems_made(const struct entry_item *item, const char *content, size_t n);
 
