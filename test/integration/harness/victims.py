@@ -1,5 +1,6 @@
 """Programs that don't want to end: one small C program, compiled when it is first asked for."""
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-NAME = "tbx-victim"
+NAME = f"victim-{secrets.token_hex(4)}"  # this suite's alone: others may run beside it
 
 SOURCE = r"""
 #define _GNU_SOURCE
