@@ -21,7 +21,7 @@ FILES = f"""
     find / {SKIPPED} -o -type f -exec stat -c '%n %s %Y' '{{}}' +
     find / {SKIPPED} -o -type f -exec sha256sum '{{}}' +
 """
-CALL_EACH = f'while read -r request; do echo "$request" | "$0" exec --whole; done'
+CALL_EACH = 'while read -r request; do echo "$request" | "$0" exec --whole; done'
 
 
 def shell(container, text, *words, **how):
