@@ -53,10 +53,9 @@ int program_record(int dirfd, const char *build, const char *sha256, const char 
     return -1;
 }
 
-void program_record_own(int dirfd)
+void program_record_own(int dirfd, const char *path)
 {
     char sha256[SHA256_HEX_SIZE];
-    char *path MEM_AUTO = self_path();
     int fd FD_AUTO = self_open();
     if (path && fd >= 0 && sha256_file(fd, sha256) == 0)
         program_record(dirfd, toolbox_build_id, sha256, path);

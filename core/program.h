@@ -31,7 +31,7 @@ int program_record(int dirfd, const char *build, const char *sha256, const char 
 
 /* Writes that of this very build: takes as long as a sum of the own file does. Nothing is written where it
  * can't be read. */
-void program_record_own(int dirfd);
+void program_record_own(int dirfd, const char *path);
 
 /* False: there is none, or none that makes sense. */
 bool program_read(struct program *p, int dirfd, const char *build);

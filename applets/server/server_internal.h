@@ -36,6 +36,7 @@ struct server {
     struct loop_source *look;
     struct loop_source *retirement;
     struct loop_source *recorder; /* NULL: it is recorded which program this is */
+    char *program; /* the path that this program was run from, until it is recorded; NULL: not known */
     bool foreground;
     unsigned found; /* keepers of another server, or what dead ones have left: there may be orphans */
 };

@@ -16,12 +16,13 @@
 #include "mem.h"
 #include "proc.h"
 #include "program.h"
+#include "self.h"
 #include "server_internal.h"
 #include "spawn.h"
 #include "version.h"
 
 #define SETTLE_MS 200   /* for who removes the directory to come from its files to itself */
-#define RECORD_MS 50    /* what has to be done at the start goes before */
+#define RECORD_MS 1    /* what has to be done at the start goes before */
 #define WATCHED_MOST 64 /* each takes a descriptor; what others leave is found a little later */
 #define LOOK_MS 3600000 /* where nothing tells of changes */
 
@@ -315,7 +316,9 @@ static void record_program(void *arg)
 {
     struct server *s = arg;
     loop_drop(&s->recorder);
-    program_record_own(s->base.dirfd);
+    program_record_own(s->base.dirfd, s->program);
+    free(s->program);
+    s->program = NULL;
 }
 
 int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
@@ -337,6 +340,7 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
     door_clear(s->base.dirfd);
     watch_directory(s);
     take_signals(s);
+    s->program = self_path(); /* now: by then another build may have its name */
     s->recorder = loop_timer(s->base.loop, RECORD_MS, record_program, s);
     s->http = http_server_new(s->base.loop, listen_fd, server_find, s);
     log_open(s->base.dirfd, foreground);
