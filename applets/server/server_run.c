@@ -22,7 +22,7 @@
 #include "version.h"
 
 #define SETTLE_MS 200   /* for who removes the directory to come from its files to itself */
-#define RECORD_MS 1    /* what has to be done at the start goes before */
+#define RECORD_MS 1     /* what has to be done at the start goes before */
 #define WATCHED_MOST 64 /* each takes a descriptor; what others leave is found a little later */
 #define LOOK_MS 3600000 /* where nothing tells of changes */
 
