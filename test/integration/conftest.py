@@ -166,6 +166,8 @@ def idle_descriptors(toolbox):
     with tempfile.TemporaryDirectory() as folder:
         client = Client(Host(), toolbox, folder)
         client.cli("start-server")
+        # it reads its own program at first, to note which one it is
+        processes.wait_until(lambda: list(Path(folder).glob(".program.*")), "the server to note its program")
         try:
             return max(len(processes.descriptors(pid)) for pid in processes.servers())
         except PermissionError:
