@@ -6,10 +6,12 @@ in a comment before it: <!-- not run: it takes a cluster -->.
 """
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
+from harness import needs
 from harness.containers import REPO
 from harness.machine import HANG
 
@@ -86,3 +88,24 @@ def test_what_proves_the_promises_is_there():
         names = re.findall(r"`(\w+(?:\.(?:py|c))?)`", proof)
         assert names, promise
         assert there.issuperset(names), promise
+
+
+@needs.programs("sphinx-build")
+@pytest.mark.parametrize("page, text, message", [
+    ("mcp.md", "", ""),
+    ("mcp.md", "[nowhere](protocol.md#nowhere)", "target not found: protocol.md#nowhere"),
+    ("README.md", "[gone](docs/gone.md)", "target not found: gone.md"),
+    ("lost.md", "# A page that nothing leads to", "isn't included in any toctree"),
+])
+def test_no_link_of_the_site_is_broken(workdir, page, text, message):
+    for path in [*REPO.glob("docs/**/*"), REPO / "README.md", REPO / "scripts/site"]:
+        if path.is_file():
+            copy = workdir / path.relative_to(REPO)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+    with open(workdir / ("" if page == "README.md" else "docs") / page, "a") as file:
+        file.write(f"\n{text}\n")
+    made = subprocess.run([workdir / "scripts/site"], capture_output=True, text=True, timeout=HANG)
+    assert (made.returncode == 0) == (not message), made.stderr
+    assert message in made.stderr
+    assert message or (workdir / "build/site/search.html").exists()
