@@ -448,7 +448,9 @@ stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers, 50
 
 site: ## the documentation as HTML in build/site, every link checked (scripts/setup site)
 	@scripts/site
-.PHONY: site
+pictures: ## draw docs/pictures again from the texts beside them (scripts/setup site)
+	@scripts/pictures
+.PHONY: site pictures
 
 clean: ## remove what was built (what was fetched stays)
 	rm -rf toolbox $(filter-out $(DEPS) $(BUILD)/cache $(BUILD)/deps.lock,$(wildcard $(BUILD)/*))
