@@ -448,8 +448,9 @@ stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers, 50
 
 site: ## the documentation as HTML in build/site, every link checked (scripts/setup site)
 	@scripts/site
-pictures: ## draw docs/pictures again from the texts beside them (scripts/setup site)
+pictures: ## draw docs/pictures again: from the texts beside them, and the tables of docs/benchmarks.md (scripts/setup site)
 	@scripts/pictures
+	@scripts/charts
 .PHONY: site pictures
 
 clean: ## remove what was built (what was fetched stays)
