@@ -69,12 +69,13 @@ void handover_put_fd(struct handover_out *out, const char *key, int fd)
         out->failed = true;
 }
 
-void handover_keep(const struct handover_out *out, bool keep)
+int handover_keep(const struct handover_out *out, bool keep)
 {
-    int flags = keep ? 0 : FD_CLOEXEC;
-    fcntl(out->fd, F_SETFD, flags);
+    int result = io_keep(out->fd, keep);
     for (size_t i = 0; i < out->n_fds; i++)
-        fcntl(out->fds[i], F_SETFD, flags);
+        if (io_keep(out->fds[i], keep) < 0)
+            result = -1;
+    return result;
 }
 
 void handover_end(struct handover_out *out)

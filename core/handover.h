@@ -36,8 +36,8 @@ void handover_put_fd(struct handover_out *out, const char *key, int fd);
 /* A part whose n bytes the caller writes to out->fd right behind, with handover_end_part. */
 void handover_begin_part(struct handover_out *out, const char *key, size_t n);
 void handover_end_part(struct handover_out *out);
-/* Whether the record's descriptor and those that go along outlive an execve. */
-void handover_keep(const struct handover_out *out, bool keep);
+/* Whether the record's descriptor and those that go along outlive an execve. -1: not so for all of them. */
+int handover_keep(const struct handover_out *out, bool keep);
 void handover_end(struct handover_out *out); /* closes the record */
 
 /* ---- reading ---- */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -122,6 +123,11 @@ int io_set_nonblock(int fd, bool on)
     return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
 }
 
+int io_keep(int fd, bool keep)
+{
+    return fcntl(fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
+}
+
 int io_pipes(int pipes[][2], size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -145,11 +151,6 @@ void io_close(int *fd)
         close(*fd);
     *fd = -1;
     errno = saved;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
 }
 
 static void close_range_slowly(int first, int last)
@@ -177,18 +178,16 @@ static void close_from_to(int first, int last)
 
 void io_close_others(const int *keep, size_t n)
 {
-    int sorted[16] = {0};
-    size_t count = 0;
-    for (size_t i = 0; i < n && count < sizeof sorted / sizeof *sorted; i++)
-        if (keep[i] > 2)
-            sorted[count++] = keep[i];
-    qsort(sorted, count, sizeof *sorted, by_value);
-    int first = 3;
-    for (size_t i = 0; i < count; i++) {
-        close_from_to(first, sorted[i] - 1);
-        first = sorted[i] + 1;
+    for (int first = 3;;) {
+        int next = INT_MAX;
+        for (size_t i = 0; i < n; i++)
+            if (keep[i] >= first && keep[i] < next)
+                next = keep[i];
+        close_from_to(first, next - 1);
+        if (next == INT_MAX)
+            return;
+        first = next + 1;
     }
-    close_from_to(first, 0x7fffffff);
 }
 
 void io_fill_std(void)

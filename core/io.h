@@ -32,6 +32,9 @@ int io_set_nonblock(int fd, bool on);
 /* Makes n pipes (close-on-exec). 0, or -1 with errno; those made until then stay. */
 int io_pipes(int pipes[][2], size_t n);
 
+/* Whether it outlives an execve. 0, or -1 with errno. */
+int io_keep(int fd, bool keep);
+
 /* The descriptor, which blocks no more and is the caller's; *fd becomes -1. */
 int io_take(int *fd);
 
@@ -39,7 +42,7 @@ int io_take(int *fd);
 void io_close(int *fd);
 #define FD_AUTO __attribute__((cleanup(io_close)))
 
-/* Closes every descriptor above 2 except those in `keep` (n of them). Needs no /proc and no close_range. */
+/* Closes every descriptor above 2 except those in `keep` (n of them, which are few). Needs no /proc and no close_range. */
 void io_close_others(const int *keep, size_t n);
 
 /* Opens /dev/null (or, where there is none, a pipe's closed end) on whichever of 0, 1, 2 is closed, so that

@@ -53,12 +53,11 @@ int program_record(int dirfd, const char *build, const char *sha256, const char 
     return -1;
 }
 
-void program_record_own(int dirfd, const char *path)
+int program_record_own(int dirfd, const char *path)
 {
     char sha256[SHA256_HEX_SIZE];
     int fd FD_AUTO = self_open();
-    if (path && fd >= 0 && sha256_file(fd, sha256) == 0)
-        program_record(dirfd, toolbox_build_id, sha256, path);
+    return fd < 0 || sha256_file(fd, sha256) < 0 ? -1 : program_record(dirfd, toolbox_build_id, sha256, path);
 }
 
 bool program_read(struct program *p, int dirfd, const char *build)

@@ -29,9 +29,8 @@ void program_release(struct program *p);
 /* Writes the record of a build, in the place of one that is there. -1 with errno. */
 int program_record(int dirfd, const char *build, const char *sha256, const char *path);
 
-/* Writes that of this very build: takes as long as a sum of the own file does. Nothing is written where it
- * can't be read. */
-void program_record_own(int dirfd, const char *path);
+/* Writes that of this very build: takes as long as a sum of the own file does. -1 with errno. */
+int program_record_own(int dirfd, const char *path);
 
 /* False: there is none, or none that makes sense. */
 bool program_read(struct program *p, int dirfd, const char *build);

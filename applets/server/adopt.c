@@ -25,7 +25,9 @@ struct adoption {
     const struct moving *how;
     struct keeper *keeper;
     char socket[IPC_NAME_MAX], hidden[1 + IPC_NAME_MAX]; /* of the build where it was */
-    int listen_fd, program;
+    int listen_fd, older;                                /* socket and program of that build */
+    int program;                                         /* to go back to; -1: none */
+    int failures;
 };
 
 /* ---- what is in the record ---- */
@@ -66,19 +68,17 @@ static int read_keeper(struct adoption *a, struct err *err)
         name_in(&a->h, "keeper.hidden", a->hidden, sizeof a->hidden, err) < 0 ||
         handover_fd(&a->h, "keeper.place", S_IFDIR, false, &k->base.dirfd, err) < 0 ||
         handover_fd(&a->h, "keeper.listen", S_IFSOCK, false, &a->listen_fd, err) < 0 ||
-        handover_fd(&a->h, "keeper.program", S_IFREG, true, &a->program, err) < 0)
+        handover_fd(&a->h, "keeper.program", S_IFREG, false, &a->older, err) < 0)
         return -1;
     return ipc_name(socket, k->name) == 0
                ? 0
                : err_set(err, ERR_TOOL, "keeper.name of the record is no name for a socket");
 }
 
-static int read_record(struct adoption *a, int fd, struct err *err)
+static int read_record(struct adoption *a, struct err *err)
 {
-    *a = (struct adoption){.fd = fd, .program = -1};
-    a->keeper = mem_zalloc(sizeof *a->keeper);
-    a->keeper->base.start_dir = -1;
-    return handover_read(&a->h, fd, err) < 0 || find_kind(a, err) < 0 || read_keeper(a, err) < 0 ? -1 : 0;
+    handover_release(&a->h);
+    return handover_read(&a->h, a->fd, err) < 0 || find_kind(a, err) < 0 || read_keeper(a, err) < 0 ? -1 : 0;
 }
 
 /* ---- taking over ---- */
@@ -86,15 +86,16 @@ static int read_record(struct adoption *a, int fd, struct err *err)
 /* From here on they are this program's own, and nothing else is. */
 static void own_descriptors(struct adoption *a)
 {
-    int fds[HANDOVER_FDS_MAX + 1];
+    int fds[HANDOVER_FDS_MAX + 2];
     size_t n = handover_fds(&a->h, fds, HANDOVER_FDS_MAX);
     fds[n++] = a->fd;
     io_close_others(fds, n);
     for (size_t i = 0; i < n; i++)
-        fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+        io_keep(fds[i], false);
 }
 
-/* Where this program can't, the one that was there before goes on. Returns when that can't be run. */
+/* Where this program can't, the one that was there before goes on; what it gets is the same as this one got.
+ * Returns when that can't be run. */
 static void go_back(struct adoption *a)
 {
     char name[] = "toolbox", command[] = "adopt", last[] = "--last", fd[16];
@@ -102,10 +103,10 @@ static void go_back(struct adoption *a)
     int fds[HANDOVER_FDS_MAX];
     size_t n = handover_fds(&a->h, fds, HANDOVER_FDS_MAX);
     snprintf(fd, sizeof fd, "%d", a->fd);
-    fcntl(a->fd, F_SETFD, 0);
-    for (size_t i = 0; i < n; i++)
-        fcntl(fds[i], F_SETFD, 0);
-    if (a->program >= 0)
+    bool kept = io_keep(a->fd, true) == 0;
+    for (size_t i = 0; i < n && kept; i++)
+        kept = io_keep(fds[i], true) == 0;
+    if (kept && a->program >= 0)
         program_exec(a->program, argv, NULL, 0);
 }
 
@@ -118,7 +119,7 @@ static void leave_older_socket(struct adoption *a)
         renameat(dirfd, a->socket, dirfd, a->hidden);
     ipc_refuse_queued(a->listen_fd);
     io_close(&a->listen_fd);
-    io_close(&a->program);
+    io_close(&a->older);
     io_close(&a->fd);
     handover_release(&a->h);
 }
@@ -138,57 +139,84 @@ static int go_on(struct adoption *a, struct err *err)
     return -1;
 }
 
-static int take_over(struct adoption *a, bool last)
+/* Until one of the two programs goes on: whatever fails may work a little later, and what has no program is
+ * lost. Ends where that has taken too long. */
+static void or_go_back(struct adoption *a, const struct err *err)
+{
+    log_line(LOG_ERROR, "%s can't go on in this build: %s", a->keeper->name, err->msg);
+    go_back(a);
+    if (a->failures++ == AGAIN_TIMES)
+        _exit(EXIT_FAILED);
+    usleep(AGAIN_MS * 1000);
+}
+
+static _Noreturn void take_over(struct adoption *a)
 {
     struct err err;
     struct keeper *k = a->keeper;
-    char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
+    while (read_record(a, &err) < 0)
+        or_go_back(a, &err);
+    char *title = mem_printf("toolbox %s", k->name);
     own_descriptors(a);
     log_open(k->base.dirfd, false);
     background(&k->base, title, false);
-    for (int times = 0; go_on(a, &err) < 0; times++) {
-        log_line(LOG_ERROR, "%s can't go on in this build: %s", k->name, err.msg);
-        if (!last)
-            go_back(a);
-        if (times == AGAIN_TIMES)
-            return EXIT_FAILED;
-        usleep(AGAIN_MS * 1000);
-    }
+    free(title);
+    while (go_on(a, &err) < 0)
+        or_go_back(a, &err);
     leave_older_socket(a);
     log_line(LOG_INFO, "%s goes on in build %s", k->name, toolbox_build_id);
     _exit(loop_run(k->base.loop));
 }
 
+/* For the keeper, as another process would go on. */
+static int check(struct adoption *a)
+{
+    struct err err;
+    if (read_record(a, &err) == 0 && a->how->take(NULL, &a->h, &err) == 0)
+        return EXIT_OK;
+    printf("%s\n", err.msg);
+    stdout_flushed();
+    return EXIT_FAILED;
+}
+
+/* A descriptor above the standard ones; -1: it is none. */
+static int descriptor(const char *text)
+{
+    char *end;
+    long fd = strtol(text, &end, 10);
+    return end > text && !*end && fd > 2 && fd <= INT_MAX ? (int)fd : -1;
+}
+
 static int adopt_main(int argc, char **argv)
 {
-    struct adoption a;
-    struct err err;
-    bool check = argc == 3 && strcmp(argv[1], "--check") == 0;
+    bool checks = argc == 4 && strcmp(argv[1], "--check") == 0;
     bool last = argc == 3 && strcmp(argv[1], "--last") == 0;
-    char *end;
-    long fd = argc > 1 ? strtol(argv[argc - 1], &end, 10) : -1;
-    if (argc != 2 + (check || last) || *end || fd < 3 || fd > INT_MAX)
-        return usage_error("adopt", "it is run by 'toolbox upgrade', with the number of a descriptor");
-    int result = read_record(&a, (int)fd, &err);
-    if (result == 0 && check)
-        result = a.how->take(NULL, &a.h, &err);
-    if (result < 0)
-        printf("%s\n", err.msg);
-    if (result == 0 && !check)
-        return take_over(&a, last);
+    struct adoption a = {.fd = -1, .program = -1};
+    if (argc == 3 + checks) {
+        a.fd = descriptor(argv[argc - 2 + last]);
+        a.program = last ? -1 : descriptor(argv[argc - 1]);
+    }
+    if (a.fd < 0 || (a.program < 0 && !last))
+        return usage_error("adopt", "it is run by 'toolbox upgrade', with the numbers of descriptors");
+    a.keeper = mem_zalloc(sizeof *a.keeper);
+    a.keeper->base.start_dir = -1;
+    if (!checks)
+        take_over(&a);
+    int status = check(&a);
     handover_release(&a.h);
     free(a.keeper);
-    return stdout_flushed() == EXIT_OK && result == 0 ? EXIT_OK : EXIT_FAILED;
+    return status;
 }
 
 const struct applet adopt_applet = {
     .name = "adopt",
     .summary = "the half of `upgrade` that goes on from where another build was",
-    .usage = "Usage: toolbox adopt [--check | --last] DESCRIPTOR\n"
+    .usage = "Usage: toolbox adopt [--check] DESCRIPTOR PROGRAM\n"
+             "       toolbox adopt --last DESCRIPTOR\n"
              "\n"
              "What `toolbox upgrade` has a session or job run in place of its older program;\n"
              "nobody else has to. It reads the record of a state from the descriptor and goes\n"
-             "on from it.\n"
+             "on from it; where it can't, the older program, open as PROGRAM, does.\n"
              "\n"
              "  --check   only say whether that is possible\n"
              "  --last    there is no other program to go back to\n",

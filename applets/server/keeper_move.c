@@ -55,12 +55,14 @@ static int save(const struct move *m, struct handover_out *out, struct err *err)
 /* As another program would have it, in a process of its own. */
 static int ask_whether_it_can(const struct move *m, const struct handover_out *out, struct err *err)
 {
-    char name[] = "toolbox", command[] = "adopt", check[] = "--check", fd[16];
-    char *const argv[] = {name, command, check, fd, NULL};
+    char name[] = "toolbox", command[] = "adopt", check[] = "--check", fd[16], own[16];
+    char *const argv[] = {name, command, check, fd, own, NULL};
     struct buf said BUF_AUTO = BUF_INIT;
     snprintf(fd, sizeof fd, "%d", out->fd);
-    handover_keep(out, true);
-    int status = other_build_run(m->program, argv, (struct span){0}, CHECK_MS, &said);
+    snprintf(own, sizeof own, "%d", m->own);
+    int status = handover_keep(out, true);
+    if (status == 0)
+        status = other_build_run(m->program, argv, (struct span){0}, CHECK_MS, &said);
     handover_keep(out, false);
     if (status == 0)
         return 0;
@@ -74,14 +76,15 @@ static int ask_whether_it_can(const struct move *m, const struct handover_out *o
 static void become(const struct move *m, struct err *err)
 {
     struct handover_out out;
-    char name[] = "toolbox", command[] = "adopt", fd[16], *const argv[] = {name, command, fd, NULL};
+    char name[] = "toolbox", command[] = "adopt", fd[16], own[16];
+    char *const argv[] = {name, command, fd, own, NULL};
     if (save(m, &out, err) < 0)
         return;
     if (ask_whether_it_can(m, &out, err) == 0) {
-        lseek(out.fd, 0, SEEK_SET);
         snprintf(fd, sizeof fd, "%d", out.fd);
-        handover_keep(&out, true);
-        program_exec(m->program, argv, NULL, 0);
+        snprintf(own, sizeof own, "%d", m->own);
+        if (handover_keep(&out, true) == 0)
+            program_exec(m->program, argv, NULL, 0);
         err_sys(err, ERR_TOOL, errno, "that build's program can't be run");
         handover_keep(&out, false);
     }
@@ -141,7 +144,8 @@ static int begin(struct keeper_service *s, struct span params, struct err *err)
     struct move *m = mem_zalloc(sizeof *m);
     *m = (struct move){.service = s, .until = now_ms() + TRIES_MS};
     m->own = self_open();
-    m->program = program_open_path(buf_str(&path), buf_str(&sha256), err);
+    m->program = m->own >= 0 ? program_open_path(buf_str(&path), buf_str(&sha256), err)
+                             : err_sys(err, ERR_TOOL, errno, "there would be no way back: its own program");
     m->timer = loop_timer(s->keeper->base.loop, TRY_MS, try_to_move, m);
     if (m->program < 0 || save(m, &out, err) < 0) {
         give_up(m);

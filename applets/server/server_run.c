@@ -21,8 +21,9 @@
 #include "spawn.h"
 #include "version.h"
 
-#define SETTLE_MS 200   /* for who removes the directory to come from its files to itself */
-#define RECORD_MS 1     /* what has to be done at the start goes before */
+#define SETTLE_MS 200 /* for who removes the directory to come from its files to itself */
+#define RECORD_MS 1   /* what has to be done at the start goes before */
+#define RECORD_AGAIN_MS 20
 #define WATCHED_MOST 64 /* each takes a descriptor; what others leave is found a little later */
 #define LOOK_MS 3600000 /* where nothing tells of changes */
 
@@ -311,12 +312,18 @@ static int listen_in(struct server *s, const struct place *place, struct err *er
     return fd;
 }
 
-/* Which program this is, for other builds: its sum takes longer than the start. */
+/* Which program this is, for other builds: its sum takes longer than the start. What failed is tried again,
+ * ever more rarely. */
 static void record_program(void *arg)
 {
     struct server *s = arg;
+    long long lived = now_ms() - s->started_ms;
+    if (s->program && program_record_own(s->base.dirfd, s->program) < 0) {
+        log_line(LOG_WARNING, "cannot note which program this is: %s", err_text(errno));
+        loop_timer_set(s->recorder, lived > RECORD_AGAIN_MS ? lived : RECORD_AGAIN_MS);
+        return;
+    }
     loop_drop(&s->recorder);
-    program_record_own(s->base.dirfd, s->program);
     free(s->program);
     s->program = NULL;
 }

@@ -317,8 +317,22 @@ def test_a_record_that_is_not_known_is_refused(here, toolbox, workdir):
         path.write_bytes(text)
         with path.open("rb") as file:
             os.set_inheritable(file.fileno(), True)
-            done = subprocess.run([toolbox, "adopt", "--check", str(file.fileno())], capture_output=True, close_fds=False)
+            done = subprocess.run([toolbox, "adopt", "--check", str(file.fileno()), str(file.fileno())], capture_output=True, close_fds=False)
         assert done.returncode == 1 and said in done.stdout.decode(), done
+
+
+def test_who_can_not_read_the_record_goes_back(toolbox, workdir):
+    """Whatever is wrong with it or with reading it: what runs has a program again, with the same record."""
+    older = workdir / "older"
+    older.write_text('#!/bin/sh\necho "$@"\n')
+    older.chmod(0o755)
+    for text in ("", "toolbox job 2\n", "toolbox job 1\n"):
+        (workdir / "record").write_text(text)
+        with (workdir / "record").open("rb") as record, older.open("rb") as program:
+            for file in (record, program):
+                os.set_inheritable(file.fileno(), True)
+            done = subprocess.run([toolbox, "adopt", str(record.fileno()), str(program.fileno())], capture_output=True, close_fds=False)
+            assert done.stdout.decode() == f"adopt --last {record.fileno()}\n" and done.returncode == 0, done
 
 
 def test_upgrade_from_outside(here, inject, other_build):
@@ -402,8 +416,16 @@ def test_a_shell_that_ends_meanwhile(here, inject, other_build):
     assert "exit status 4" in here.bs(wait=5)
 
 
-def test_sessions_and_jobs_move_in_the_middle_of_output(here, inject, other_build, toolbox):
-    count = "i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo line $i end; sleep 0.05; done"
+def lines_to(text):
+    """The numbers of the lines, all of which are there, and in order."""
+    numbers = [int(number) for number in re.findall(r"line (\d+) end", text)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    return len(numbers)
+
+
+def test_sessions_and_jobs_move_in_the_middle_of_output(here, inject, other_build, toolbox, workdir):
+    enough = workdir / "enough"
+    count = f"i=0; until [ -e {enough} ]; do i=$((i+1)); echo line $i end; sleep 0.05; done; echo all $i"
     sessions = [here.rpc("bash_session_new_session")["session_name"] for _ in range(MANY)]
     seen = {name: here.bs(f"stty -echo; PS1=; {count}\n", wait=0, idle=0.01, session=name) for name in sessions}
     jobs = [Job(here, count) for _ in range(MANY)]
@@ -415,13 +437,13 @@ def test_sessions_and_jobs_move_in_the_middle_of_output(here, inject, other_buil
             seen[name] += here.bs(wait=0, idle=0.01, session=name)
         for job in jobs:
             job.poll()
-    wanted = [f"line {i} end" for i in range(1, 151)]
+    enough.touch()
     for name in sessions:
-        while "line 150 end" not in seen[name]:
+        while not (all_ := re.search(r"^all (\d+)", seen[name], re.M)):
             more = here.bs(wait=20, session=name)
             assert more, (name, seen[name][-200:])
             seen[name] += more
-        assert re.findall(r"line \d+ end", seen[name]) == wanted, name
+        assert lines_to(seen[name]) == int(all_[1]), name
     for job in jobs:
         code, out, err = job.finish(120)
-        assert (code, out.split("\n")[:-1], err) == (0, wanted, "")
+        assert (code, out.split("\n")[-2], err) == (0, f"all {lines_to(out)}", "")
