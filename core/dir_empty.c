@@ -22,6 +22,7 @@ struct emptying {
     dev_t device;
     unsigned number; /* in the next name */
     bool moved;      /* something, in this round */
+    long long until; /* by now_ms; 0: no limit */
 };
 
 static void move_up(struct emptying *e, int dir, const char *name)
@@ -35,6 +36,11 @@ static void move_up(struct emptying *e, int dir, const char *name)
     e->moved = e->moved || failed == 0;
 }
 
+static bool is_late(const struct emptying *e)
+{
+    return e->until > 0 && now_ms() >= e->until;
+}
+
 static void empty(struct emptying *e, int fd, int depth)
 {
     DIR *d = fdopendir(fd);
@@ -42,7 +48,7 @@ static void empty(struct emptying *e, int fd, int depth)
         close(fd);
         return;
     }
-    for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
+    for (struct dirent *entry; !is_late(e) && (entry = readdir(d)) != NULL;) {
         struct stat st;
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
@@ -63,10 +69,10 @@ static void empty(struct emptying *e, int fd, int depth)
     closedir(d);
 }
 
-void dir_empty(int fd)
+void dir_empty(int fd, int limit_ms)
 {
     struct stat st;
-    struct emptying e = {.top = fd};
+    struct emptying e = {.top = fd, .until = limit_ms > 0 ? now_ms() + limit_ms : 0};
     if (fd < 0 || fstat(fd, &st) < 0) {
         io_close(&fd);
         return;
@@ -78,6 +84,6 @@ void dir_empty(int fd)
         int round = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (round >= 0)
             empty(&e, round, 0);
-    } while (e.moved && ++rounds < ROUNDS_MAX);
+    } while (e.moved && !is_late(&e) && ++rounds < ROUNDS_MAX);
     close(fd);
 }

@@ -98,6 +98,8 @@ static const char *fault_of(int fd, const char *sha256)
         return err_text(errno);
     if (!S_ISREG(st.st_mode) || (st.st_uid != geteuid() && st.st_uid != 0))
         return "is no file of this user";
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return "can be written to by others";
     if (sha256_file(fd, is) < 0)
         return err_text(errno);
     return strcmp(is, sha256) == 0 ? NULL : "is another program by now";

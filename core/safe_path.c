@@ -20,6 +20,7 @@
 struct walk {
     int root, at; /* descriptors; where the walk is */
     int flags, links;
+    bool file;   /* the last part may be a file */
     uid_t other; /* who is trusted like root; 0: nobody */
     const char *path;
     size_t made;
@@ -87,7 +88,8 @@ static int check(struct walk *w, const char *part, const struct stat *st)
         snprintf(why, sizeof why, "belongs to another user (uid %u)", (unsigned)st->st_uid);
         return unsafe(w, part, why);
     }
-    if (S_ISDIR(st->st_mode) && (st->st_mode & OTHERS_WRITE) && !(st->st_mode & S_ISVTX)) {
+    bool sticky = S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX);
+    if (!S_ISLNK(st->st_mode) && (st->st_mode & OTHERS_WRITE) && !sticky) {
         snprintf(why, sizeof why, "can be written to by others (mode %04o)", (unsigned)st->st_mode & 07777);
         return unsafe(w, part, why);
     }
@@ -144,7 +146,7 @@ static int make(struct walk *w, const char *part, bool last)
 /* A setgid parent adds to the mode of what is made below it. */
 static int go_down(struct walk *w, const char *part, bool fresh)
 {
-    int fd = openat(w->at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC | (w->file ? 0 : O_DIRECTORY));
     if (go(w, fd, part) < 0)
         return -1;
     int self FD_AUTO = fresh ? openat(w->at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -269,6 +271,16 @@ int safe_path_above(int root, const char *path, const char **name, struct err *e
     struct walk w = {.root = root, .path = above, .err = err};
     *name = slash ? slash + 1 : path;
     return walk_to(&w);
+}
+
+int safe_path_file(const char *path, struct err *err)
+{
+    struct stat st;
+    struct walk w = {.root = -1, .file = true, .path = path, .err = err};
+    int fd FD_AUTO = walk_to(&w);
+    if (fd < 0)
+        return -1;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? 0 : failed(&w, EINVAL);
 }
 
 int safe_path_rmdir(const char *path)

@@ -4,7 +4,7 @@
  * J  where we began, and where the server is to be        u  the uid        V  another that counts as root
  * S  the end of the directory's name for it               N  its mounts without execution
  * r  runs the program as anybody would        B  runs a program, or BusyBox's of that name        D  removes
- * a file
+ * a file, or empties it where nothing removes: in what nobody else can write to
  *
  * A target is shared with people who would like to have their program run, or something of ours removed, as
  * us. So nothing is run, looked at or removed by its path: the shell goes into the directory (c), makes sure
@@ -17,7 +17,7 @@ static const char prelude[] = "P=$PATH;J=$PWD;PATH=/usr/bin:/bin:/usr/sbin:/sbin
                               "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n";
 
 static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
-                              "D(){ B rm -f \"$1\"||:>|\"$1\";}\n";
+                              "D(){ B rm -f \"$1\"||[ -h \"$1\" ]||:>|\"$1\";}\n";
 
 /* c DIR: goes there, and has not come through a link at its end. l: lists, by number. */
 static const char entering[] =
@@ -230,9 +230,10 @@ void script_clean(struct buf *out, const struct script_options *o, const struct 
 {
     begin(out, o);
     buf_adds(out, entering);
+    buf_adds(out, owning);
     buf_adds(out, remover);
     assign(out, "t", o->temporary);
-    buf_adds(out, "y(){ (c \"$1\"&&[ -O . ]&&for f in \"./$t\"*;do [ ! -e \"$f\" ]||D \"$f\";done);"
+    buf_adds(out, "y(){ (c \"$1\"&&I&&for f in \"./$t\"*;do [ ! -e \"$f\" ]||D \"$f\";done);"
                   "case $1 in *" SETTLE_DIR "*)rmdir \"$1\";;esac;}\nmain(){ :");
     for (size_t i = 0; i < dirs->n; i++) {
         buf_adds(out, ";y ");

@@ -40,6 +40,19 @@ static bool has_socket(int fd)
     return found;
 }
 
+/* A lock is empty, and a log begins with a time (core/log.c). */
+static bool is_ours(int dir, const char *name)
+{
+    char begin[24];
+    struct stat st;
+    int fd FD_AUTO = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & 07777) != 0600)
+        return false;
+    return st.st_size == 0 || (read(fd, begin, sizeof begin) == (ssize_t)sizeof begin && begin[4] == '-' &&
+                               begin[10] == 'T' && begin[13] == ':' && begin[23] == 'Z');
+}
+
 /* What a named place holds of ours: it need not be ours alone. Of a folder the mode tells (core/place.h). */
 static void empty_ours(int fd)
 {
@@ -53,7 +66,8 @@ static void empty_ours(int fd)
     if (d)
         closedir(d);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        unlinkat(fd, files[i], 0);
+        if (is_ours(fd, files[i]))
+            unlinkat(fd, files[i], 0);
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
         struct stat st;
         if (fstatat(fd, dirs[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 07777) == 0700)
@@ -78,7 +92,7 @@ static void remove_place(const char *path)
         empty_ours(fd);
         close(fd);
     } else {
-        dir_empty(fd);
+        dir_empty(fd, 0);
     }
     unlinkat(above, name, AT_REMOVEDIR);
 }
@@ -191,7 +205,7 @@ int settle_remove_tree(int dir, const char *name)
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -1;
-    dir_empty(fd);
+    dir_empty(fd, 0);
     return unlinkat(dir, name, AT_REMOVEDIR);
 }
 

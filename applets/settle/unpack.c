@@ -81,7 +81,7 @@ static int take_entry(struct unpacking *u, struct entry *e)
     if (take_line(u, line) < 0)
         return -1;
     e->kind = line[0];
-    e->mode = strtoull(at, &at, 10) & 0777;
+    e->mode = strtoull(at, &at, 10) & 0755; /* a program in it is not others' to write to */
     e->name_len = strtoull(at, &at, 10);
     e->size = strtoull(at, &at, 10);
     if (!strchr("dfle", e->kind) || *at || e->name_len >= sizeof e->name)

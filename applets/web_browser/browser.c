@@ -223,7 +223,7 @@ int browser_start(struct browser *b, const struct keeper *k, const struct browse
     *b = (struct browser){.loop = k->base.loop, .log_fd = -1, .profile.lock = -1, .ended = ended, .arg = arg};
     buf_init(&b->log, BUF_NO_MAX);
     b->sandboxed = wish->sandbox;
-    b->program = browser_find(k->base.env, err);
+    b->program = browser_find(k->base.env, !wish->user, err);
     int result = -1;
     if (b->program && (!wish->headful || check_display(k->base.env, err) == 0) &&
         profile_make(&b->profile, k->base.dirfd, k->name, wish->user, err) == 0 &&

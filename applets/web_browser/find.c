@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "mem.h"
+#include "safe_path.h"
 #include "self.h"
 #include "settle/settle.h"
 #include "spawn.h"
@@ -21,20 +22,38 @@ static const char *const names[] = {"chromium",      "chromium-browser",
                                     "google-chrome", "google-chrome-stable",
                                     "chrome",        "chrome-headless-shell"};
 
+struct search {
+    char *const *env;
+    bool safe;         /* nobody else may be able to change what is run */
+    struct err unsafe; /* why the first one that was found was passed over */
+};
+
 static bool is_program(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+static bool is_wanted(struct search *s, const char *path)
+{
+    struct err why;
+    if (!is_program(path))
+        return false;
+    if (!s->safe || safe_path_file(path, &why) == 0)
+        return true;
+    if (!*s->unsafe.msg)
+        s->unsafe = why;
+    return false;
+}
+
 /* ---- PATH ---- */
 
-static char *find_in(const char *path, const char *name)
+static char *find_in(struct search *s, const char *path, const char *name)
 {
     for (const char *at = path;; at++) {
         size_t n = strcspn(at, ":");
         char *file = mem_printf("%.*s/%s", (int)n, at, name);
-        if (*file == '/' && is_program(file))
+        if (*file == '/' && is_wanted(s, file))
             return file;
         free(file);
         at += n;
@@ -48,6 +67,7 @@ static char *find_in(const char *path, const char *name)
 /* PLACE/chromium-1234/chrome-linux/chrome and the like; of several the newest, and a whole browser rather
  * than the part of one that has no window. */
 struct found {
+    struct search *search;
     char *path;
     bool whole;
     long number;
@@ -56,9 +76,9 @@ struct found {
 static void consider(struct found *best, char *path, bool whole, long number)
 {
     bool better = !best->path || (whole && !best->whole) || (whole == best->whole && number > best->number);
-    if (better && is_program(path)) {
+    if (better && is_wanted(best->search, path)) {
         free(best->path);
-        *best = (struct found){path, whole, number};
+        *best = (struct found){best->search, path, whole, number};
     } else {
         free(path);
     }
@@ -88,11 +108,12 @@ static void look_in_place(struct found *best, const char *place)
         closedir(d);
 }
 
-static char *find_of_playwright(char *const *env)
+static char *find_of_playwright(struct search *s)
 {
-    struct found best = {0};
+    struct found best = {.search = s};
     struct user self USER_AUTO;
-    const char *home = spawn_env_get(env, "HOME"), *set = spawn_env_get(env, "PLAYWRIGHT_BROWSERS_PATH");
+    const char *home = spawn_env_get(s->env, "HOME");
+    const char *set = spawn_env_get(s->env, "PLAYWRIGHT_BROWSERS_PATH");
     user_of_uid(&self, geteuid());
     char *places[] = {set ? mem_strdup(set) : NULL, home ? mem_printf("%s/.cache/ms-playwright", home) : NULL,
                       mem_printf("%s/.cache/ms-playwright", self.home), mem_strdup("/ms-playwright"),
@@ -108,12 +129,12 @@ static char *find_of_playwright(char *const *env)
 /* ---- what came along with this program ---- */
 
 /* One of the names in a folder, or in a folder there. */
-static char *find_within(const char *dir, int levels)
+static char *find_within(struct search *s, const char *dir, int levels)
 {
     static const char headless[] = "headless_shell";
     for (size_t i = 0; i <= sizeof names / sizeof *names; i++) {
         char *file = mem_printf("%s/%s", dir, i < sizeof names / sizeof *names ? names[i] : headless);
-        if (is_program(file))
+        if (is_wanted(s, file))
             return file;
         free(file);
     }
@@ -122,40 +143,58 @@ static char *find_within(const char *dir, int levels)
     for (struct dirent *e; d && !found && (e = readdir(d)) != NULL;)
         if (e->d_name[0] != '.') {
             char *inner MEM_AUTO = mem_printf("%s/%s", dir, e->d_name);
-            found = find_within(inner, levels - 1);
+            found = find_within(s, inner, levels - 1);
         }
     if (d)
         closedir(d);
     return found;
 }
 
-static char *find_brought_along(void)
+static char *find_brought_along(struct search *s)
 {
     char *self MEM_AUTO = self_path();
     char *with MEM_AUTO = self ? settle_with_path(self) : NULL;
-    return with ? find_within(with, 2) : NULL;
+    return with ? find_within(s, with, 2) : NULL;
 }
 
 /* ---- all of it ---- */
 
-char *browser_find(char *const *env, struct err *err)
+static char *find_named(struct search *s, const char *path, struct err *err)
 {
-    const char *set = getenv(VARIABLE), *path = spawn_env_get(env, "PATH");
-    if (set && *set) {
-        if (is_program(set))
-            return mem_strdup(set);
-        err_set(err, ERR_TOOL, "$" VARIABLE " is '%s', which is no program that can be run", set);
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *file = find_in(path ? path : "/usr/local/bin:/usr/bin:/bin", names[i]);
-        if (file)
-            return file;
-    }
-    char *file = find_brought_along();
+    if (is_wanted(s, path))
+        return mem_strdup(path);
+    if (*s->unsafe.msg)
+        err_set(err, ERR_TOOL, "$" VARIABLE " names a program that is not run: %.600s", s->unsafe.msg);
+    else
+        err_set(err, ERR_TOOL, "$" VARIABLE " is '%s', which is no program that can be run", path);
+    return NULL;
+}
+
+static char *find_installed(struct search *s)
+{
+    const char *path = spawn_env_get(s->env, "PATH");
+    char *file = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !file; i++)
+        file = find_in(s, path ? path : "/usr/local/bin:/usr/bin:/bin", names[i]);
     if (!file)
-        file = find_of_playwright(env);
-    if (!file)
+        file = find_brought_along(s);
+    return file ? file : find_of_playwright(s);
+}
+
+char *browser_find(char *const *env, bool safe, struct err *err)
+{
+    struct search s = {.env = env, .safe = safe};
+    const char *set = getenv(VARIABLE);
+    if (set && *set)
+        return find_named(&s, set, err);
+    char *file = find_installed(&s);
+    if (!file && *s.unsafe.msg)
+        err_set(
+            err, ERR_TOOL,
+            "the browser that is here is not run, others could have changed it: %.600s; take that right from "
+            "them (chmod -R go-w), or let the browser run as another user (user)",
+            s.unsafe.msg);
+    else if (!file)
         err_set(err, ERR_TOOL,
                 "there is no browser here: install one (Debian and Ubuntu: apt-get install chromium; Alpine: "
                 "apk add chromium), let $" VARIABLE

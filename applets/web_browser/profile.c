@@ -23,6 +23,7 @@
 #define FOLDER_PREFIX ".toolbox-web-"
 #define ROOM_MIN (32u << 20) /* bytes: a browser ends in the middle of things when its disk is full */
 #define REMOVE_TRIES 3       /* what is written meanwhile by a process that ends */
+#define REMOVE_MS 2000       /* each: it may be another user's, who goes on writing there */
 
 static bool has_room(const char *dir)
 {
@@ -111,7 +112,7 @@ static bool remove_folder(const char *path)
     const char *name;
     int above FD_AUTO = safe_path_above(-1, path, &name, NULL);
     for (int i = 0; above >= 0 && i < REMOVE_TRIES; i++) {
-        dir_empty(openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        dir_empty(openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), REMOVE_MS);
         if (unlinkat(above, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
             return true;
     }

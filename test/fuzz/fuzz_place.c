@@ -89,6 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ipc_each_file(scratch_fd, ".", check_file, &after);
     ipc_each_other(scratch_fd, check_file, &still);
     assert(after == 0 && still == others);
-    dir_empty(dup(scratch_fd));
+    dir_empty(dup(scratch_fd), 0);
     return 0;
 }

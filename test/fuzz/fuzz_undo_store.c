@@ -117,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned asked = data[1], i = 0; i < 3; i++, asked /= 4)
         ask(commands[asked % 4]);
     for (int i = 0; i < 2; i++)
-        dir_empty(openat(scratch_fd, stores[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        dir_empty(openat(scratch_fd, stores[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
     unlinkat(scratch_fd, FILE_NAME, 0);
     return 0;
 }

@@ -16,7 +16,7 @@ static int scratch_fd = -1;
 
 static void scratch_remove(void)
 {
-    dir_empty(dup(scratch_fd));
+    dir_empty(dup(scratch_fd), 0);
     rmdir(scratch);
 }
 

@@ -281,7 +281,8 @@ def test_eject_waits_for_no_other_user(injector, start):
 def test_eject_removes_only_what_is_ours_from_a_named_place(injector, start):
     """A directory that a variable names may have other things in it."""
     container = start("debian")
-    shell(container, "cd /root; chmod 700 .; mkdir -p kept/below; : >kept/file; : >.kept; mkdir undo; : >undo/others; chmod 755 undo")
+    shell(container, "cd /root; chmod 700 .; mkdir -p kept/below; : >kept/file; : >.kept; mkdir undo; : >undo/others; chmod 755 undo;"
+                     "for f in log log.old .lock; do echo mine >$f; chmod 600 $f; done")
     at = target(container).replace(" PATH=", " TOOLBOX_DIR=/root PATH=")
     before = container.check([BUSYBOX, "find", "/root"])
     path = injector.inject(at)["path"]

@@ -638,6 +638,27 @@ def test_no_browser(new_client, env, words):
     assert found.code == TOOLERR and re.search(words, found.message.replace("\n", " ")), found
 
 
+def test_a_browser_that_others_can_change_is_not_run(new_client, workdir, site, user):
+    """Nor one in a place of theirs; the next one is taken. As another user it is that user's own matter."""
+    marks, mine, theirs = workdir / "ran", workdir / "mine", workdir / "theirs"
+    marks.mkdir()
+    marks.chmod(0o777)
+    for folder in (mine, theirs):
+        folder.mkdir(mode=0o755)
+        (folder / "chromium").write_text(f'#!/bin/sh\n: > {marks}/{folder.name}-$(id -u)\nexec {web.browser()} "$@"\n')
+        (folder / "chromium").chmod(0o755)
+    theirs.chmod(0o777)
+    path = f"{theirs}:{mine}:{os.environ['PATH']}"
+    Web(new_client(env={"PATH": path}))
+    assert [mark.name for mark in marks.iterdir()] == ["mine-0"]
+    Web(new_client(env={"PATH": path}), user=user.name)
+    assert f"theirs-{user.uid}" in [mark.name for mark in marks.iterdir()]
+    for found in (dict(TOOLBOX_BROWSER=str(theirs / "chromium")), dict(PATH=str(theirs), HOME="/nowhere", PLAYWRIGHT_BROWSERS_PATH="/nowhere")):
+        refused = error(new_client(env=found).rpc, "web_new_session", {"headful": False})
+        assert refused.code == TOOLERR and "theirs can be written to by others" in refused.message, refused
+    assert not (marks / "theirs-0").exists()
+
+
 def test_headful_needs_a_display(client, site, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)

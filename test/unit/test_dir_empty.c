@@ -1,6 +1,8 @@
 #include "support.h"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "dir_empty.h"
 #include "io.h"
@@ -44,11 +46,11 @@ static void check(int depth, int side_by_side)
     snprintf(link, sizeof link, "%s/link", path);
     assert_int_equal(symlink(outside, link), 0);
     unsigned before = open_descriptors();
-    dir_empty(fd);
+    dir_empty(fd, 0);
     assert_int_equal(open_descriptors(), before - 1);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(faccessat(other, "d", F_OK, 0), 0); /* no link is followed */
-    dir_empty(other);
+    dir_empty(other, 0);
     assert_int_equal(rmdir(outside), 0);
 }
 
@@ -63,11 +65,41 @@ static void any_depth_is_emptied(void **state)
     check(5000, 2);
 }
 
+/* Who may write there makes files as fast as they are removed. */
+static void make_for_ever(const char *path)
+{
+    int fd = made(path);
+    for (unsigned long i = 0;; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "f%lu", i);
+        close(openat(fd, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    }
+}
+
+static void who_goes_on_writing_is_not_waited_for(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_dir_empty-XXXXXX";
+    pid_t makers[3];
+    int status;
+    assert_non_null(mkdtemp(path));
+    for (size_t i = 0; i < 3; i++) {
+        makers[i] = fork();
+        if (makers[i] == 0)
+            make_for_ever(path);
+    }
+    dir_empty(made(path), 500); /* returns */
+    for (size_t i = 0; i < 3; i++)
+        assert_true(kill(makers[i], SIGKILL) == 0 && waitpid(makers[i], &status, 0) == makers[i]);
+    dir_empty(made(path), 0);
+    assert_int_equal(rmdir(path), 0);
+}
+
 static void no_descriptor_is_fine(void **state)
 {
     (void)state;
     unsigned before = open_descriptors();
-    dir_empty(-1);
+    dir_empty(-1, 0);
     assert_int_equal(open_descriptors(), before);
 }
 
@@ -75,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_depth_is_emptied),
+        cmocka_unit_test(who_goes_on_writing_is_not_waited_for),
         cmocka_unit_test(no_descriptor_is_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

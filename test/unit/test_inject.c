@@ -9,6 +9,7 @@
 #include "inject/target.h"
 #include "inject/transport.h"
 #include "io.h"
+#include "mem.h"
 
 /* ---- words ---- */
 
@@ -205,6 +206,59 @@ static enum transport_end run_script(const char *script, int timeout_ms, struct 
     return how;
 }
 
+static void put_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(io_write_all(fd, text, strlen(text)), 0);
+    close(fd);
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+/* Where there is no rm, what was written is emptied; but nothing that a link leads to, and nothing where
+ * others can put one. */
+static void what_cannot_be_removed_is_emptied(void **state)
+{
+    static const char begin[] = "rm(){ false;};busybox(){ false;}\n";
+    struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
+    struct buf script BUF_AUTO = BUF_INIT;
+    struct argv shell = {0}, dirs = {0};
+    struct script_options o = {.name = "toolbox", .sums = "", .temporary = "tmp-1"};
+    char dir[64];
+    (void)state;
+    make_dir(dir);
+    assert_true(chdir(dir) == 0 && mkdir("own", 0700) == 0 && mkdir("open", 0700) == 0 &&
+                chmod("open", 0777) == 0);
+    put_text("own/tmp-1.0", "text");
+    put_text("open/tmp-1.0", "text");
+    put_text("else", "text");
+    assert_int_equal(symlink("../else", "own/tmp-1.1"), 0);
+    char *own = mem_printf("%s/own", dir), *open_to_all = mem_printf("%s/open", dir);
+    argv_add(&dirs, own);
+    argv_add(&dirs, open_to_all);
+    buf_adds(&script, begin);
+    script_clean(&script, &o, &dirs);
+    script_shell(&shell);
+    c.input[0] = span_of(&script);
+    struct transport t;
+    struct err err;
+    assert_int_equal(transport_init(&t, 20000, &err), 0);
+    assert_int_equal(transport_run(&t, shell.words, &c, &err), TRANSPORT_ENDED);
+    transport_release(&t);
+    assert_true(size_of("own/tmp-1.0") == 0 && size_of("open/tmp-1.0") == 4 && size_of("else") == 4);
+    argv_release(&shell);
+    argv_release(&dirs);
+    free(own);
+    free(open_to_all);
+    assert_int_equal(chdir("/"), 0);
+    remove_dir(dir);
+}
+
 static void a_call_has_an_end(void **state)
 {
     (void)state;
@@ -300,6 +354,7 @@ int main(void)
         cmocka_unit_test(the_processor_is_told_or_refused),
         cmocka_unit_test(facts_are_taken_as_far_as_they_go),
         cmocka_unit_test(what_is_shown_is_harmless),
+        cmocka_unit_test(what_cannot_be_removed_is_emptied),
         cmocka_unit_test(a_call_has_an_end),
         cmocka_unit_test(a_program_that_is_not_there_is_said),
         cmocka_unit_test(what_is_sent_may_depend_on_what_is_answered),

@@ -88,6 +88,10 @@ static void test_only_those_bytes_are_opened(void **state)
     int fd = program_open(place_fd, OTHER, &err);
     assert_true(fd >= 0);
     close(fd);
+    assert_int_equal(chmod(path, 0720), 0);
+    assert_int_equal(program_open(place_fd, OTHER, &err), -1);
+    assert_non_null(strstr(err.msg, "written to by others"));
+    assert_int_equal(chmod(path, 0700), 0);
     write_file(path, "Bytes");
     assert_int_equal(program_open(place_fd, OTHER, &err), -1);
     assert_non_null(strstr(err.msg, "another program"));

@@ -136,6 +136,30 @@ static void links_are_walked_in_the_same_manner(void **state)
     assert_int_equal(access("nowhere", F_OK), -1);
 }
 
+static void files(void **state)
+{
+    (void)state;
+    struct err err;
+    static const char *const good[] = {"a/f", "a/to", "sticky/f"}, *const bad[] = {"a/w", "open/f", "out"};
+    assert_int_equal(mkdir("a", 0755) + mkdir("open", 0755) + mkdir("sticky", 0755) + chmod("sticky", 01777),
+                     0);
+    static const char *const made[] = {"a/f", "a/w", "open/f", "sticky/f"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        assert_int_equal(close(open(made[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0755)), 0);
+    assert_int_equal(
+        chmod("open", 0777) + chmod("a/w", 01757) + symlink("f", "a/to") + symlink("open/f", "out"), 0);
+    unsigned before = open_descriptors();
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (safe_path_file(at(good[i]), &err) < 0)
+            fail_msg("%s", err.msg);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (safe_path_file(at(bad[i]), &err) == 0 || !strstr(err.msg, "can be written to by others"))
+            fail_msg("%s: %s", bad[i], err.msg);
+    assert_true(safe_path_file(at("a"), &err) < 0 && safe_path_file(at("a/f/x"), &err) < 0);
+    assert_true(safe_path_file(at("nowhere"), &err) < 0 && errno == ENOENT);
+    assert_int_equal(open_descriptors(), before);
+}
+
 static void dots_lead_no_further_than_the_root(void **state)
 {
     (void)state;
@@ -258,6 +282,7 @@ int main(void)
         path_test(sticky_is_not_alone),
         path_test(a_strangers_directory_or_link_is_refused),
         path_test(links_are_walked_in_the_same_manner),
+        path_test(files),
         path_test(dots_lead_no_further_than_the_root),
         path_test(what_is_made_is_told),
         path_test(a_known_user_is_never_taken_for_root),
