@@ -49,6 +49,17 @@ static int put_json(const char *applet, const char *what, const struct buf *text
     return EXIT_OK;
 }
 
+/* All of them together: each file alone is held to it by words_file. */
+static int check_size(const char *applet, const struct buf *params)
+{
+    struct memory_share share = {0};
+    size_t most = memory_share(&share, params->len, TEXT_MAX);
+    return params->len <= most
+               ? EXIT_OK
+               : applet_failed(applet, "the params are longer than %s: %zu KiB are possible",
+                               most < TEXT_MAX ? "a tenth of the free memory" : "128 MiB", most >> 10);
+}
+
 /* key=value and its like: one member. */
 static int put_member(const char *applet, const char *word, struct buf *params)
 {
@@ -100,8 +111,11 @@ int words_params(const char *applet, char *const *words, int n, struct buf *para
         return status == EXIT_OK ? put_json(applet, "the params", &text, params) : status;
     }
     buf_addc(params, '{');
-    for (int i = 0; i < n && status == EXIT_OK; i++)
+    for (int i = 0; i < n && status == EXIT_OK; i++) {
         status = put_member(applet, words[i], params);
+        if (status == EXIT_OK)
+            status = check_size(applet, params);
+    }
     buf_addc(params, '}');
     return status;
 }

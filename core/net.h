@@ -5,7 +5,7 @@
 #include "err.h"
 
 /* A connected stream socket to a host (a name, or an address without brackets) and port, which doesn't block.
- * Every address of the host is tried, each for timeout_ms at most. -1 with ERR_TOOL. */
+ * Its address is looked for, and every one of them tried, for timeout_ms each at most. -1 with ERR_TOOL. */
 int net_connect(const char *host, const char *port, int timeout_ms, struct err *err);
 
 /* Waits for POLLIN or POLLOUT. 0, or -1 with errno: ETIMEDOUT when nothing has come in timeout_ms. */

@@ -9,9 +9,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "memory_share.h"
+
 #define PEEK_SIZE 16384 /* the longest answer that comes with one look; longest head of any */
 #define READ_STEP (1u << 20)
 #define ANSWER_MAX (1u << 30)
+#define SHARES 3 /* of memory: what somebody holds as one may be more as JSON */
 
 static const char STRANGE[] = "the answer is no HTTP response of ours";
 
@@ -91,6 +94,17 @@ static const char *field_of(const char *head, const char *name)
     return NULL;
 }
 
+/* What doesn't fit would cost whatever the kernel ends first; whoever has it keeps it. */
+static bool fits(unsigned long long n, struct err *err)
+{
+    struct memory_share share = {0};
+    if (n <= SHARES * memory_share(&share, (size_t)n, ANSWER_MAX / SHARES))
+        return true;
+    err_set(err, ERR_TOOL, "the answer has %llu MiB, for which there is not the memory", n >> 20);
+    errno = EPROTO;
+    return false;
+}
+
 /* Reads the head; sets x->length. False: err says what is wrong with it. */
 static bool read_head(struct exchange *x, const char *head, struct err *err)
 {
@@ -109,7 +123,7 @@ static bool read_head(struct exchange *x, const char *head, struct err *err)
         return false;
     }
     x->length = (size_t)n;
-    return true;
+    return fits(n, err);
 }
 
 /* Takes n bytes that were looked at. */

@@ -28,7 +28,8 @@ struct exchange {
 
 void exchange_init(struct exchange *x, int fd, struct span request, struct buf *answer);
 
-/* Goes as far as it can: what to wait for, or that it is over. Errors are ERR_INTERNAL; when the peer has
+/* Goes as far as it can: what to wait for, or that it is over. Errors are ERR_INTERNAL, and
+ * ERR_TOOL for an answer for which there is not the memory; when the peer has
  * closed without an answer errno is ECONNRESET if it cannot have read the whole request, EPIPE if it may
  * have. (The kernel resets a connection that is closed with bytes unread.) */
 enum exchange_want exchange_run(struct exchange *x, struct err *err);

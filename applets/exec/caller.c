@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "io.h"
+#include "memory_share.h"
 
 #define BEAT_MS 500
 #define REQUEST_MAX (128u << 20)
@@ -73,8 +74,9 @@ static bool split(struct buf *request, size_t *looked)
 static int read_request(struct buf *request)
 {
     size_t looked = 0;
-    request->max = REQUEST_MAX;
+    struct memory_share share = {0};
     while (!split(request, &looked)) {
+        request->max = memory_share(&share, request->len + READ_SIZE, REQUEST_MAX);
         if (buf_reserve(request, READ_SIZE) < 0)
             return errno = EFBIG, -1;
         ssize_t n = read(STDIN_FILENO, request->data + request->len, READ_SIZE);

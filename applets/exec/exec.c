@@ -94,8 +94,10 @@ static int exec_main(int argc, char **argv)
     caller_watch();
     int status = detect && from_stdin ? EXIT_OK : read_request(argv + 1, argc - 1, &request);
     if (status == EXIT_OK && detect && caller_detect(from_stdin, &request) < 0)
-        status = applet_failed("exec", "cannot read stdin: %s",
-                               errno == EFBIG ? "the request is longer than 128 MiB" : err_text(errno));
+        status =
+            applet_failed("exec", "cannot read stdin: %s",
+                          errno == EFBIG ? "the request is longer than 128 MiB or a tenth of the free memory"
+                                         : err_text(errno));
     return status == EXIT_OK ? serve(span_of(&request), whole) : status;
 }
 

@@ -102,9 +102,11 @@ int mcp_client_tools(struct mcp_client *c, struct buf *tools, struct err *err)
     struct buf params BUF_AUTO = BUF_INIT;
     buf_addc(tools, '[');
     buf_adds(&params, "{}");
-    for (int i = 0; params.len > 0 && i < PAGES_MAX; i++) {
+    for (int i = 0; params.len > 0; i++) {
         struct buf page BUF_AUTO = BUF_INIT;
         struct span cursor;
+        if (i == PAGES_MAX)
+            return err_set(err, ERR_TOOL, "the server's list of tools has more than %d pages", PAGES_MAX);
         if (mcp_client_ask(c, "tools/list", span_of(&params), &page, err) < 0)
             return -1;
         add_page(span_of(&page), tools);

@@ -184,9 +184,12 @@ def test_a_run_and_a_place_in_memory_leave_memory_to_the_command(client, machine
             piece = piece["__inspect_json_rpc_response_chunk__"]
             answer += base64.b64decode(piece["chunk"])
             params["offset"] = piece["next_offset"]
-        long = subprocess.run(["sh", "-c", enter, client.binary, "exec"], env=client.env, capture_output=True,
-                              input=b" " * (30 << 20), timeout=120)
-        assert long.returncode == 1 and b"a tenth of the free memory" in long.stderr
+        blanks = client.dir.parent / "blanks"
+        blanks.write_bytes(b" " * (2 << 20))
+        for words in ["exec"], ["exec", "--detect"], ["exec", "version", *(f"{n}=@{blanks}" for n in range(9))]:
+            long = subprocess.run(["sh", "-c", enter, client.binary, *words], env=client.env, capture_output=True,
+                                  input=b" " * (30 << 20), timeout=120)
+            assert long.returncode == 1 and b"a tenth of the free memory" in long.stderr, (words, long)
         result = json.loads(answer)["result"]
         assert result["exit_code"] == 0 and result["output"].endswith("rc 0\n")
         kept = re.sub(r"\n\[\d+ bytes omitted\]\n", "", result["output"])

@@ -142,10 +142,12 @@ while message := take():
     if message["method"] == "initialize":
         answer(message, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}})
     elif message["method"] == "tools/list":
-        answer(message, {"tools": [{"name": "x", "description": "y" * (4 << 20)}], "nextCursor": "more"})
+        answer(message, {"tools": [{"name": "x", "description": "y" * BYTES}], "nextCursor": "more"})
 """
 
 
 def test_a_list_of_tools_without_end(client):
-    """Slow: 64 MiB of it are read."""
-    assert "list of tools is longer than 64 MiB" in mcp(client, "tools", launch(client, ENDLESS), status=1)
+    """Slow: 64 MiB of it are read, or a thousand pages."""
+    for size, message in ("4 << 20", "is longer than 64 MiB"), ("1", "has more than 1000 pages"):
+        server = launch(client, ENDLESS.replace("BYTES", f"({size})"))
+        assert f"the server's list of tools {message}" in mcp(client, "tools", server, status=1)

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -400,6 +401,18 @@ def test_nobody_listens(fetch):
         port = listener.getsockname()[1]
     fetch.refused(f"https://localhost:{port}/", says=f"can't connect to localhost port {port}: Connection refused")
     fetch.refused("https://no-such-host.invalid/", says="there is no host|no name server answers")
+
+
+def test_a_name_server_that_says_nothing(fetch, apart, workdir):
+    """However long the machine's own settings say that one is to be waited for."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.77", 53))
+        (workdir / "resolv.conf").write_text("nameserver 127.0.0.77\noptions timeout:60 attempts:1\n")
+        script = f'mount --bind {workdir}/resolv.conf /etc/resolv.conf && exec "$@"'
+        done = subprocess.run([*apart, "sh", "-c", script, "sh", *fetch.argv("https://host.example/", "--timeout", "1s")],
+                              capture_output=True, text=True, timeout=50)
+        assert silent.recvfrom(512)
+    assert done.returncode == 1 and "no name server has answered in time" in done.stderr, done
 
 
 # ---- what it answers ---------------------------------------------------------------------------------------

@@ -1,11 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support.h"
 
 #include "served.h"
 
@@ -181,6 +174,24 @@ static void names_what_is_wrong(void **state)
 }
 
 /* A server that ends while the call is open. */
+static void takes_no_answer_that_does_not_fit(void **state)
+{
+    struct rlimit limit, low;
+    struct buf b BUF_AUTO = BUF_INIT;
+    struct err err;
+    (void)state;
+    if (SANITIZED) /* which takes terabytes of addresses for itself */
+        skip();
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    low = (struct rlimit){256u << 20, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    int result = canned("HTTP/1.1 200 OK\r\nContent-Length: 250000000\r\n\r\nx", false, &b, &err);
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    assert_int_equal(result, -1);
+    assert_int_equal(err.code, ERR_TOOL);
+    assert_string_equal(err.msg, "the answer has 238 MiB, for which there is not the memory");
+}
+
 static void notices_the_servers_end(void **state)
 {
     (void)state;
@@ -393,6 +404,7 @@ int main(void)
         SERVED(gives_up_in_time),
         SERVED(notices_the_servers_end),
         cmocka_unit_test(names_what_is_wrong),
+        cmocka_unit_test(takes_no_answer_that_does_not_fit),
         cmocka_unit_test(reads_responses),
         SERVED(calls_on_a_loop),
         FORWARDED(forwards_answers_and_delivery),
