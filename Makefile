@@ -312,6 +312,11 @@ $(eval $(call flavour,$(FUZZ),$(CLANG),$(DEBUG_FLAGS) $(SANITIZERS) -fsanitize=f
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call program,$(FUZZ)/$t,$(CLANG),$(FUZZ)/test/fuzz/$t.o \
     $(call objects,$(FUZZ),$(LIB_SRC)),$(SANITIZERS) -fsanitize=fuzzer)))
 
+$(call unit_programs,$(FUZZ),$(CLANG),$(SANITIZERS))
+unit-clang: $(addprefix $(FUZZ)/,$(UNIT_TESTS)) ## unit tests under clang's ASan and UBSan, which see what gcc's don't
+	@scripts/run-units $^
+.PHONY: unit-clang
+
 fuzz: $(addprefix $(FUZZ)/,$(FUZZ_TARGETS)) ## each fuzzer for FUZZ_SECONDS=20; what it finds stays in build/fuzz
 	@for t in $(FUZZ_TARGETS); do \
 	    echo "== $$t"; mkdir -p $(FUZZ)/corpus/$$t test/fuzz/corpus/$${t#fuzz_}; \
