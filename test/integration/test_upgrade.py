@@ -50,6 +50,40 @@ def here(server_dir, at, inject, toolbox, eject):
     eject()
 
 
+class Counting:
+    """Sessions and jobs that count until they are told to stop: every number has to come once, in its order."""
+
+    def __init__(self, client, stop, sessions=MANY, jobs=MANY):
+        self.client, self.stop = client, stop
+        count = f"i=0; until [ -e {stop} ]; do i=$((i+1)); echo line $i end; sleep 0.05; done; echo last $i end"
+        names = [client.rpc("bash_session_new_session")["session_name"] for _ in range(sessions)]
+        self.seen = {name: client.bs(f"stty -echo; PS1=; {count}\n", wait=0, idle=0.01, session=name) for name in names}
+        self.jobs = [Job(client, count) for _ in range(jobs)]
+
+    def read(self):
+        for name in self.seen:
+            self.seen[name] += self.client.bs(wait=0, idle=0.01, session=name)
+        for job in self.jobs:
+            job.poll()
+
+    def finish(self):
+        self.stop.touch()
+        for name, text in self.seen.items():
+            while not re.search(r"last \d+ end", text):
+                more = self.client.bs(wait=20, session=name)
+                assert more, (name, text[-200:])
+                text += more
+            assert re.findall(r"\w+ \d+ end", text) == self.wanted(text), name
+        for job in self.jobs:
+            status, out, err = job.finish(120)
+            assert (status, out.split("\n")[:-1], err) == (0, self.wanted(out), "")
+
+    @staticmethod
+    def wanted(text):
+        last = int(re.search(r"last (\d+) end", text)[1])
+        return [*(f"line {i} end" for i in range(1, last + 1)), f"last {last} end"]
+
+
 def build_of(client):
     return client.cli("--version").stdout.decode().split("build ")[1].strip(")\n")
 
@@ -140,18 +174,20 @@ def test_through_the_server_and_in_batches(here, inject, other_build, server_dir
     assert answers[0]["result"]["output"] == "kept\n" and answers[1]["result"][0]["session_name"] == "BashSession"
 
 
-def test_a_client_that_dies_leaves_the_answer_to_the_next(here, inject, other_build):
+def test_a_client_that_dies_leaves_the_answer_to_the_next(here, inject, other_build, workdir):
     """The older build's own program is the client, so what it had not printed is there for the next call."""
     here.new()
     inject(other_build)
     request = {"jsonrpc": "2.0", "id": 1, "method": "bash_session",
-               "params": {"session_name": "BashSession", "input": "sleep 0.5; echo late\n", "wait_for_output": 20, "idle_timeout": 5}}
+               "params": {"session_name": "BashSession", "input": f"touch {workdir}/begun; until [ -e {workdir}/go ]; do sleep 0.02; done; echo la''te\n",
+                          "wait_for_output": 20, "idle_timeout": 5}}
     running = here.popen("exec", json.dumps(request))
-    wait_until(lambda: titled("sleep\0" + "0.5\0"), "the command")
+    wait_until((workdir / "begun").exists, "the command")
     running.kill()
     running.wait()
     for pipe in (running.stdin, running.stdout, running.stderr):
         pipe and pipe.close()
+    (workdir / "go").touch()
     assert "late" in here.bs(wait=20)
 
 
@@ -203,35 +239,14 @@ def test_the_same_build_with_something_behind_it(here, inject, toolbox, at, work
     assert names(here) == {"BashSession": None}
 
 
-def test_many_in_the_middle_of_output(here, inject, other_build, toolbox, at):
-    """Sessions and jobs that count, while one build takes another's place and back: every number comes once, in its order."""
-    count = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo line $i end; sleep 0.05; done"
-    sessions = [here.rpc("bash_session_new_session")["session_name"] for _ in range(MANY)]
-    seen = {name: here.bs(f"stty -echo; PS1=; {count}\n", wait=0, idle=0.01, session=name) for name in sessions}
-    jobs = [Job(here, count) for _ in range(MANY)]
-
-    def read():
-        for name in sessions:
-            seen[name] += here.bs(wait=0, idle=0.01, session=name)
-        for job in jobs:
-            job.poll()
-
-    read()
-    inject(other_build)
-    read()
-    inject(toolbox)
-    read()
-    inject(other_build)
-    wanted = [f"line {i} end" for i in range(1, 101)]
-    for name in sessions:
-        while "line 100 end" not in seen[name]:
-            more = here.bs(wait=20, session=name)
-            assert more, (name, seen[name][-200:])
-            seen[name] += more
-        assert re.findall(r"line \d+ end", seen[name]) == wanted, name
-    for job in jobs:
-        status, out, err = job.finish(120)
-        assert (status, out.split("\n")[:-1], err) == (0, wanted, "")
+def test_many_in_the_middle_of_output(here, inject, other_build, toolbox, workdir):
+    """While one build takes another's place and back. Slow: forty shells that each start a program every 50 ms."""
+    counting = Counting(here, workdir / "stop")
+    counting.read()
+    for build in (other_build, toolbox, other_build):
+        inject(build)
+        counting.read()
+    counting.finish()
 
 
 # ---- moving while it runs ----
@@ -343,32 +358,17 @@ def test_upgrade_from_outside(here, inject, other_build):
     assert job.finish() == (0, "on\n", "")
 
 
-def test_an_upgrade_that_is_killed(here, inject, other_build, toolbox):
+def test_an_upgrade_that_is_killed(here, inject, other_build, toolbox, workdir):
     """At any moment: each job is in one of the builds, and goes on."""
-    jobs = [Job(here, "for i in $(seq 400); do echo $i; sleep 0.05; done") for _ in range(5)]
+    counting = Counting(here, workdir / "stop", sessions=0, jobs=5)
     for round in range(12):
         inject(toolbox if round % 2 else other_build)
         running = here.popen("upgrade")
         time.sleep(round * 0.01)  # a moment like any other
         running.kill()
         running.communicate()
-        for job in jobs:
-            job.poll()
-    for job in jobs:
-        assert job.finish(120) == (0, "".join(f"{i}\n" for i in range(1, 401)), "")
-
-
-def test_many_move_in_the_middle_of_output(here, inject, other_build, toolbox):
-    count = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo line $i end; sleep 0.05; done"
-    jobs = [Job(here, count) for _ in range(MANY)]
-    for round in range(4):
-        inject(toolbox if round % 2 else other_build)
-        told = upgrade(here)
-        assert all(told.get(f"Job_{job.pid}", "gone") is None for job in jobs), told
-        for job in jobs:
-            job.poll()
-    for job in jobs:
-        assert job.finish(120) == (0, "".join(f"line {i} end\n" for i in range(1, 201)), "")
+        counting.read()
+    counting.finish()
 
 
 def test_a_session_moves_with_all_that_it_has(here, inject, other_build, toolbox, at):
@@ -416,34 +416,12 @@ def test_a_shell_that_ends_meanwhile(here, inject, other_build):
     assert "exit status 4" in here.bs(wait=5)
 
 
-def lines_to(text):
-    """The numbers of the lines, all of which are there, and in order."""
-    numbers = [int(number) for number in re.findall(r"line (\d+) end", text)]
-    assert numbers == list(range(1, len(numbers) + 1))
-    return len(numbers)
-
-
 def test_sessions_and_jobs_move_in_the_middle_of_output(here, inject, other_build, toolbox, workdir):
-    enough = workdir / "enough"
-    count = f"i=0; until [ -e {enough} ]; do i=$((i+1)); echo line $i end; sleep 0.05; done; echo all $i"
-    sessions = [here.rpc("bash_session_new_session")["session_name"] for _ in range(MANY)]
-    seen = {name: here.bs(f"stty -echo; PS1=; {count}\n", wait=0, idle=0.01, session=name) for name in sessions}
-    jobs = [Job(here, count) for _ in range(MANY)]
+    """Slow: forty shells that each start a program every 50 ms, moved four times."""
+    counting = Counting(here, workdir / "stop")
     for round in range(4):
         inject(toolbox if round % 2 else other_build)
         told = upgrade(here)
         assert len(told) == 2 * MANY and not any(told.values()), told
-        for name in sessions:
-            seen[name] += here.bs(wait=0, idle=0.01, session=name)
-        for job in jobs:
-            job.poll()
-    enough.touch()
-    for name in sessions:
-        while not (all_ := re.search(r"^all (\d+)", seen[name], re.M)):
-            more = here.bs(wait=20, session=name)
-            assert more, (name, seen[name][-200:])
-            seen[name] += more
-        assert lines_to(seen[name]) == int(all_[1]), name
-    for job in jobs:
-        code, out, err = job.finish(120)
-        assert (code, out.split("\n")[-2], err) == (0, f"all {lines_to(out)}", "")
+        counting.read()
+    counting.finish()
