@@ -20,6 +20,7 @@ from harness import containers, inherited, leftovers, mcp_client, needs, process
 from harness import docker as docker_engine
 from harness.client import Client
 from harness.machine import Host
+from harness.sessions import Shell, shared_server
 
 # Found by all users, and gone at the end: the binary, server directories, all that tests write.
 _BASE = Path(tempfile.mkdtemp(prefix="toolbox-test-", dir="/tmp"))
@@ -198,6 +199,20 @@ def new_client(toolbox, workdir, idle_descriptors):
 def client(new_client, server_dir):
     """A client with a server directory of its own."""
     return new_client(dir=server_dir)
+
+
+@pytest.fixture(scope="module")
+def server(toolbox):
+    """A client whose server all tests of a file share (harness/sessions.py)."""
+    with shared_server(toolbox) as client:
+        yield client
+
+
+@pytest.fixture
+def shell(server):
+    """A session of its own there, at its first prompt."""
+    with Shell(server) as shell:
+        yield shell
 
 
 @pytest.fixture(scope="session")

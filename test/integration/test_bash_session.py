@@ -8,19 +8,7 @@ from harness import needs
 from harness.client import TOOLERR, RpcError
 from harness.machine import HANG
 from harness.processes import wait_until
-from harness.sessions import SANITIZED, Shell, exists, memory, read_until, split_omitted, shared_server
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
+from harness.sessions import SANITIZED, Shell, exists, memory, read_until, split_omitted
 
 
 @pytest.fixture

@@ -5,22 +5,10 @@ import time
 import pytest
 
 from harness.processes import wait_until
-from harness.sessions import Shell, exists, kill, read_until, shared_server, started
+from harness.sessions import Shell, exists, kill, read_until, started
 
 
 SHORT = "while :; do /bin/true; done"
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
 
 
 def by_key(shell):

@@ -8,22 +8,10 @@ import pytest
 from harness.client import TOOLERR, RpcError
 from harness.processes import wait_until
 from harness.server import socket_of
-from harness.sessions import Shell, exists, kill, read_until, shared_server, started
+from harness.sessions import Shell, exists, kill, read_until, started
 from test_bash_session_loss import ask_and_leave
 
 SLOW_PROMPT = "PS1='$(sleep 0.3)P> '"
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
 
 
 def wait_on(shell, **more):

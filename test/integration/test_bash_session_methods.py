@@ -5,22 +5,10 @@ import pytest
 
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.processes import wait_until
-from harness.sessions import AT_ONCE, Shell, exists, read_until, shared_server
+from harness.sessions import AT_ONCE, Shell, exists, read_until
 
 MEMBERS = {"session_name", "pid", "user", "shell", "cwd", "state", "foreground", "idle_s", "unread_bytes", "age_s",
            "processes", "memory_kb", "bytes_in", "bytes_out"}
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
 
 
 def code_of(client, method, params):

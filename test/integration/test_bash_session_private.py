@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sessions import Shell, exists, shared_server
+from harness.sessions import Shell, exists
 
 FOE = r'''
 import fcntl, os, select, signal, sys, termios, time
@@ -87,12 +87,6 @@ elif what == "hold":
 else:
     again(globals()[what])
 '''
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
 
 
 @pytest.fixture(params=["bash", "/bin/sh"])

@@ -7,21 +7,9 @@ import pytest
 
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.processes import wait_until
-from harness.sessions import AT_ONCE, Shell, read_until, split_omitted, shared_server
+from harness.sessions import AT_ONCE, read_until, split_omitted
 
 MEMBERS = {"state", "exit_code", "output", "cwd", "duration_ms", "omitted_bytes"}
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
 
 
 def busy(shell, match="busy"):

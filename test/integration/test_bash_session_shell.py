@@ -7,19 +7,7 @@ import pytest
 
 from harness.client import TOOLERR, RpcError
 from harness.processes import wait_until
-from harness.sessions import Shell, shared_server
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
+from harness.sessions import Shell
 
 
 # ---- state ----

@@ -8,19 +8,7 @@ import pytest
 from harness import needs
 from harness.machine import HANG
 from harness.processes import wait_until
-from harness.sessions import AT_ONCE, LONG, Shell, exists, read_until, shared_server
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
+from harness.sessions import AT_ONCE, LONG, Shell, exists, read_until
 
 
 # ---- at once: at the prompt ----

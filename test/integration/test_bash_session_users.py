@@ -10,7 +10,7 @@ import pytest
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.jobs import Job
 from harness.processes import wait_until
-from harness.sessions import Shell, exists, shared_server
+from harness.sessions import Shell, exists
 from harness.users import NOBODY_KNOWS, needs_root
 
 
@@ -25,12 +25,6 @@ def refused(client, code, match, **params):
         client.new(**params)
     assert caught.value.code == code, caught.value
     assert sessions(client) == before
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
 
 
 @pytest.fixture
