@@ -154,7 +154,7 @@ def test_without_proc(place, root):
     shell.close()
 
 
-@pytest.mark.parametrize("server", [None, NOBODY_KNOWS])
+@pytest.mark.parametrize("server", [None, NOBODY_KNOWS], ids=["root", "user"])
 def test_hidepid(place, server):
     """Where the kernel shows nobody another user's processes."""
     client = place("debian", user=server)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.jobs import runs
 from harness.machine import HANG
 from harness.processes import wait_until
 from harness.sessions import shared_server
@@ -47,7 +48,7 @@ def test_nothing_secret_stays_in_a_command_line(client, way, workdir):
     words = [there if word == "DIR" else word for word in WAITING[way]]
     with client.popen(*words) as one:
         try:
-            wait_until(lambda: "sleep" in _sleeps(), "the command to run")
+            runs("sleep", "6000")
             seen = _view(one.pid)
             assert words[0].encode() in seen.split(b"\0"), "ps still says what it is"
             everything = b"".join(_views())
@@ -65,10 +66,6 @@ def _views():
                 yield _view(pid)
         except OSError:
             continue
-
-
-def _sleeps():
-    return ["sleep" for line in _views() if line == b"sleep\x006000\0"]
 
 
 # ---- params ----

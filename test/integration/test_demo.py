@@ -16,14 +16,16 @@ class Demo:
     """Runs the demo with a private folder for temporary files."""
 
     def __init__(self, toolbox, tmp, runtime, env=None):
-        self.tmp = tmp
+        self.tmp, self.pids = tmp, []
         self.argv = [REPO / "scripts/demo", "--no-build", "--runtime", runtime]
         self.env = {**os.environ, "TOOLBOX_BIN": str(toolbox), "TMPDIR": str(tmp), **(env or {})}
 
     def start(self):
         # a session of its own, as at a terminal: a signal can be sent to all of it
-        return subprocess.Popen(self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, start_new_session=True, text=True)
+        process = subprocess.Popen(self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True, text=True)
+        self.pids.append(process.pid)
+        return process
 
     def run(self):
         with self.start() as process:
@@ -31,16 +33,18 @@ class Demo:
         return process.returncode, out, err
 
 
-def mounts():
-    return sorted(line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+def mounts(workdir):
+    """Those of the demo: others may mount and unmount meanwhile, as an engine does."""
+    found = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [path for path in found if path.startswith(f"{workdir}/") or "toolbox-demo" in path]
 
 
 @pytest.fixture
 def nothing_left(workdir):
-    before = mounts()
+    before = mounts(workdir)
     yield
     assert list(workdir.iterdir()) == []
-    assert mounts() == before
+    assert mounts(workdir) == before
 
 
 @pytest.fixture
@@ -57,16 +61,18 @@ def test_shows_everything(demo):
     assert "\x1b" not in out, "colours are for terminals"
 
 
-def left_in_docker(docker):
-    containers = docker.call("ps", "--all", "--quiet", "--filter", "name=toolbox-demo")
-    return containers + docker.call("images", "--quiet", "toolbox-demo-*")
+def left_in_docker(docker, demo):
+    """Of this demo's runs: others may have theirs in the same engine."""
+    return "".join(docker.call("ps", "--all", "--quiet", "--filter", f"name=toolbox-demo-{pid}-") +
+                   docker.call("images", "--quiet", f"toolbox-demo-{pid}-*") for pid in demo.pids)
 
 
 def test_shows_everything_in_docker(toolbox, workdir, docker, nothing_left):
-    status, out, err = Demo(toolbox, workdir, "docker", docker.env).run()
+    demo = Demo(toolbox, workdir, "docker", docker.env)
+    status, out, err = demo.run()
     assert (status, err) == (0, "")
     assert "docker exec -i" in out and "All answers were right" in out
-    assert left_in_docker(docker) == ""
+    assert left_in_docker(docker, demo) == ""
 
 
 def test_takes_docker_where_an_engine_answers(toolbox, workdir, docker, nothing_left):
@@ -130,7 +136,7 @@ SIGNALS = {
 def test_leaves_nothing_when_interrupted(demo, how, workdir):
     """Slow: 13 demos."""
     send, number = SIGNALS[how]
-    span, before, interrupted = whole_time(demo), mounts(), 0
+    span, before, interrupted = whole_time(demo), mounts(workdir), 0
     for step in range(12):
         watch = Watch()
         status, err = interrupt(demo, send, span * step / 11)
@@ -139,7 +145,7 @@ def test_leaves_nothing_when_interrupted(demo, how, workdir):
         assert status in (0, 128 + number, -number), err
         assert not watch.left(0.0), f"interrupted at {step}/11"
         assert list(workdir.iterdir()) == []
-        assert mounts() == before
+        assert mounts(workdir) == before
     assert interrupted > 3
 
 
@@ -149,17 +155,17 @@ def test_leaves_nothing_in_docker_when_interrupted(toolbox, workdir, docker, not
     span = whole_time(demo)
     for step in range(6):
         interrupt(demo, SIGNALS["INT to all"][0], span * step / 6)
-        assert left_in_docker(docker) == "", f"interrupted at {step}/6"
+        assert left_in_docker(docker, demo) == "", f"interrupted at {step}/6"
 
 
 def test_leaves_no_container_when_killed(demo, workdir):
     """KILL gives it no chance to clean up: its folder stays, but the container ends by itself."""
-    span, before = whole_time(demo), mounts()
+    span, before = whole_time(demo), mounts(workdir)
     for step in range(6):
         watch = Watch()
         interrupt(demo, lambda pid: os.kill(pid, signal.SIGKILL), span * step / 5)
         watch.check()
-        assert mounts() == before
+        assert mounts(workdir) == before
     for folder in workdir.iterdir():
         subprocess.run(["rm", "-r", folder], check=True)
 

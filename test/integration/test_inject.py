@@ -274,7 +274,7 @@ def test_c117_no_place(injector, start):
     tmpfs = tuple(f"{place}:noexec,mode=1777" for place in ("/tmp", "/var/tmp", "/run", "/dev"))
     container = start(user=NOBODY_KNOWS, read_only=True, tmpfs=tmpfs, pts=False)
     failed = injector.inject(target(container), status=PLACING)
-    assert "/tmp/.toolbox-bin-12345: mounted noexec" in failed["tried"] and failed["advice"]
+    assert f"/tmp/.toolbox-bin-{NOBODY_KNOWS}: mounted noexec" in failed["tried"] and failed["advice"]
     assert traces(container) == []
     failed = injector.inject(target(container), "--dir", "/bin/x", status=PLACING)
     assert "/bin/x: Read-only file system" in failed["tried"]

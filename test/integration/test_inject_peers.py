@@ -99,7 +99,7 @@ def test_docker_root_where_the_image_has_another_user(docker_injector, docker_st
     assert by_user.returncode != 0 and by_user.stdout == b"came here\n", "not for the user of the container"
     docker_injector.eject(at)
     found = docker_injector.inject(at, "--user", str(NOBODY_KNOWS))
-    assert found["uid"] == str(NOBODY_KNOWS) and found["path"].startswith("/var/tmp/.toolbox-bin-12345/")
+    assert found["uid"] == str(NOBODY_KNOWS) and found["path"].startswith(f"/var/tmp/.toolbox-bin-{NOBODY_KNOWS}/")
     docker_injector.eject(at, "--user", str(NOBODY_KNOWS))
 
 

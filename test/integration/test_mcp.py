@@ -55,13 +55,11 @@ while message := take():
 """
 
 
-@pytest.mark.parametrize("line", ['{"jsonrpc":"2.0","id":ID,"result":{"x":"cut', '{"jsonrpc":"2.0","id":ID,"result":NaN}',
-                                  '{"jsonrpc":"2.0","result":{},,"id":ID}', '{"jsonrpc":"2.0","resu'])
-def test_an_answer_that_is_no_json(client, line):
-    """Its caller is told, and nobody else; where a right one follows it, that is the answer.
+NO_JSON = ['{"jsonrpc":"2.0","id":ID,"result":{"x":"cut', '{"jsonrpc":"2.0","id":ID,"result":NaN}',
+           '{"jsonrpc":"2.0","result":{},,"id":ID}', '{"jsonrpc":"2.0","resu']
 
-    Slow: a caller waits 5 s for a right answer behind the wrong one.
-    """
+
+def an_answer_that_is_no_json(client, line):
     server = Server(client, fake=BROKEN)
     right = '{"jsonrpc":"2.0","id":ID,"result":1}'
     assert server.ask(params=["noise", line, "[debug] {", line, right])["result"] == 1
@@ -73,6 +71,16 @@ def test_an_answer_that_is_no_json(client, line):
         assert server.status()["open_requests"] == 1
         server.kill()
         end(other)
+
+
+def test_answers_that_are_no_json(client):
+    """Their caller is told, and nobody else; where a right one follows, that is the answer.
+
+    Slow: a caller waits 5 s for a right answer behind the wrong one.
+    """
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(an_answer_that_is_no_json, client, line) for line in NO_JSON]:
+            done.result()
 
 
 # ---- C-057: long lines ----

@@ -645,17 +645,18 @@ def test_an_answer_that_is_written_in_two_goes(bridge):
 BROKEN = {"a number that is none": b'{"result": NaN}', "no UTF-8": b'{"result": "\xff"}', "more behind it": b'{"result": {}}\0\0\0'}
 
 
-@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
-def test_an_answer_that_can_t_become_json(toolbox, workdir, text):
+def test_answers_that_can_t_become_json(toolbox, workdir):
     """Slow: a wrong answer may be replaced for 5 s."""
-    bridge = Bridge(toolbox, workdir / "service")
-    bridge.paused.set()
-    with bridge.connect() as connection:
-        send_post(connection, "/v1/chat/completions", CHAT)
-        [request] = wait_until(lambda: list(bridge.requests.glob("*.json")), "the request")
-        (bridge.responses / request.name).write_bytes(text)
-        status, said = bridge.ended()  # after 5 s
-    assert status == 1 and "Not valid JSON" in said and bridge.files() == []
+    bridges = {what: Bridge(toolbox, workdir / what) for what in BROKEN}
+    with contextlib.ExitStack() as stack:
+        for what, bridge in bridges.items():
+            bridge.paused.set()
+            send_post(stack.enter_context(bridge.connect()), "/v1/chat/completions", CHAT)
+            [request] = wait_until(lambda bridge=bridge: list(bridge.requests.glob("*.json")), "the request")
+            (bridge.responses / request.name).write_bytes(BROKEN[what])
+        for what, bridge in bridges.items():
+            status, said = bridge.ended()  # after 5 s
+            assert status == 1 and "Not valid JSON" in said and bridge.files() == [], what
 
 
 def test_a_broken_answer_may_be_replaced(bridge):

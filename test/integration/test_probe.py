@@ -311,7 +311,7 @@ def start_bare(namespaces, request, toolbox, root, **options):
 @needs_root
 @needs_static
 @pytest.mark.parametrize("root", ["scratch", "busybox"])
-@pytest.mark.parametrize("user", [None, NOBODY_KNOWS])
+@pytest.mark.parametrize("user", [None, NOBODY_KNOWS], ids=["root", "user"])
 def test_without_proc(namespaces, request, toolbox, root, user):
     client = start_bare(namespaces, request, toolbox, root, proc=False, user=user)
     found = client.probe()
@@ -339,7 +339,7 @@ def test_nowhere_to_write(namespaces, request, toolbox):
 
 @needs_root
 @needs_static
-@pytest.mark.parametrize("user", [None, NOBODY_KNOWS])
+@pytest.mark.parametrize("user", [None, NOBODY_KNOWS], ids=["root", "user"])
 def test_places_are_told_apart(namespaces, request, toolbox, user):
     tmpfs = ("/tmp:noexec", "/var/tmp", "/opt:ro", "/run:size=4k")
     client = start_bare(namespaces, request, toolbox, "busybox", read_only=True, tmpfs=tmpfs, user=user)

@@ -146,9 +146,14 @@ def descriptors(pid):
     return found
 
 
+def is_server(pid):
+    """By the title that a server of the tool gives itself."""
+    return _command_line(pid).rstrip() == "toolbox server"
+
+
 def servers():
-    """The pids of all servers of the tool among our descendants, by the title that they give themselves."""
-    return [process.pid for process in descendants() if _command_line(process.pid).rstrip() == "toolbox server"]
+    """The pids of all servers of the tool among our descendants."""
+    return [process.pid for process in descendants() if is_server(process.pid)]
 
 
 class Watch:

@@ -1,5 +1,6 @@
 """Users. Most tests need only a number: a uid without an entry in /etc/passwd is normal in containers."""
 import contextlib
+import grp
 import os
 import pwd
 import re
@@ -9,7 +10,16 @@ from typing import NamedTuple
 
 import pytest
 
-NOBODY_KNOWS = 12345  # a uid, and gid, that no file mentions
+
+def _numbers_in_use():
+    return {entry.pw_uid for entry in pwd.getpwall()} | {entry.gr_gid for entry in grp.getgrall()}
+
+
+# A uid, and gid, that no file mentions, as the next one. This suite's alone: what is done to all processes or in the places of
+# such a user would be done to those of another suite. (Not above 65535: there may be no more in a container.)
+NOBODY_KNOWS = 20000 + os.getpid() * 2 % 40000
+while {NOBODY_KNOWS, NOBODY_KNOWS + 1} & _numbers_in_use():
+    NOBODY_KNOWS += 2
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
