@@ -29,12 +29,18 @@ atexit.register(shutil.rmtree, _BASE)  # after what pytest has for the end, whic
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run also what LONG names: `make long`")
-    parser.addoption("--lane", choices=("machines", "tools"), help="run one of two halves, which may run beside each other")
+    parser.addoption("--lane", choices=(*LANES, "tools"), help="run one of three parts, which may run beside each other")
 
 
-# Files (parts of their names) of the lane "machines": they wait for engines, images and other programs. What they need
-# exists once on a machine, so they run one after the other; the tests of the tools don't touch it.
-MACHINES = ("test_containers", "test_demo", "test_in", "test_release", "test_web_browser", "_peers")
+# Most tests wait for something most of the time, so parts of the suite run beside each other (scripts/test). Each lane has the
+# files of which a part of their names stands here, "tools" all others. Those of "machines" wait for engines, images and other
+# programs, which exist once on a machine: nothing else starts those. Those of "sessions" are most of what waits for promised times.
+LANES = {"machines": ("test_containers", "test_demo", "test_in", "test_release", "test_web_browser", "_peers"),
+         "sessions": ("test_bash_session", "test_ends", "test_exec_remote", "test_upgrade")}
+
+
+def _lane(item):
+    return next((lane for lane, parts in LANES.items() if any(part in item.path.name for part in parts)), "tools")
 
 
 # Files (parts of their names) of which the short suite takes every Nth test: what they hold is many shapes of one matter.
@@ -50,7 +56,7 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="/proc is not mounted here (mount -t proc proc /proc)"))
     lane = config.getoption("--lane")
     if lane:
-        _deselect(config, items, lambda item: (lane == "machines") == any(part in item.path.name for part in MACHINES))
+        _deselect(config, items, lambda item: _lane(item) == lane)
     if config.getoption("--long") or any("test_" in arg for arg in config.args) or config.getoption("keyword"):
         return
     seen, cases = {}, set()

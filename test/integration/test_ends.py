@@ -108,7 +108,12 @@ def test_a_long_chain(client, workdir, victim):
     """Slow: a thousand processes, and none of them ends when it is asked to."""
     job = Job(client, command(victim, workdir, "chain", 1000) + " wait")
     started(workdir, 1000)
-    assert job.kill()
+    for _ in range(5):  # on a busy machine a kill may come to the end of its time before they do: it says so, and the next goes on
+        try:
+            assert job.kill()
+            break
+        except RpcError as error:
+            assert "could not be ended" in error.message
     assert victims.living() == []
 
 

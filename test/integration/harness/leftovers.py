@@ -50,7 +50,7 @@ def _of_others():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             if int(pid) not in ours and processes.is_server(pid):
-                found.update(processes.descriptors(pid).values())
+                found.update(place for place in processes.descriptors(pid).values() if glob.glob(f"{place}/server.*"))
         except OSError:
             continue  # it has ended, or is another user's
     return found
