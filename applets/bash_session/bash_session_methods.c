@@ -226,7 +226,7 @@ static void attach_viewer(struct rpc_call *call, struct span params, void *ctx)
     if (!session_unpack(call, &session_name_params, params, &p))
         return;
     params_release(&session_name_params, &p);
-    if (session_attach(&h->session, h->dirfd, name, sizeof name, &err) < 0) {
+    if (viewers_invite(&h->session.terminal.viewers, h->dirfd, name, sizeof name, &err) < 0) {
         rpc_fail(call, &err);
         return;
     }
@@ -283,7 +283,7 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
     if (o->params.ends_with > 0)
         keeper_ends_with(h->service, (pid_t)o->params.ends_with);
-    snprintf(k->word, sizeof k->word, "%s", h->session.shell_path);
+    snprintf(k->word, sizeof k->word, "%s", h->session.shell.path);
     return 0;
 }
 
@@ -315,7 +315,7 @@ static int take_over(struct keeper *k, const struct handover *record, struct err
 }
 
 const struct moving session_moving = {
-    .kind = "session", .number = 1, .save = save, .answer_waiting = nobody_waits, .take = take_over};
+    .kind = "session", .number = 2, .save = save, .answer_waiting = nobody_waits, .take = take_over};
 
 const struct rpc_method session_keeper_methods[] = {
     {"bash_session", interact, &session_interact_params, DOC("Type into a session, and read what comes"),

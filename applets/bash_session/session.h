@@ -1,5 +1,10 @@
 /* One session, inside its keeper: no JSON, no socket. The methods, the unit tests and nothing else stand
- * above it.
+ * above it. Its parts, from below:
+ *
+ *   terminal  session_terminal, with _input (what is typed), _attach (who looks in), _wait (who reads it)
+ *   shell     session_state, with _shell and _channel (what it is told, and tells), _told, _start, _interrupt
+ *   calls     session_calls (the queue), session_read, session_run, with _output and _last_run
+ *   session   this: start, restart, signals, status
  *
  * Everything runs on the keeper's loop. A call (read or run) is begun with session_read or session_run and
  * ends with its done callback, exactly once; calls on one session are served one after the other, in the
@@ -9,29 +14,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "bash_session_types.h"
 #include "buf.h"
 #include "err.h"
 #include "handover.h"
 #include "loop.h"
-#include "pty.h"
-#include "session_channel.h"
-#include "session_input.h"
 #include "session_output.h"
-#include "term_filter.h"
-#include "user.h"
-
-struct session_options {
-    const struct user *user; /* NULL: the server's own */
-    const char *user_name;   /* for those who look; a uid that has no name in decimal */
-    const char *cwd, *shell; /* NULL: the server's directory; bash, else sh */
-    char **env;              /* whole environment of the shell */
-    bool keeps_history;      /* in a file, as it does by itself */
-    int start_dir;
-    unsigned short rows, cols;
-};
+#include "session_pace.h"
+#include "session_state.h"
+#include "session_terminal.h"
 
 /* The last run that was begun, until somebody has got how it ended: whoever asks for it then gets that, also
  * when the client that began it has gone. */
@@ -46,61 +38,25 @@ struct last_run {
     char *cwd;
 };
 
-/* What the shell has told last, while it is not known yet that it was the shell (kind 0: nothing). */
-struct told {
-    struct channel_message message;
-    int n;                   /* how many there were */
-    long long since, looked; /* now_ms() */
-    int stuck;               /* looks in a row at a shell that waits though nothing has come of it */
+struct session_call;
+
+struct calls {
+    struct session_call *first, **end; /* the first is being served */
+    bool told_end;                     /* one has said that the shell ended */
 };
 
-struct session_call;
-struct interrupt;
-struct viewer;
-
+/* Layers, each of which calls those in front of it alone, and tells what happens to its owner. */
 struct session {
     struct loop *loop;
+    struct pace pace;
+    struct terminal terminal;
     struct session_options options; /* for restarts */
-    char shell_path[256];
-
-    struct pty pty;
-    const char *startup;    /* the name of the shell's start-up file */
-    struct channel channel; /* where the shell tells that it is about to prompt */
-    struct told told;
-    bool doubted; /* it told, or wanted to, and was not believed: what it says when it is asked counts */
-    struct loop_source *pty_source, *channel_source, *child_source;
-    pid_t shell;     /* 0: none runs */
-    int exit_status; /* as of waitpid, once the shell has ended */
-    bool told_end;   /* a call has said that the shell ended */
-
-    struct term_filter filter;
+    struct shell shell;
     struct output output;    /* what reads will get */
-    struct input input;      /* what the terminal has not taken yet */
     struct capture *capture; /* what the run in progress prints and nobody got yet; NULL: none */
     struct last_run last_run;
-    char *ps2;               /* the continuation prompt, as the shell last told */
-    struct buf tail;         /* the last that was printed */
-    size_t tail_after_mark;  /* bytes of it since the shell told */
-    struct buf shown_prompt; /* what it last prompted with */
-    bool prompt_noted;       /* it is the one that the shell last told of */
-    char *cwd;               /* as the shell last told */
-    int status;              /* of the last command, as the shell last told */
-    bool adopted;            /* exec bash has taken its place, and got our hook */
-    bool has_editor;         /* it had its line editor when it was last looked at */
-    unsigned long prompts;   /* how often it told */
-    long long last_prompt;   /* now_ms() when it told last */
-    bool prompt_after_input; /* it told since it took the last input */
-    long long last_activity; /* now_ms() */
-
-    struct viewer *viewers;
-    struct buf recent; /* raw output, for viewers to come */
-
-    struct session_call *calls, **calls_end; /* the first is being served */
-    struct loop_source *tick;
-    int tick_ms, thorough_ms;
-    long long thorough_at;
-    struct tree_end *ending;
-    struct interrupt *interrupt; /* in progress; NULL: none */
+    struct calls calls;
+    struct tree_end *ending; /* a restart in progress; NULL: none */
 };
 
 /* Starts the shell. -1: nothing is left of it. */

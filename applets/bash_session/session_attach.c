@@ -5,13 +5,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "ipc.h"
 #include "mem.h"
-#include "session_internal.h"
 
 #define WAIT_MS 5000
 #define BEHIND_MAX (1u << 20)     /* bytes that a viewer may be behind */
@@ -19,7 +17,7 @@
 
 struct viewer {
     struct viewer *next;
-    struct session *session;
+    struct viewers *of;
     int fd;
     struct loop_source *source;
     struct buf out, in;
@@ -39,8 +37,8 @@ static void viewer_free(struct viewer *v)
 /* It may happen from inside: what a viewer types is shown to all of them. */
 static void leave(struct viewer *v)
 {
-    struct session *s = v->session;
-    struct viewer **at = &s->viewers;
+    struct viewers *of = v->of;
+    struct viewer **at = &of->first;
     while (*at != v)
         at = &(*at)->next;
     *at = v->next;
@@ -49,8 +47,8 @@ static void leave(struct viewer *v)
     v->gone = true;
     if (!v->entered)
         viewer_free(v);
-    if (!s->viewers && s->shell) /* programs get the size back that their calls rely on */
-        pty_resize(&s->pty, s->options.rows, s->options.cols);
+    if (!of->first)
+        of->owner->left(of->arg);
 }
 
 /* -1: it has left. */
@@ -78,51 +76,24 @@ static void show_one(struct viewer *v, const char *data, size_t n)
         flush(v);
 }
 
-void session_show(struct session *s, const char *data, size_t n)
+void viewers_show(struct viewers *of, const char *data, size_t n)
 {
-    buf_add(&s->recent, data, n);
-    if (s->recent.len > 4 * RECENT_MAX)
-        buf_consume(&s->recent, s->recent.len - RECENT_MAX);
-    for (struct viewer *v = s->viewers, *next; v; v = next) {
+    buf_add(&of->recent, data, n);
+    if (of->recent.len > 4 * RECENT_MAX)
+        buf_consume(&of->recent, of->recent.len - RECENT_MAX);
+    for (struct viewer *v = of->first, *next; v; v = next) {
         next = v->next;
         show_one(v, data, n);
     }
 }
 
-/* The session's terminal doesn't echo, for the sake of those who call; people want to see what they type. Not
- * what goes to a program that draws for itself. */
-static void echo(struct session *s, const char *data, size_t n)
+static void take_frame(struct viewers *of, char type, const unsigned char *data, size_t n)
 {
-    struct termios t;
-    struct buf text BUF_AUTO = BUF_INIT;
-    bool lines = tcgetattr(s->pty.slave, &t) == 0 && (t.c_lflag & ICANON);
-    if (!lines && session_look(s, false) != WAITING_SHELL)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        if (data[i] == '\r' || data[i] == '\n')
-            buf_adds(&text, "\r\n");
-        else if (data[i] == '\177' || data[i] == '\b')
-            buf_adds(&text, "\b \b");
-        else if ((unsigned char)data[i] >= 0x20)
-            buf_addc(&text, data[i]);
-    }
-    session_show(s, text.data, text.len);
-}
-
-static void take_frame(struct session *s, char type, const unsigned char *data, size_t n)
-{
-    if (!s->shell)
-        return;
-    if (type == ATTACH_SIZE && n == 4) {
-        pty_resize(&s->pty, (unsigned short)(data[0] << 8 | data[1]),
-                   (unsigned short)(data[2] << 8 | data[3]));
-    } else if (type == ATTACH_INPUT) {
-        echo(s, (const char *)data, n);
-        session_run_typed(s);
-        s->prompt_after_input = false;
-        input_add(&s->input, &s->pty, (const char *)data, n, NULL);
-        loop_timer_set(s->tick, 0);
-    }
+    if (type == ATTACH_SIZE && n == 4)
+        of->owner->sized(of->arg, (unsigned short)(data[0] << 8 | data[1]),
+                         (unsigned short)(data[2] << 8 | data[3]));
+    else if (type == ATTACH_INPUT)
+        of->owner->typed(of->arg, (const char *)data, n);
 }
 
 static void take_frames(struct viewer *v)
@@ -133,7 +104,7 @@ static void take_frames(struct viewer *v)
         size_t n = (size_t)(data[at + 1] << 8 | data[at + 2]);
         if (v->in.len - at < 3 + n)
             break;
-        take_frame(v->session, (char)data[at], data + at + 3, n);
+        take_frame(v->of, (char)data[at], data + at + 3, n);
         at += 3 + n;
     }
     buf_consume(&v->in, at);
@@ -161,20 +132,19 @@ static void on_viewer(void *arg, int events)
         viewer_free(v);
 }
 
-static void enter(struct session *s, int fd)
+static void enter(struct viewers *of, int fd)
 {
     struct viewer *v = mem_zalloc(sizeof *v);
-    *v =
-        (struct viewer){.next = s->viewers, .session = s, .fd = fd, .out.max = BEHIND_MAX, .in.max = 1 << 18};
-    s->viewers = v;
-    v->source = loop_fd(s->loop, fd, LOOP_READ, on_viewer, v);
-    show_one(v, buf_str(&s->recent), s->recent.len);
+    *v = (struct viewer){.next = of->first, .of = of, .fd = fd, .out.max = BEHIND_MAX, .in.max = 1 << 18};
+    of->first = v;
+    v->source = loop_fd(of->loop, fd, LOOP_READ, on_viewer, v);
+    show_one(v, buf_str(&of->recent), of->recent.len);
 }
 
 /* ---- the way in: a socket for one ---- */
 
 struct invitation {
-    struct session *session;
+    struct viewers *of;
     int dirfd, fd;
     char name[IPC_NAME_MAX];
     struct loop_source *source, *timer;
@@ -203,25 +173,25 @@ static void on_guest(void *arg, int events)
         close(fd);
         return;
     }
-    enter(i->session, fd);
+    enter(i->of, fd);
     withdraw(i);
 }
 
-int session_attach(struct session *s, int dirfd, char *name, size_t size, struct err *err)
+int viewers_invite(struct viewers *of, int dirfd, char *name, size_t size, struct err *err)
 {
     unsigned long long number;
     if (getrandom(&number, sizeof number, 0) < 0)
         number = (unsigned long long)now_ms();
     struct invitation *i = mem_zalloc(sizeof *i);
-    *i = (struct invitation){.session = s, .dirfd = dirfd};
+    *i = (struct invitation){.of = of, .dirfd = dirfd};
     snprintf(i->name, sizeof i->name, IPC_TRANSIENT "%016llx", number);
     i->fd = ipc_listen(dirfd, i->name, err);
     if (i->fd < 0) {
         free(i);
         return -1;
     }
-    i->source = loop_fd(s->loop, i->fd, LOOP_READ, on_guest, i);
-    i->timer = loop_timer(s->loop, WAIT_MS, withdraw, i);
+    i->source = loop_fd(of->loop, i->fd, LOOP_READ, on_guest, i);
+    i->timer = loop_timer(of->loop, WAIT_MS, withdraw, i);
     snprintf(name, size, "%s", i->name);
     return 0;
 }

@@ -8,17 +8,34 @@
 
 #include <stddef.h>
 
+#include "buf.h"
 #include "err.h"
-
-struct session;
+#include "loop.h"
 
 enum { ATTACH_INPUT = 'i', ATTACH_SIZE = 's', ATTACH_FRAME_MAX = 4096 };
 
+/* What viewers do, and that the last one has left. */
+struct viewers_owner {
+    void (*typed)(void *arg, const char *keys, size_t n);
+    void (*sized)(void *arg, unsigned short rows, unsigned short cols);
+    void (*left)(void *arg);
+};
+
+struct viewer;
+
+struct viewers {
+    struct loop *loop;
+    const struct viewers_owner *owner;
+    void *arg; /* the owner's */
+    struct viewer *first;
+    struct buf recent; /* raw output, for those to come */
+};
+
 /* Opens a socket in the directory for one viewer to come within five seconds; its owner name (ipc.h) into
  * `name`. */
-int session_attach(struct session *s, int dirfd, char *name, size_t size, struct err *err);
+int viewers_invite(struct viewers *of, int dirfd, char *name, size_t size, struct err *err);
 
 /* What the terminal's programs have written goes to the viewers, and is remembered for those to come. */
-void session_show(struct session *s, const char *data, size_t n);
+void viewers_show(struct viewers *of, const char *data, size_t n);
 
 #endif

@@ -8,7 +8,7 @@
 #include "session_wait.h"
 
 /* Of struct session, where pointers have 8 bytes: see session_move.c. */
-#define SESSION_SIZE 1264
+#define SESSION_SIZE 1360
 
 /* LOST: its client has not taken the answer for so long that the next call was begun. */
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };
@@ -68,35 +68,33 @@ struct session_call {
 struct session_call *session_call_new(struct session *s, const struct call_kind *kind, const char *input,
                                       size_t len, void *arg);
 void session_call_answered(struct session_call *c);
-/* The shell is back at a prompt, or a program waits for input on the terminal, and everything written has
- * been read. */
-bool session_settled(struct session *s);
-/* Something has happened (output, input taken, the shell told): waiting calls look again soon. */
-void session_stir(struct session *s);
-/* Looks whether it is time to answer the active call. */
-void session_evaluate(struct session *s);
-void session_tick(void *session);
+/* Looks whether it is time to answer the active call (for a pace: `session` is one). */
+void session_evaluate(void *session);
 
-/* ---- session_run.c ---- */
-bool session_is_run(const struct session_call *c);
-/* Whether the shell has told before that the last run has ended, so that only its prompt is waited for; from
- * now on it has. What comes then, if somebody interrupts there, is none of the run's output. */
-bool session_run_told(struct session *s);
-/* A message of the shell, which a run may wait for. */
-void session_run_message(struct session *s, const struct channel_message *m);
+extern const struct call_kind session_run_kind;
 
-/* The line editor waits, though it has been given a key and the code for it: somebody else has read that. */
-bool session_run_missed(const struct session *s);
-/* Then both are given again, some times. */
-void session_run_again(struct session *s);
-
-/* ---- session_told.c ---- */
-/* Reads what the shell tells; true when something has come of it. */
-bool session_hear(struct session *s);
-/* Forgets what was heard and not believed yet. */
-void session_hear_afresh(struct session *s);
-/* Lets a shell go on that waits for an answer to what has not been heard. */
-void session_release_stuck(struct session *s);
+/* ---- session_run_key.c ---- */
+#define ASK_MS 2000 /* for an answer to a key */
+void session_run_enter(struct session_call *c, enum run_phase phase);
+/* A key has been sent: the shell is about to take code or the command. */
+bool session_run_is_about_to_take(const struct session_call *c);
+/* Has the shell run code, by a key or a line. The line editor prints a line end for a key, which is nobody's
+ * output. */
+void session_send_code(struct session *s, const struct buf *code, const char *typed);
+/* What else came meanwhile is somebody's: the run's own, or, before the command is typed, of what runs in the
+ * background. */
+void session_code_done(struct session *s, const struct session_call *c, bool typed);
+/* bash's own line editor is there to be asked, at what is no continuation prompt. */
+bool session_can_ask(const struct session *s);
+/* Asks the shell for its state, after the command was typed or before; what a check returns. */
+int64_t session_run_ask(struct session *s, struct session_call *c, bool typed);
+/* The shell is given the command: from here on it is the run's output that comes. */
+void session_run_typed_in(struct session *s, struct session_call *c);
+/* Somebody interrupted the shell when it was to take what the key stands for: a command was not begun, a
+ * question may be asked again. */
+int64_t session_run_lose_key(struct session *s, struct session_call *c);
+/* What the shell tells, as far as runs are concerned; `arg` is the session. */
+extern const struct shell_owner session_shell_owner;
 
 /* ---- session_run_answer.c ---- */
 #define STATUS_UNKNOWN (-1)
@@ -129,33 +127,12 @@ unsigned long long session_run_unread(const struct session *s);
 void session_run_typed(struct session *s);
 /* An answer of it did not arrive. */
 void session_run_unheard(struct session *s, const struct buf *answer, unsigned long long omitted);
-
-/* ---- session_interrupt.c ---- */
-/* Called before an interrupt is sent: sees to it that it is not lost. */
-void session_interrupt_follow(struct session *s);
-/* Interrupts what the shell was given to do, in a moment when it can be. */
-void session_interrupt_run(struct session *s);
-/* Watches no longer, if it did. */
-void session_interrupt_end(struct session *s);
+/* What the terminal shows is the run's, or for reads; `arg` is the session. */
+extern const struct terminal_owner session_terminal_owner;
+/* What was printed since the shell told, which is its prompt: something. */
+bool session_prompt_shown(const struct session *s);
 
 /* ---- session.c ---- */
-/* Everything that a loop has to do with one that was started elsewhere. */
-void session_watch(struct session *s);
-/* Reads what the terminal has; true when there was something. */
-bool session_drain(struct session *s);
-/* The same, and what looked like the front of an escape sequence. */
-void session_drain_all(struct session *s);
-enum waiting session_look(const struct session *s, bool thorough);
-/* "exit status 1", "signal 9 (Killed)". */
-void session_describe_exit(int status, struct buf *out);
-/* Exit status; -N for signal N. */
-int session_exit_code(int status);
-/* The shell waits: what it has printed since it told is its prompt. */
-void session_note_prompt(struct session *s);
-/* The line editor shows the continuation prompt. Text is all there is to tell it from the first one when the
- * hook is gone, and asking the shell would break bash's parser in the middle of a command (5.2). */
-bool session_continues(const struct session *s);
-/* Back at the shell's own prompt, as opposed to a program, a `read` or an unfinished command that waits for
- * input. */
-bool session_at_prompt(const struct session *s, enum waiting waiting);
+/* Ties the parts together. */
+void session_own(struct session *s, struct loop *loop);
 #endif

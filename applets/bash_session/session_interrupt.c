@@ -13,7 +13,7 @@
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
-#include "session_internal.h"
+#include "session_state.h"
 
 #define LOOK_MS 10
 #define WATCH_MS 1000   /* after the first signal */
@@ -31,7 +31,7 @@ struct target {
 };
 
 struct interrupt {
-    struct session *session;
+    struct shell *shell;
     struct loop_source *timer;
     struct target target; /* the last one that was signalled */
     bool sent, cancel;
@@ -71,45 +71,45 @@ static void look_at_members(struct target *t, const char *shell)
 }
 
 /* `quickly`: the less time passes until the key is written, the surer it is meant for what was seen. */
-static void aim(const struct session *s, struct target *t, bool quickly)
+static void aim(const struct shell *sh, struct target *t, bool quickly)
 {
     struct proc leader = {.ended = true};
     char shell[16];
-    *t = (struct target){.group = pty_foreground(&s->pty), .alone = true};
+    *t = (struct target){.group = pty_foreground(&sh->terminal->pty), .alone = true};
     if (t->group == 0)
-        t->group = s->shell;
-    proc_name(s->shell, shell);
+        t->group = sh->pid;
+    proc_name(sh->pid, shell);
     proc_name(t->group, t->name);
     proc_read(t->group, &leader);
     t->start = leader.start;
-    t->is_shell = t->group == s->shell || strcmp(shell, t->name) == 0;
+    t->is_shell = t->group == sh->pid || strcmp(shell, t->name) == 0;
     t->losable = t->is_shell || !is_sure(&leader);
-    if (!quickly || (t->is_shell && t->group != s->shell))
+    if (!quickly || (t->is_shell && t->group != sh->pid))
         look_at_members(t, shell);
 }
 
 /* Another one, or a shell with programs in its own group (a subshell, `$(…)`, a start-up file), which goes on
  * with them. */
-static bool is_next(const struct target *t, const struct target *last, const struct session *s)
+static bool is_next(const struct target *t, const struct target *last, const struct shell *sh)
 {
     return t->group != last->group || t->start != last->start || strcmp(t->name, last->name) != 0 ||
-           (t->is_shell && (t->group != s->shell || !t->alone));
+           (t->is_shell && (t->group != sh->pid || !t->alone));
 }
 
-void session_interrupt_end(struct session *s)
+void shell_interrupt_end(struct shell *sh)
 {
-    if (!s->interrupt)
+    if (!sh->interrupt)
         return;
-    loop_remove(s->interrupt->timer);
-    free(s->interrupt);
-    s->interrupt = NULL;
-    loop_timer_set(s->tick, 1); /* a run may wait for this */
+    loop_remove(sh->interrupt->timer);
+    free(sh->interrupt);
+    sh->interrupt = NULL;
+    loop_timer_set(sh->terminal->pace->timer, 1); /* a run may wait for this */
 }
 
 static bool is_over(const struct interrupt *in, enum waiting w)
 {
-    const struct session *s = in->session;
-    if (s->ending || !s->shell || s->prompts != in->prompts || s->told.message.kind || now_ms() >= in->until)
+    const struct shell *sh = in->shell;
+    if (!sh->pid || sh->known.prompts != in->prompts || sh->told.message.kind || now_ms() >= in->until)
         return true;
     return in->sent && (w == WAITING_SHELL || (!in->cancel && !in->target.losable));
 }
@@ -117,30 +117,30 @@ static bool is_over(const struct interrupt *in, enum waiting w)
 /* Not the shell between two programs, nor a copy that may yet become one. */
 static bool can_be_hit(struct interrupt *in, const struct target *t, enum waiting w)
 {
-    const struct session *s = in->session;
-    bool busy = t->group == s->shell && t->alone && (w == WAITING_NOT || w == WAITING_UNKNOWN);
+    const struct shell *sh = in->shell;
+    bool busy = t->group == sh->pid && t->alone && (w == WAITING_NOT || w == WAITING_UNKNOWN);
     in->itself = busy ? in->itself + 1 : 0;
-    if (t->is_shell && t->group != s->shell && age_ms(t->start) < YOUNG_MS)
+    if (t->is_shell && t->group != sh->pid && age_ms(t->start) < YOUNG_MS)
         return false;
-    return input_is_taken(&s->input, &s->pty) && (!busy || in->itself >= ITSELF_LOOKS);
+    return input_is_taken(&sh->terminal->input, &sh->terminal->pty) && (!busy || in->itself >= ITSELF_LOOKS);
 }
 
 static void look(void *arg)
 {
     struct interrupt *in = arg;
-    struct session *s = in->session;
+    struct shell *sh = in->shell;
     struct target t;
-    enum waiting w = session_look(s, false);
-    session_drain(s);
+    enum waiting w = shell_look(sh, false);
+    terminal_drain(sh->terminal);
     if (is_over(in, w)) {
-        session_interrupt_end(s);
+        shell_interrupt_end(sh);
         return;
     }
-    aim(s, &t, false);
+    aim(sh, &t, false);
     if (can_be_hit(in, &t, w) &&
-        (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, s)))) {
+        (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, sh)))) {
         kill(-t.group, SIGINT);
-        s->doubted = true; /* it may hit the hook */
+        sh->told.doubted = true; /* it may hit the hook */
         in->until = in->sent || in->cancel ? in->until : now_ms() + WATCH_MS;
         in->sent = true;
         in->target = t;
@@ -149,25 +149,25 @@ static void look(void *arg)
     loop_timer_set(in->timer, LOOK_MS);
 }
 
-static struct interrupt *begin(struct session *s, long long ms)
+static struct interrupt *begin(struct shell *sh, long long ms)
 {
-    session_interrupt_end(s);
+    shell_interrupt_end(sh);
     struct interrupt *in = mem_zalloc(sizeof *in);
-    *in = (struct interrupt){.session = s, .prompts = s->prompts, .until = now_ms() + ms};
-    in->timer = loop_timer(s->loop, LOOK_MS, look, in);
-    s->interrupt = in;
-    s->doubted = true;
+    *in = (struct interrupt){.shell = sh, .prompts = sh->known.prompts, .until = now_ms() + ms};
+    in->timer = loop_timer(sh->terminal->loop, LOOK_MS, look, in);
+    sh->interrupt = in;
+    sh->told.doubted = true;
     return in;
 }
 
-void session_interrupt_follow(struct session *s)
+void shell_interrupt_follow(struct shell *sh)
 {
-    struct interrupt *in = begin(s, WATCH_MS);
+    struct interrupt *in = begin(sh, WATCH_MS);
     in->sent = true;
-    aim(s, &in->target, true);
+    aim(sh, &in->target, true);
 }
 
-void session_interrupt_run(struct session *s)
+void shell_interrupt_run(struct shell *sh)
 {
-    begin(s, CANCEL_MS)->cancel = true;
+    begin(sh, CANCEL_MS)->cancel = true;
 }

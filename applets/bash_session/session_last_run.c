@@ -1,6 +1,7 @@
 /* The last run, apart from the calls that wait for it: what it has printed and how it ended stays until
  * somebody has got it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "mem.h"
 #include "session_internal.h"
@@ -82,8 +83,10 @@ void session_run_typed(struct session *s)
 {
     if (!s->last_run.open || s->last_run.ended || !s->last_run.told || s->last_run.waited)
         return;
-    struct run_result r = {
-        .state = RUN_COMPLETED, .has_exit_code = true, .exit_code = s->status, .cwd = s->cwd};
+    struct run_result r = {.state = RUN_COMPLETED,
+                           .has_exit_code = true,
+                           .exit_code = s->shell.known.status,
+                           .cwd = s->shell.known.cwd};
     session_run_yield(s);
     session_run_ended(s, &r);
 }
@@ -99,3 +102,33 @@ void session_run_unheard(struct session *s, const struct buf *answer, unsigned l
         s->capture = capture_new((size_t)SESSION_OUTPUT_MAX);
     capture_put_front(s->capture, answer->data, answer->len, omitted);
 }
+
+bool session_prompt_shown(const struct session *s)
+{
+    return !s->capture || s->capture->after.len > 0 || s->last_run.prompt_read;
+}
+
+/* ---- what the terminal shows ---- */
+
+/* A line editor in which bracketed paste is on (we switch it off, but not for the prompt that is shown
+ * already) says so when it takes a line, and ends the line: that is no output of the command. */
+static size_t paste_end(const void *session, const char *bytes, size_t n)
+{
+    static const char off[] = "\033[?2004l\r";
+    const struct session *s = session;
+    size_t len = sizeof off - 1;
+    if (!s->capture || s->capture->head.len > 0 || n < len || memcmp(bytes, off, len) != 0)
+        return 0;
+    return len + (n > len && bytes[len] == '\n' ? 1 : n > len + 1 && bytes[len] == '\r' ? 2 : 0);
+}
+
+static void take_text(void *session, const char *text, size_t n)
+{
+    struct session *s = session;
+    if (s->capture)
+        capture_add(s->capture, text, n);
+    else
+        output_add(&s->output, text, n);
+}
+
+const struct terminal_owner session_terminal_owner = {paste_end, take_text};

@@ -31,31 +31,31 @@ struct part {
         key, type, offsetof(struct session, member)                                                          \
     }
 static const struct part parts[] = {
-    SESSION_PART("pty.master", TERMINAL, pty.master),
-    SESSION_PART("pty.slave", TERMINAL, pty.slave),
-    SESSION_PART("channel.master", TERMINAL, channel.pty.master),
-    SESSION_PART("channel.slave", TERMINAL, channel.pty.slave),
-    SESSION_PART("channel.incoming", BYTES, channel.incoming),
-    SESSION_PART("channel.pending", BYTES, channel.outgoing.pending),
-    SESSION_PART("channel.written", SIZE, channel.outgoing.written),
-    SESSION_PART("channel.partial", SIZE, channel.outgoing.partial),
-    SESSION_PART("channel.signalled", LONG, channel.outgoing.signalled),
-    SESSION_PART("channel.code", BYTES, channel.code),
-    SESSION_PART("doubted", BOOL, doubted),
-    SESSION_PART("shell", INT, shell),
-    SESSION_PART("exit_status", INT, exit_status),
-    SESSION_PART("told_end", BOOL, told_end),
-    SESSION_PART("filter.state", INT, filter.state),
-    SESSION_PART("filter.n_held", SIZE, filter.n_held),
+    SESSION_PART("pty.master", TERMINAL, terminal.pty.master),
+    SESSION_PART("pty.slave", TERMINAL, terminal.pty.slave),
+    SESSION_PART("channel.master", TERMINAL, shell.channel.pty.master),
+    SESSION_PART("channel.slave", TERMINAL, shell.channel.pty.slave),
+    SESSION_PART("channel.incoming", BYTES, shell.channel.incoming),
+    SESSION_PART("channel.pending", BYTES, shell.channel.outgoing.pending),
+    SESSION_PART("channel.written", SIZE, shell.channel.outgoing.written),
+    SESSION_PART("channel.partial", SIZE, shell.channel.outgoing.partial),
+    SESSION_PART("channel.signalled", LONG, shell.channel.outgoing.signalled),
+    SESSION_PART("channel.code", BYTES, shell.channel.code),
+    SESSION_PART("doubted", BOOL, shell.told.doubted),
+    SESSION_PART("shell", INT, shell.pid),
+    SESSION_PART("exit_status", INT, shell.exit_status),
+    SESSION_PART("told_end", BOOL, calls.told_end),
+    SESSION_PART("filter.state", INT, terminal.filter.state),
+    SESSION_PART("filter.n_held", SIZE, terminal.filter.n_held),
     SESSION_PART("output.text", BYTES, output.text),
     SESSION_PART("output.omitted", LONG, output.omitted),
     SESSION_PART("output.untold", SIZE, output.untold_in_flight),
     SESSION_PART("output.after_mark", SIZE, output.after_mark),
     SESSION_PART("output.marked", BOOL, output.marked),
-    SESSION_PART("input.pending", BYTES, input.pending),
-    SESSION_PART("input.written", SIZE, input.written),
-    SESSION_PART("input.partial", SIZE, input.partial),
-    SESSION_PART("input.signalled", LONG, input.signalled),
+    SESSION_PART("input.pending", BYTES, terminal.input.pending),
+    SESSION_PART("input.written", SIZE, terminal.input.written),
+    SESSION_PART("input.partial", SIZE, terminal.input.partial),
+    SESSION_PART("input.signalled", LONG, terminal.input.signalled),
     SESSION_PART("run.open", BOOL, last_run.open),
     SESSION_PART("run.told", BOOL, last_run.told),
     SESSION_PART("run.prompt_read", BOOL, last_run.prompt_read),
@@ -67,20 +67,19 @@ static const struct part parts[] = {
     SESSION_PART("run.omitted", LONG, last_run.result.omitted_bytes),
     SESSION_PART("run.text", BYTES, last_run.text),
     SESSION_PART("run.cwd", STRING, last_run.cwd),
-    SESSION_PART("ps2", STRING, ps2),
-    SESSION_PART("tail", BYTES, tail),
-    SESSION_PART("tail_after_mark", SIZE, tail_after_mark),
-    SESSION_PART("shown_prompt", BYTES, shown_prompt),
-    SESSION_PART("prompt_noted", BOOL, prompt_noted),
-    SESSION_PART("cwd", STRING, cwd),
-    SESSION_PART("status", INT, status),
-    SESSION_PART("adopted", BOOL, adopted),
-    SESSION_PART("has_editor", BOOL, has_editor),
-    SESSION_PART("prompts", SIZE, prompts),
-    SESSION_PART("last_prompt", LONG, last_prompt),
-    SESSION_PART("prompt_after_input", BOOL, prompt_after_input),
-    SESSION_PART("last_activity", LONG, last_activity),
-    SESSION_PART("recent", BYTES, recent),
+    SESSION_PART("ps2", STRING, shell.known.ps2),
+    SESSION_PART("tail", BYTES, terminal.tail),
+    SESSION_PART("tail_after_mark", SIZE, terminal.tail_after_mark),
+    SESSION_PART("shown_prompt", BYTES, shell.known.prompt),
+    SESSION_PART("cwd", STRING, shell.known.cwd),
+    SESSION_PART("status", INT, shell.known.status),
+    SESSION_PART("adopted", BOOL, shell.adopted),
+    SESSION_PART("has_editor", BOOL, shell.has_editor),
+    SESSION_PART("prompts", SIZE, shell.known.prompts),
+    SESSION_PART("last_prompt", LONG, shell.known.last_prompt),
+    SESSION_PART("state", INT, shell.state),
+    SESSION_PART("last_activity", LONG, pace.last_activity),
+    SESSION_PART("recent", BYTES, terminal.viewers.recent),
     {0},
 };
 
@@ -89,10 +88,14 @@ static const struct part parts[] = {
         key, type, offsetof(struct capture, member)                                                          \
     }
 static const struct part capture_parts[] = {
-    CAPTURE_PART("capture.max", SIZE, max),         CAPTURE_PART("capture.head", BYTES, head),
-    CAPTURE_PART("capture.tail", BYTES, tail),      CAPTURE_PART("capture.after", BYTES, after),
-    CAPTURE_PART("capture.omitted", LONG, omitted), CAPTURE_PART("capture.before", LONG, omitted_before),
-    CAPTURE_PART("capture.marked", BOOL, marked),   {0},
+    CAPTURE_PART("capture.max", SIZE, max),
+    CAPTURE_PART("capture.head", BYTES, head),
+    CAPTURE_PART("capture.tail", BYTES, tail),
+    CAPTURE_PART("capture.after", BYTES, after),
+    CAPTURE_PART("capture.omitted", LONG, omitted),
+    CAPTURE_PART("capture.before", LONG, omitted_before),
+    CAPTURE_PART("capture.marked", BOOL, marked),
+    {0},
 };
 
 static void put_string(struct handover_out *out, const char *key, const char *text)
@@ -273,20 +276,20 @@ static int get_options(const struct handover *h, struct session_options *o, stru
 
 int session_save(const struct session *s, struct handover_out *out, struct err *err)
 {
-    if (s->calls)
+    if (s->calls.first)
         return err_set(err, ERR_TOOL, "a call waits for it");
-    if (s->viewers)
+    if (s->terminal.viewers.first)
         return err_set(err, ERR_TOOL, "somebody is attached to it");
-    if (s->ending || s->interrupt)
+    if (s->ending || s->shell.interrupt)
         return err_set(err, ERR_TOOL, "it is being ended, restarted or interrupted");
-    if (s->told.message.kind)
+    if (s->shell.told.message.kind)
         return err_set(err, ERR_TOOL, "its shell is about to prompt");
-    handover_put(out, "shell_path", s->shell_path, strlen(s->shell_path));
-    handover_put(out, "channel.path", s->channel.path, strlen(s->channel.path));
-    handover_put(out, "channel.secret", s->channel.secret, strlen(s->channel.secret));
-    handover_put(out, "channel.offered", s->channel.offered, strlen(s->channel.offered));
-    handover_put_int(out, "startup_is_path", s->startup == s->channel.path);
-    handover_put(out, "filter.held", s->filter.held, s->filter.n_held);
+    handover_put(out, "shell_path", s->shell.path, strlen(s->shell.path));
+    handover_put(out, "channel.path", s->shell.channel.path, strlen(s->shell.channel.path));
+    handover_put(out, "channel.secret", s->shell.channel.secret, strlen(s->shell.channel.secret));
+    handover_put(out, "channel.offered", s->shell.channel.offered, strlen(s->shell.channel.offered));
+    handover_put_int(out, "startup_is_path", s->shell.startup == s->shell.channel.path);
+    handover_put(out, "filter.held", s->terminal.filter.held, s->terminal.filter.n_held);
     put_parts(out, parts, s);
     put_options(out, &s->options);
     handover_put_int(out, "has_capture", s->capture != NULL);
@@ -312,10 +315,13 @@ static int get_text(const struct handover *h, const char *key, char *text, size_
 static int check(const struct session *s, struct err *err)
 {
     const struct last_run *r = &s->last_run;
-    bool right = s->filter.n_held <= sizeof s->filter.held && term_filter_is_valid(&s->filter) &&
-                 s->output.text.len <= SESSION_OUTPUT_MAX && s->input.written <= s->input.pending.len &&
-                 s->channel.outgoing.written <= s->channel.outgoing.pending.len && s->shell >= 0 &&
-                 (s->shell == 0 || (s->pty.master >= 0 && s->pty.slave >= 0)) &&
+    bool right = s->terminal.filter.n_held <= sizeof s->terminal.filter.held &&
+                 term_filter_is_valid(&s->terminal.filter) && s->output.text.len <= SESSION_OUTPUT_MAX &&
+                 s->terminal.input.written <= s->terminal.input.pending.len &&
+                 s->shell.channel.outgoing.written <= s->shell.channel.outgoing.pending.len &&
+                 s->shell.pid >= 0 && s->shell.state < SHELL_STATES &&
+                 (s->shell.pid == 0) == (s->shell.state == SHELL_ENDED) &&
+                 (s->shell.pid == 0 || (s->terminal.pty.master >= 0 && s->terminal.pty.slave >= 0)) &&
                  r->result.state >= RUN_COMPLETED && r->result.state <= RUN_EXITED &&
                  (!s->capture || (s->capture->head.len <= s->capture->max && s->capture->max > 0));
     return right ? 0 : err_set(err, ERR_TOOL, "the record's parts don't fit together");
@@ -323,24 +329,24 @@ static int check(const struct session *s, struct err *err)
 
 static int read_session(struct session *s, const struct handover *h, struct err *err)
 {
-    char held[sizeof s->filter.held + 1];
+    char held[sizeof s->terminal.filter.held + 1];
     bool has_capture, startup_is_path;
-    if (get_text(h, "shell_path", s->shell_path, sizeof s->shell_path, err) < 0 ||
-        get_text(h, "channel.path", s->channel.path, sizeof s->channel.path, err) < 0 ||
-        get_text(h, "channel.secret", s->channel.secret, sizeof s->channel.secret, err) < 0 ||
-        get_text(h, "channel.offered", s->channel.offered, sizeof s->channel.offered, err) < 0 ||
+    if (get_text(h, "shell_path", s->shell.path, sizeof s->shell.path, err) < 0 ||
+        get_text(h, "channel.path", s->shell.channel.path, sizeof s->shell.channel.path, err) < 0 ||
+        get_text(h, "channel.secret", s->shell.channel.secret, sizeof s->shell.channel.secret, err) < 0 ||
+        get_text(h, "channel.offered", s->shell.channel.offered, sizeof s->shell.channel.offered, err) < 0 ||
         handover_bool(h, "startup_is_path", &startup_is_path, err) < 0 ||
         get_text(h, "filter.held", held, sizeof held, err) < 0 || get_parts(h, parts, s, err) < 0 ||
         get_options(h, &s->options, err) < 0 || handover_bool(h, "has_capture", &has_capture, err) < 0)
         return -1;
-    memcpy(s->filter.held, held, sizeof s->filter.held);
+    memcpy(s->terminal.filter.held, held, sizeof s->terminal.filter.held);
     if (has_capture) {
         s->capture = capture_new(1);
         if (get_parts(h, capture_parts, s->capture, err) < 0)
             return -1;
     }
-    s->startup = startup_is_path ? s->channel.path : CHANNEL_CODE;
-    s->channel.user = s->options.user;
+    s->shell.startup = startup_is_path ? s->shell.channel.path : CHANNEL_CODE;
+    s->shell.channel.user = s->options.user;
     s->last_run.result.cwd = s->last_run.cwd;
     return check(s, err);
 }
@@ -348,14 +354,16 @@ static int read_session(struct session *s, const struct handover *h, struct err 
 int session_take_over(struct session *s, struct loop *loop, const struct handover *h, struct err *err)
 {
     siginfo_t info;
-    *s = (struct session){.loop = loop, .pty = PTY_INIT, .channel = {.pty = PTY_INIT}};
-    s->calls_end = &s->calls;
+    *s = (struct session){.terminal = {.pty = PTY_INIT}, .shell = {.channel = {.pty = PTY_INIT}}};
+    session_own(s, loop);
     if (read_session(s, h, err) < 0)
         return -1; /* what was read is the process's, which is about to end or to become another program */
     if (!loop)
         return 0;
-    if (s->shell > 0 && waitid(P_PID, (id_t)s->shell, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
-        return err_set(err, ERR_TOOL, "process %ld is no child of this one", (long)s->shell);
-    session_watch(s);
+    if (s->shell.pid > 0 && waitid(P_PID, (id_t)s->shell.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return err_set(err, ERR_TOOL, "process %ld is no child of this one", (long)s->shell.pid);
+    pace_start(&s->pace, loop, session_evaluate, s);
+    if (s->shell.pid > 0)
+        shell_watch(&s->shell);
     return 0;
 }

@@ -19,8 +19,8 @@ int64_t session_run_fail(struct session_call *c, const struct err *err)
  * that of the one before. */
 static bool was_interrupted_at_once(const struct session *s, struct session_call *c)
 {
-    long long after = s->input.signalled - c->run.phase_began;
-    return s->status == 0 && after > 0 && after < AT_ONCE_US &&
+    long long after = s->terminal.input.signalled - c->run.phase_began;
+    return s->shell.known.status == 0 && after > 0 && after < AT_ONCE_US &&
            strspn(buf_str(&c->answer), "\n") == c->answer.len;
 }
 
@@ -37,19 +37,19 @@ int64_t session_run_give(struct session_call *c, struct run_result *r)
 
 int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state)
 {
-    struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->cwd};
+    struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->shell.known.cwd};
     if (state == RUN_AWAITING_INPUT || state == RUN_EXITED) /* at a timeout it may yet be the prompt */
         capture_commit(s->capture);
     capture_text(s->capture, &c->answer);
     if (state == RUN_COMPLETED) {
         if (was_interrupted_at_once(s, c))
-            s->status = SHELL_INTERRUPTED;
-        r.has_exit_code = s->status != STATUS_UNKNOWN;
-        r.exit_code = s->status;
+            s->shell.known.status = SHELL_INTERRUPTED;
+        r.has_exit_code = s->shell.known.status != STATUS_UNKNOWN;
+        r.exit_code = s->shell.known.status;
     } else if (state == RUN_EXITED) {
         r.has_exit_code = true;
-        r.exit_code = session_exit_code(s->exit_status);
-        s->told_end = true;
+        r.exit_code = shell_exit_code(&s->shell);
+        s->calls.told_end = true;
     }
     r.omitted_bytes = capture_omitted(s->capture);
     if (state == RUN_COMPLETED || state == RUN_EXITED) {
@@ -65,12 +65,12 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
 {
     struct err err;
     char name[16] = "", shell[16];
-    pid_t group = pty_foreground(&s->pty);
-    enum waiting w = session_look(s, true);
-    proc_name(s->shell, shell);
-    if (group != s->shell)
+    pid_t group = pty_foreground(&s->terminal.pty);
+    enum waiting w = shell_look(&s->shell, true);
+    proc_name(s->shell.pid, shell);
+    if (group != s->shell.pid)
         proc_name(group, name);
-    else if (shell_is_bash(s->shell_path) && !shell_is_bash(shell))
+    else if (shell_is_bash(s->shell.path) && !shell_is_bash(shell))
         snprintf(name, sizeof name, "%s", shell); /* exec */
     if (*name)
         err_set(&err, ERR_TOOL,
@@ -92,6 +92,6 @@ int64_t session_run_refuse_for_good(const struct session *s, struct session_call
 {
     struct err err;
     err_set(&err, ERR_TOOL, "%s does not tell when a command has ended; use bash_session instead",
-            s->shell_path);
+            s->shell.path);
     return session_run_fail(c, &err);
 }

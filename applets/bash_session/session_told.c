@@ -9,8 +9,8 @@
 
 #include "io.h"
 #include "mem.h"
-#include "session_internal.h"
 #include "session_shell.h"
+#include "session_state.h"
 
 #define PROOF_US 20
 #define PROOF_TRIES 10
@@ -19,138 +19,130 @@
 #define STUCK_MS                                                                                             \
     250 /* between two looks that have to see the same; far longer than a message is on its way */
 
-static void take_prompt(struct session *s, const struct channel_message *m)
+static void take_prompt(struct shell *sh, const struct channel_message *m)
 {
-    bool taken = input_is_taken(&s->input, &s->pty);
-    bool again = (taken || s->has_editor) && session_run_told(s); /* a line editor is given one line a run */
-    pty_make_quiet(&s->pty); /* whatever the last program has left it as */
-    if (!s->capture) {
-        output_mark(&s->output);
-    } else if (!again) {
-        capture_mark(s->capture);
-        output_forget_mark(&s->output);
-    }
-    s->prompt_noted = false;
-    s->last_run.prompt_read = s->last_run.prompt_read && again;
-    s->tail_after_mark = 0;
-    free(s->ps2);
-    s->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
-    free(s->cwd);
-    s->cwd = mem_strdup(m->cwd);
-    s->status = again ? s->status : m->status;
-    s->prompts++;
-    s->last_prompt = now_ms();
-    s->prompt_after_input = taken;
-    s->doubted = false;
+    struct terminal *t = sh->terminal;
+    struct known *k = &sh->known;
+    int before = k->status;
+    bool taken = input_is_taken(&t->input, &t->pty);
+    /* a line editor is given one line a run */
+    bool again = sh->owner->prompts(sh->arg, taken || sh->has_editor);
+    pty_make_quiet(&t->pty); /* whatever the last program has left it as */
+    terminal_mark(t);
+    free(k->ps2);
+    k->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
+    shell_learn(sh, m, taken ? SHELL_TELLS : SHELL_TELLS_EARLY);
+    if (again)
+        k->status = before;
 }
 
-static void take(struct session *s, const struct channel_message *m)
+static void take(struct shell *sh, const struct channel_message *m)
 {
-    session_drain_all(s); /* all that it printed before is in the terminal by now */
+    terminal_drain_all(sh->terminal); /* all that it printed before is in the terminal by now */
     if (m->kind == 'P')
-        take_prompt(s, m);
-    session_run_message(s, m);
+        take_prompt(sh, m);
+    sh->owner->message(sh->arg, m);
 }
 
-static enum waiting look_for_word(const struct session *s, bool children)
+static enum waiting look_for_word(const struct shell *sh, bool children)
 {
-    return session_waiting_for_word(&s->channel.pty, s->shell, s->options.user, children);
+    return session_waiting_for_word(&sh->channel.pty, sh->pid, sh->options->user, children);
 }
 
 /* Others than bash tell from what they substitute in their prompt, a process like any. */
-static enum waiting look_for_proof(const struct session *s)
+static enum waiting look_for_proof(const struct shell *sh)
 {
-    if (!shell_is_bash(s->shell_path))
+    if (!shell_is_bash(sh->path))
         return WAITING_UNKNOWN;
-    enum waiting w = look_for_word(s, false);
+    enum waiting w = look_for_word(sh, false);
     for (int i = 0; i < PROOF_TRIES && w == WAITING_SOON; i++) {
         usleep(PROOF_US);
-        w = look_for_word(s, false);
+        w = look_for_word(sh, false);
     }
     return w;
 }
 
-void session_hear_afresh(struct session *s)
+void shell_hear_afresh(struct shell *sh)
 {
-    channel_message_release(&s->told.message);
-    s->told = (struct told){0};
+    channel_message_release(&sh->told.message);
+    sh->told = (struct told){.doubted = sh->told.doubted};
 }
 
 /* The last that needs an answer is kept; true when another one was dealt with. */
-static bool read_messages(struct session *s)
+static bool read_messages(struct shell *sh)
 {
     struct channel_message m;
     bool any = false;
-    while (s->channel.pty.master >= 0 && channel_read(&s->channel, &m)) {
-        if (m.pid != s->shell) { /* a shell below it that was given the secret */
+    while (sh->channel.pty.master >= 0 && channel_read(&sh->channel, &m)) {
+        if (m.pid != sh->pid) { /* a shell below it that was given the secret */
             channel_message_release(&m);
         } else if (m.kind == 'T') {
-            take(s, &m);
+            take(sh, &m);
             channel_message_release(&m);
             any = true;
         } else {
-            channel_message_release(&s->told.message);
-            s->told.message = m;
-            s->told.n++;
-            s->told.since = now_ms();
+            channel_message_release(&sh->told.message);
+            sh->told.message = m;
+            sh->told.n++;
+            sh->told.since = now_ms();
         }
     }
     return any;
 }
 
-static bool prove(struct session *s)
+static bool prove(struct shell *sh)
 {
-    if (s->told.message.kind == '\0')
+    if (sh->told.message.kind == '\0')
         return false;
-    session_drain(s); /* meanwhile it gets there */
-    enum waiting w = look_for_proof(s);
-    if (w == WAITING_SOON && now_ms() - s->told.since < PROOF_MS) {
-        loop_timer_set(s->tick, 1);
+    terminal_drain(sh->terminal); /* meanwhile it gets there */
+    enum waiting w = look_for_proof(sh);
+    if (w == WAITING_SOON && now_ms() - sh->told.since < PROOF_MS) {
+        loop_timer_set(sh->terminal->pace->timer, 1);
         return false;
     }
     if (w == WAITING_SHELL) /* what it told is there by now, whatever was before it */
-        read_messages(s);
+        read_messages(sh);
     if (w == WAITING_SHELL || w == WAITING_UNKNOWN) {
-        if (s->told.n > 1 && w != WAITING_UNKNOWN)
-            s->doubted = true; /* or it was interrupted, and tells again */
+        if (sh->told.n > 1 && w != WAITING_UNKNOWN)
+            sh->told.doubted = true; /* or it was interrupted, and tells again */
         else
-            take(s, &s->told.message);
-        channel_acknowledge(&s->channel);
+            take(sh, &sh->told.message);
+        channel_acknowledge(&sh->channel);
     } else {
-        s->doubted = true;
+        sh->told.doubted = true;
     }
-    session_hear_afresh(s);
+    shell_hear_afresh(sh);
     return true;
 }
 
-bool session_hear(struct session *s)
+bool shell_hear(struct shell *sh)
 {
-    bool any = read_messages(s);
-    any = prove(s) || any;
+    bool any = read_messages(sh);
+    any = prove(sh) || any;
     if (any)
-        session_stir(s);
+        pace_stir(sh->terminal->pace);
     return any;
 }
 
-void session_release_stuck(struct session *s)
+void shell_release_stuck(struct shell *sh)
 {
     long long now = now_ms();
-    if (!s->shell || s->channel.pty.master < 0 || s->told.message.kind || now - s->told.looked < STUCK_MS)
+    if (!sh->pid || sh->channel.pty.master < 0 || sh->told.message.kind || now - sh->told.looked < STUCK_MS)
         return;
-    s->told.looked = now;
-    channel_mend(&s->channel);
-    enum waiting w = look_for_word(s, !shell_is_bash(s->shell_path));
-    bool waits = w != WAITING_UNKNOWN && w != WAITING_SOON && !io_is_readable(s->channel.pty.slave) &&
-                 (w != WAITING_NOT || session_run_missed(s));
-    s->told.stuck = waits ? s->told.stuck + 1 : 0;
-    if (s->told.stuck < STUCK_LOOKS)
+    sh->told.looked = now;
+    channel_mend(&sh->channel);
+    enum waiting w = look_for_word(sh, !shell_is_bash(sh->path));
+    bool waits = w != WAITING_UNKNOWN && w != WAITING_SOON && !io_is_readable(sh->channel.pty.slave) &&
+                 (w != WAITING_NOT || sh->owner->missed(sh->arg));
+    sh->told.stuck = waits ? sh->told.stuck + 1 : 0;
+    if (sh->told.stuck < STUCK_LOOKS)
         return;
-    s->told.stuck = 0;
+    sh->told.stuck = 0;
     if (w == WAITING_CODE)
-        channel_repeat_code(&s->channel);
+        channel_repeat_code(&sh->channel);
     else if (w == WAITING_NOT)
-        session_run_again(s);
+        sh->owner->give_again(sh->arg);
     else
-        channel_acknowledge(&s->channel);
-    s->doubted = s->doubted || w == WAITING_SHELL || w == WAITING_PROGRAM;
+        channel_acknowledge(&sh->channel);
+    sh->told.doubted = sh->told.doubted || w == WAITING_SHELL || w == WAITING_PROGRAM;
 }

@@ -1,0 +1,148 @@
+/* Starts a session's shell on a terminal of its own, and closes that. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mem.h"
+#include "session_shell.h"
+#include "session_state.h"
+#include "spawn.h"
+
+/* bash where there is one; sh, named in the answer, where not. With a shell asked for, that one. */
+static const char *const default_shells[] = {
+    "/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "bash", "/bin/sh", "/usr/bin/sh", "sh", NULL};
+
+/* Nobody is there to page through a text: programs that would ask for a key after each screen don't, and less
+ * doesn't complain of the terminal. The starter's own values win. */
+static char *const default_env[] = {
+    (char *)"PAGER=cat",
+    (char *)"GIT_PAGER=cat",
+    (char *)"LESS=-dFRX",
+    NULL,
+};
+
+/* Without /proc it comes through the channel. */
+static int give_startup(struct shell *sh, bool bash)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    shell_put_startup(&text, bash, sh->options->keeps_history, &sh->channel);
+    int fd = channel_code_pipe(&sh->channel, &text);
+    sh->startup = fd >= 0 ? CHANNEL_CODE : sh->channel.path;
+    if (fd < 0)
+        channel_put_code(&sh->channel, &text);
+    return fd;
+}
+
+static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
+{
+    bool bash = shell_is_bash(shell), hooked = sh->channel.pty.master >= 0;
+    int code FD_AUTO = hooked ? give_startup(sh, bash) : -1;
+    char *with_rc[] = {(char *)"bash", (char *)"--rcfile", (char *)sh->startup, (char *)"-i", NULL};
+    char *plain[] = {(char *)shell, (char *)"-i", NULL};
+    char *env_file MEM_AUTO = mem_printf("ENV=%s", sh->startup);
+    char *extra[] = {(char *)"TERM=dumb", hooked && !bash ? env_file : NULL, NULL};
+    char **with_defaults = spawn_env(default_env, sh->options->env, NULL);
+    char **env = spawn_env(with_defaults, extra, NULL);
+    spawn_env_free(with_defaults);
+    const char *programs[] = {shell, NULL};
+    struct spawn spawn_options = {
+        .programs = programs,
+        .argv = hooked && bash ? with_rc : plain,
+        .env = env,
+        .cwd = sh->options->cwd,
+        .start_dir = sh->options->start_dir,
+        .user = sh->options->user,
+        .fds = {sh->terminal->pty.slave, sh->terminal->pty.slave, sh->terminal->pty.slave},
+        .more = &code,
+        .n_more = code >= 0,
+        .terminal = true,
+        .victim = true,
+    };
+    pid_t pid = spawn(&spawn_options, NULL, err);
+    spawn_env_free(env);
+    return pid;
+}
+
+static pid_t spawn_shell(struct shell *sh, struct err *err)
+{
+    const char *asked[] = {sh->options->shell, NULL};
+    struct buf tried BUF_AUTO = BUF_INIT;
+    for (const char *const *at = sh->options->shell ? asked : default_shells; *at; at++) {
+        struct err why;
+        pid_t pid = spawn_one(sh, *at, &why);
+        if (pid > 0) {
+            snprintf(sh->path, sizeof sh->path, "%s", *at);
+            return pid;
+        }
+        /* A directory or user that can't be used is no matter of the shell. */
+        if (strncmp(why.msg, *at, strlen(*at)) != 0) {
+            *err = why;
+            return -1;
+        }
+        buf_addf(&tried, "%s%s", tried.len > 0 ? "; " : "", why.msg);
+    }
+    return err_set(err, ERR_TOOL, "no shell could be started (%s)", tried.data);
+}
+
+static void ended(void *arg, pid_t pid, int status)
+{
+    struct shell *sh = arg;
+    struct pace *pace = sh->terminal->pace;
+    (void)pid;
+    sh->child_source = NULL;
+    terminal_drain(sh->terminal);
+    sh->pid = 0;
+    sh->exit_status = status;
+    shell_happened(sh, SHELL_ENDS);
+    pace->look(pace->arg);
+}
+
+static void on_channel(void *arg, int events)
+{
+    struct shell *sh = arg;
+    struct pace *pace = sh->terminal->pace;
+    (void)events;
+    if (shell_hear(sh))
+        pace->look(pace->arg);
+}
+
+void shell_watch(struct shell *sh)
+{
+    struct loop *loop = sh->terminal->loop;
+    sh->child_source = loop_child(loop, sh->pid, ended, sh);
+    terminal_watch(sh->terminal);
+    if (sh->channel.pty.master >= 0)
+        sh->channel_source = loop_fd(loop, sh->channel.pty.master, LOOP_READ, on_channel, sh);
+}
+
+void shell_close(struct shell *sh)
+{
+    shell_interrupt_end(sh);
+    loop_drop(&sh->channel_source);
+    loop_drop(&sh->child_source);
+    terminal_close(sh->terminal);
+    channel_close(&sh->channel);
+    sh->pid = 0;
+    shell_happened(sh, SHELL_ENDS);
+}
+
+int shell_start(struct shell *sh, struct err *err)
+{
+    const struct session_options *o = sh->options;
+    if (pty_open(&sh->terminal->pty, o->rows, o->cols, o->user, err) < 0)
+        return -1;
+    channel_open(&sh->channel, o->user); /* without it a session works, but for runs */
+    sh->pid = spawn_shell(sh, err);
+    if (sh->pid < 0) {
+        shell_close(sh);
+        return -1;
+    }
+    sh->known.prompts = 0;
+    sh->adopted = false;
+    shell_hear_afresh(sh);
+    sh->terminal->filter = (struct term_filter){0};
+    shell_happened(sh, SHELL_STARTS);
+    shell_watch(sh);
+    return 0;
+}

@@ -1,0 +1,154 @@
+#include "session_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "mem.h"
+#include "session_shell.h"
+
+#define PROMPT_US 50 /* between "about to prompt" and waiting for input */
+#define PROMPT_TRIES 10
+#define UNSEEN_PAUSE_MS 20 /* for the prompt to come, where nobody can see who waits */
+
+/* ---- where it is ---- */
+
+/* From each state with each event. */
+static const unsigned char next[SHELL_STATES][SHELL_EVENTS] = {
+    [SHELL_ENDED] = {[SHELL_STARTS] = SHELL_STARTING},
+    [SHELL_STARTING] = {[SHELL_STARTS] = SHELL_STARTING,
+                        [SHELL_TELLS] = SHELL_PROMPTING,
+                        [SHELL_TELLS_EARLY] = SHELL_RUNNING,
+                        [SHELL_ANSWERS] = SHELL_WAITING,
+                        [SHELL_IS_SEEN] = SHELL_STARTING,
+                        [SHELL_IS_GIVEN] = SHELL_STARTING,
+                        [SHELL_ENDS] = SHELL_ENDED},
+    [SHELL_RUNNING] = {[SHELL_STARTS] = SHELL_STARTING,
+                       [SHELL_TELLS] = SHELL_PROMPTING,
+                       [SHELL_TELLS_EARLY] = SHELL_RUNNING,
+                       [SHELL_ANSWERS] = SHELL_WAITING,
+                       [SHELL_IS_SEEN] = SHELL_RUNNING,
+                       [SHELL_IS_GIVEN] = SHELL_RUNNING,
+                       [SHELL_ENDS] = SHELL_ENDED},
+    [SHELL_PROMPTING] = {[SHELL_STARTS] = SHELL_STARTING,
+                         [SHELL_TELLS] = SHELL_PROMPTING,
+                         [SHELL_TELLS_EARLY] = SHELL_RUNNING,
+                         [SHELL_ANSWERS] = SHELL_PROMPTING,
+                         [SHELL_IS_SEEN] = SHELL_WAITING,
+                         [SHELL_IS_GIVEN] = SHELL_RUNNING,
+                         [SHELL_ENDS] = SHELL_ENDED},
+    [SHELL_WAITING] = {[SHELL_STARTS] = SHELL_STARTING,
+                       [SHELL_TELLS] = SHELL_PROMPTING,
+                       [SHELL_TELLS_EARLY] = SHELL_RUNNING,
+                       [SHELL_ANSWERS] = SHELL_WAITING,
+                       [SHELL_IS_SEEN] = SHELL_WAITING,
+                       [SHELL_IS_GIVEN] = SHELL_RUNNING,
+                       [SHELL_ENDS] = SHELL_ENDED},
+};
+
+void shell_happened(struct shell *sh, enum shell_event event)
+{
+    sh->state = next[sh->state][event];
+}
+
+void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_event event)
+{
+    struct known *k = &sh->known;
+    free(k->cwd);
+    k->cwd = mem_strdup(m->cwd);
+    k->status = m->status;
+    k->prompts++;
+    k->last_prompt = now_ms();
+    sh->told.doubted = false;
+    shell_happened(sh, event);
+}
+
+bool shell_is_back(const struct shell *sh)
+{
+    return sh->state == SHELL_PROMPTING || sh->state == SHELL_WAITING;
+}
+
+/* ---- what can be seen of it ---- */
+
+enum waiting shell_look(const struct shell *sh, bool thorough)
+{
+    return session_waiting(&sh->terminal->pty, sh->pid, sh->options->user, thorough);
+}
+
+/* It waits: what it has printed since it told is its prompt. */
+static void note_prompt(struct shell *sh)
+{
+    const struct terminal *t = sh->terminal;
+    if (sh->state != SHELL_PROMPTING || t->tail_after_mark == 0 || t->tail_after_mark > t->tail.len)
+        return;
+    shell_happened(sh, SHELL_IS_SEEN);
+    buf_truncate(&sh->known.prompt, 0);
+    buf_add(&sh->known.prompt, t->tail.data + t->tail.len - t->tail_after_mark, t->tail_after_mark);
+}
+
+static enum waiting look_again(struct shell *sh)
+{
+    struct pace *pace = sh->terminal->pace;
+    enum waiting w = shell_look(sh, pace_is_thorough(pace));
+    for (int i = 0; i < PROMPT_TRIES && w == WAITING_NOT && shell_is_back(sh) && pace->tick_ms == 1; i++) {
+        usleep(PROMPT_US);
+        w = shell_look(sh, false);
+    }
+    return w;
+}
+
+bool shell_settled(struct shell *sh)
+{
+    struct terminal *t = sh->terminal;
+    if (!sh->pid)
+        return true;
+    if (!input_is_taken(&t->input, &t->pty))
+        return false;
+    enum waiting w = look_again(sh);
+    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
+    if (w == WAITING_UNKNOWN) /* then its own word, and a moment for the prompt that follows it */
+        settled = shell_is_back(sh) && now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS;
+    /* Whatever was written before the wait began is there by now. */
+    settled = settled && !terminal_drain(t);
+    if (settled)
+        note_prompt(sh);
+    return settled;
+}
+
+/* Between the commands of one paste the shell tells as well, and the next one may be a `read`: a prompt has a
+ * line editor behind it (the terminal doesn't make lines), or at least has been printed. */
+bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown)
+{
+    return waiting != WAITING_PROGRAM && shell_is_back(sh) && (shown || terminal_is_raw(sh->terminal));
+}
+
+bool shell_continues(const struct shell *sh)
+{
+    const struct known *k = &sh->known;
+    size_t n = k->ps2 ? strlen(k->ps2) : 0;
+    return terminal_ends_with(sh->terminal, k->ps2, n) &&
+           !(k->prompt.len > n && terminal_ends_with(sh->terminal, k->prompt.data, k->prompt.len));
+}
+
+bool shell_edits(const struct shell *sh)
+{
+    pid_t group = pty_foreground(&sh->terminal->pty);
+    return (group == 0 || group == sh->pid) && shell_is_bash(sh->path) && terminal_is_raw(sh->terminal);
+}
+
+/* ---- its end ---- */
+
+int shell_exit_code(const struct shell *sh)
+{
+    return WIFSIGNALED(sh->exit_status) ? -WTERMSIG(sh->exit_status) : WEXITSTATUS(sh->exit_status);
+}
+
+void shell_describe_exit(const struct shell *sh, struct buf *out)
+{
+    if (WIFSIGNALED(sh->exit_status))
+        buf_addf(out, "signal %d, %s", WTERMSIG(sh->exit_status), strsignal(WTERMSIG(sh->exit_status)));
+    else
+        buf_addf(out, "exit status %d", WEXITSTATUS(sh->exit_status));
+}

@@ -1,0 +1,151 @@
+/* The shell of a session: its process, what it has told, and where it is. */
+#ifndef APPLETS_BASH_SESSION_SESSION_STATE_H
+#define APPLETS_BASH_SESSION_SESSION_STATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "bash_session_types.h"
+#include "buf.h"
+#include "session_channel.h"
+#include "session_terminal.h"
+#include "session_wait.h"
+#include "user.h"
+
+struct session_options {
+    const struct user *user; /* NULL: the server's own */
+    const char *user_name;   /* for those who look; a uid that has no name in decimal */
+    const char *cwd, *shell; /* NULL: the server's directory; bash, else sh */
+    char **env;              /* whole environment of the shell */
+    bool keeps_history;      /* in a file, as it does by itself */
+    int start_dir;
+    unsigned short rows, cols;
+};
+
+enum shell_state {
+    SHELL_ENDED,     /* none runs */
+    SHELL_STARTING,  /* it has not told yet */
+    SHELL_RUNNING,   /* it has been given something to do, and has not told since */
+    SHELL_PROMPTING, /* it has told since it took the last input: its prompt comes */
+    SHELL_WAITING,   /* that prompt was seen */
+    SHELL_STATES
+};
+
+enum shell_event {
+    SHELL_STARTS,
+    SHELL_TELLS,       /* that it is about to prompt, and has taken all input */
+    SHELL_TELLS_EARLY, /* with more input to come: between two commands */
+    SHELL_ANSWERS,     /* a question of ours, or an interrupt: it is at its prompt */
+    SHELL_IS_SEEN,     /* to wait, with its prompt shown */
+    SHELL_IS_GIVEN,    /* something to do */
+    SHELL_ENDS,
+    SHELL_EVENTS
+};
+
+/* What it has told last, while it is not known yet that it was the shell (kind 0: nothing). */
+struct told {
+    struct channel_message message;
+    int n;                   /* how many there were */
+    long long since, looked; /* now_ms() */
+    int stuck;               /* looks in a row at a shell that waits though nothing has come of it */
+    bool doubted; /* it told, or wanted to, and was not believed: what it says when it is asked counts */
+};
+
+/* What is known from what it told, and was believed. */
+struct known {
+    char *cwd;
+    int status;            /* of the last command */
+    unsigned long prompts; /* how often it told */
+    long long last_prompt; /* now_ms() when it told last */
+    char *ps2;             /* the continuation prompt */
+    struct buf prompt;     /* as it last showed */
+};
+
+/* Whose shell it is. */
+struct shell_owner {
+    /* It is about to prompt. `again`: it told so of the same run before. `counts`: this is no word between
+     * two lines of what was typed. */
+    bool (*prompts)(void *arg, bool counts);
+    /* A message, which a run may wait for. */
+    void (*message)(void *arg, const struct channel_message *m);
+    /* The line editor waits, though it has been given a key and the code for it: somebody else has read that.
+     */
+    bool (*missed)(const void *arg);
+    /* Then both are given again, some times. */
+    void (*give_again)(void *arg);
+};
+
+struct interrupt;
+
+struct shell {
+    const struct session_options *options;
+    struct terminal *terminal;
+    const struct shell_owner *owner;
+    void *arg; /* the owner's */
+    char path[256];
+    const char *startup; /* the name of its start-up file */
+    struct channel channel;
+    struct loop_source *channel_source, *child_source;
+    pid_t pid; /* 0: none runs */
+    enum shell_state state;
+    int exit_status; /* as of waitpid, once it has ended */
+    struct told told;
+    struct known known;
+    bool adopted;                /* exec bash has taken its place, and got our hook */
+    bool has_editor;             /* it had its line editor when it was last looked at */
+    struct interrupt *interrupt; /* in progress; NULL: none */
+};
+
+/* The one place that changes its state. */
+void shell_happened(struct shell *sh, enum shell_event event);
+/* What it tells of itself is believed. */
+void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_event event);
+/* It has told since it took the last input. */
+bool shell_is_back(const struct shell *sh);
+
+enum waiting shell_look(const struct shell *sh, bool thorough);
+/* It is back at a prompt, or a program waits for input on the terminal, and everything written has been read.
+ */
+bool shell_settled(struct shell *sh);
+/* Back at its own prompt, as opposed to a program, a `read` or an unfinished command that waits for input.
+ * `shown`: its prompt is known to have been printed. */
+bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown);
+/* The line editor shows the continuation prompt. Text is all there is to tell it from the first one when the
+ * hook is gone, and asking the shell would break bash's parser in the middle of a command (5.2). */
+bool shell_continues(const struct shell *sh);
+/* Its own line editor waits, not a program in the foreground. */
+bool shell_edits(const struct shell *sh);
+
+/* "exit status 1", "signal 9, Killed". */
+void shell_describe_exit(const struct shell *sh, struct buf *out);
+/* Exit status; -N for signal N. */
+int shell_exit_code(const struct shell *sh);
+
+/* ---- session_told.c ---- */
+
+/* Reads what it tells; true when something has come of it. */
+bool shell_hear(struct shell *sh);
+/* Forgets what was heard and not believed yet. */
+void shell_hear_afresh(struct shell *sh);
+/* Lets a shell go on that waits for an answer to what has not been heard. */
+void shell_release_stuck(struct shell *sh);
+
+/* ---- session_start.c ---- */
+
+/* Opens a terminal and starts the shell on it. -1: nothing is left of it. */
+int shell_start(struct shell *sh, struct err *err);
+/* Everything that a loop has to do with one that was started elsewhere. */
+void shell_watch(struct shell *sh);
+/* Closes the terminal. */
+void shell_close(struct shell *sh);
+
+/* ---- session_interrupt.c ---- */
+
+/* Called before an interrupt is sent: sees to it that it is not lost. */
+void shell_interrupt_follow(struct shell *sh);
+/* Interrupts what it was given to do, in a moment when it can be. */
+void shell_interrupt_run(struct shell *sh);
+/* Watches no longer, if it did. */
+void shell_interrupt_end(struct shell *sh);
+
+#endif

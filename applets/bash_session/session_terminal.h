@@ -1,0 +1,53 @@
+/* A session's terminal: what programs write to it, as plain text, and what is typed into it. It knows nothing
+ * of shells and calls; what comes is told to its owner. */
+#ifndef APPLETS_BASH_SESSION_SESSION_TERMINAL_H
+#define APPLETS_BASH_SESSION_SESSION_TERMINAL_H
+
+#include <stdbool.h>
+
+#include "buf.h"
+#include "err.h"
+#include "loop.h"
+#include "pty.h"
+#include "session_attach.h"
+#include "session_input.h"
+#include "session_pace.h"
+#include "term_filter.h"
+
+struct terminal_owner {
+    /* How many of these bytes, as they were written, are at their front that are no output of anybody. */
+    size_t (*skip)(const void *arg, const char *bytes, size_t n);
+    void (*text)(void *arg, const char *text, size_t n);
+};
+
+struct terminal {
+    struct loop *loop;
+    struct pace *pace;
+    const struct terminal_owner *owner;
+    void *arg; /* the owner's */
+    struct pty pty;
+    struct loop_source *source;
+    struct term_filter filter;
+    struct input input; /* what it has not taken yet */
+    struct viewers viewers;
+    struct buf tail;        /* the last that was printed */
+    size_t tail_after_mark; /* bytes of it since terminal_mark */
+};
+
+/* Reads what it has whenever something comes, and lets the pace's `look` know. */
+void terminal_watch(struct terminal *t);
+/* Reads what it has; true when there was something. */
+bool terminal_drain(struct terminal *t);
+/* The same, and what looked like the front of an escape sequence. */
+void terminal_drain_all(struct terminal *t);
+/* The shell is about to prompt. */
+void terminal_mark(struct terminal *t);
+/* The last that was printed ends with this. */
+bool terminal_ends_with(const struct terminal *t, const char *text, size_t n);
+/* Types for the session itself: at once. */
+void terminal_type(struct terminal *t, const char *text, size_t n);
+/* It makes no lines: a line editor, or another program that draws for itself, reads. */
+bool terminal_is_raw(const struct terminal *t);
+void terminal_close(struct terminal *t);
+
+#endif
