@@ -37,6 +37,8 @@ struct tool {
      * of that owner, or (NULL) of any, but what has been told already. */
     bool (*keeps)(int dirfd, const char *owner);
 
+    bool in_turn; /* a call waits until the answer to the one before it has arrived */
+
     const struct moving *moving; /* how its keepers move to another build; NULL: they don't */
 
     /* May be NULL. In the server, when it starts and ends, and when a keeper was killed: removes what keepers

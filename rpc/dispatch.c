@@ -13,6 +13,7 @@ struct rpc_call {
     struct span text;
     struct span id; /* s == NULL: a notification */
     bool answered;
+    char *turn;         /* NULL: it waits for no other's delivery */
     long long began_ms; /* where calls are logged */
     void (*on_abandon)(void *arg);
     void *abandon_arg;
@@ -38,6 +39,7 @@ static void message_free(struct rpc_message *m)
 {
     for (struct rpc_call *call = m->first; call;) {
         struct rpc_call *next = call->next;
+        free(call->turn);
         free(call);
         call = next;
     }
@@ -46,11 +48,18 @@ static void message_free(struct rpc_message *m)
     free(m);
 }
 
+static void tell_call(struct rpc_call *call, bool delivered)
+{
+    void (*fn)(void *arg, bool delivered) = call->on_delivered;
+    call->on_delivered = NULL;
+    if (fn)
+        fn(call->delivered_arg, delivered && call->id.s);
+}
+
 static void tell_delivered(struct rpc_message *m, bool delivered)
 {
     for (struct rpc_call *call = m->first; call; call = call->next)
-        if (call->on_delivered)
-            call->on_delivered(call->delivered_arg, delivered && call->id.s);
+        tell_call(call, delivered);
 }
 
 static bool open_call(const struct rpc_message *m)
@@ -306,6 +315,15 @@ void rpc_on_delivered(struct rpc_call *call, void (*fn)(void *arg, bool delivere
 {
     call->on_delivered = fn;
     call->delivered_arg = arg;
+}
+
+void rpc_in_turn(struct rpc_call *call, const char *turn)
+{
+    if (!call->turn)
+        call->turn = mem_strdup(turn);
+    for (struct rpc_call *c = call->message->first; c != call; c = c->next)
+        if (c->turn && strcmp(c->turn, turn) == 0)
+            tell_call(c, true);
 }
 
 struct span rpc_request_text(const struct rpc_call *call)

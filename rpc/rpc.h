@@ -50,6 +50,10 @@ void rpc_response(struct rpc_call *call, struct span response);
 void rpc_on_abandon(struct rpc_call *call, void (*fn)(void *arg), void *arg);
 void rpc_on_delivered(struct rpc_call *call, void (*fn)(void *arg, bool delivered), void *arg);
 
+/* Calls of one batch that name the same `turn` wait for each other's answers to arrive: that of an earlier
+ * one counts as delivered now, when this one begins, though the batch's answer is yet to come. */
+void rpc_in_turn(struct rpc_call *call, const char *turn);
+
 /* The request's exact text (the one object, of a batch the call's own element), valid until the answer. */
 struct span rpc_request_text(const struct rpc_call *call);
 

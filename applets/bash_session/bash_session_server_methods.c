@@ -133,5 +133,6 @@ const struct tool bash_session_tool = {
     .server = server_methods,
     .keeper = session_keeper_methods,
     .keeper_of = keeper_of,
+    .in_turn = true,
     .moving = MOVES(&session_moving),
 };

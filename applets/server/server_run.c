@@ -188,6 +188,8 @@ static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
         rpc_fail(call, &err);
         return;
     }
+    if (tool->in_turn)
+        rpc_in_turn(call, owner);
     int fd = ipc_connect(s->base.dirfd, owner, 0), why = errno;
     if (fd >= 0)
         rpc_forward(call, s->base.loop, fd, to_keeper_again, s);

@@ -444,6 +444,23 @@ def test_batches(way):
     assert [entry["session_name"] for entry in answers[8]["result"]] == [client.session]
 
 
+def test_a_batch_with_calls_of_one_session(way):
+    """Each begins when the one before it is answered, and gets its own output alone."""
+    client = way.client
+    client.new()
+
+    def calls(n, **params):
+        return [{"jsonrpc": "2.0", "id": i, "method": "bash_session_run",
+                 "params": {"session_name": client.session, "command": f"echo {i}", **params}} for i in range(n)]
+
+    began = time.monotonic()
+    answers = way.ask(calls(20))
+    assert [answer["result"]["output"] for answer in answers] == [f"{i}\n" for i in range(20)]
+    # twenty times what a call waits for another's client: a bound that only tells that it did
+    assert time.monotonic() - began < 60
+    assert way.call("bash_session_run", {"session_name": client.session, "command": "echo next"})["result"]["output"] == "next\n"
+
+
 def test_batches_without_a_server(client):
     way = ByExec(client)
     answers = way.ask([{"jsonrpc": "2.0", "id": i, "method": "version"} for i in range(1000)])

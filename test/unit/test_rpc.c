@@ -83,9 +83,15 @@ static void text(struct rpc_call *call, struct span params, void *ctx)
     rpc_result_string(call, request.s, request.n);
 }
 
+static void turn(struct rpc_call *call, struct span params, void *ctx)
+{
+    rpc_in_turn(call, params.s ? "one" : "another");
+    wait(call, params, ctx);
+}
+
 static const struct rpc_method methods[] = {
-    {"echo", echo}, {"twice", twice},   {"refuse", refuse}, {"hold", hold},
-    {"wait", wait}, {"hooked", hooked}, {"text", text},     {NULL, NULL},
+    {"echo", echo},     {"twice", twice}, {"refuse", refuse}, {"hold", hold}, {"wait", wait},
+    {"hooked", hooked}, {"text", text},   {"turn", turn},     {NULL, NULL},
 };
 
 static rpc_handler find(void *ctx, const char *method, void **handler_ctx)
@@ -368,6 +374,22 @@ static void batches_stop_when_abandoned(void **state)
     assert_int_equal(answer.times, 0);
 }
 
+/* What waits for the one before itself: that one's answer has arrived as far as it is concerned. */
+static void batches_deliver_in_turn(void **state)
+{
+    (void)state;
+    struct rpc_message *m = take(
+        "[" REQ("1", "\"method\":\"turn\",\"params\":{\"a\":1}") "," REQ("2", "\"method\":\"wait\"") "," REQ(
+            "3", "\"method\":\"turn\",\"params\":{\"a\":1}") "," REQ("4", "\"method\":\"turn\"") "]");
+    rpc_null(seen.held[0]);
+    rpc_null(seen.held[1]);
+    assert_string_equal(seen.delivered, "y");
+    rpc_null(seen.held[2]); /* the last one has another turn */
+    assert_string_equal(seen.delivered, "y");
+    rpc_message_abandon(m);
+    assert_string_equal(seen.delivered, "ynn"); /* the second and the third; the fourth has no answer */
+}
+
 /* A call that runs on is the last of its batch. */
 static void batches_end_with_what_runs_on(void **state)
 {
@@ -425,6 +447,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(passes_responses_through, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_run_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_stop_when_abandoned, setup, teardown),
+        cmocka_unit_test_setup_teardown(batches_deliver_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_end_with_what_runs_on, setup, teardown),
         cmocka_unit_test(reads_requests),
         cmocka_unit_test(writes_requests),
