@@ -328,7 +328,7 @@ fuzz: $(addprefix $(FUZZ)/,$(FUZZ_TARGETS)) ## each fuzzer for FUZZ_SECONDS=20; 
 # What the fuzzers reach of what they are for, with all that was found so far.
 COVERAGE := $(BUILD)/coverage
 PARSERS := rpc/http_parse.c rpc/json.c rpc/json_check.c rpc/json_parse.c rpc/json_write.c rpc/params.c rpc/request.c rpc/dispatch.c \
-    rpc/chunk.c rpc/chunk_store.c core/term_filter.c core/utf8.c core/osinfo.c core/passwd.c \
+    rpc/chunk.c rpc/chunk_store.c core/term_filter.c core/utf8.c core/expression.c core/expression_find.c core/osinfo.c core/passwd.c \
     applets/text_editor/edit_match.c applets/text_editor/edit_view.c
 $(eval $(call flavour,$(COVERAGE),$(CLANG),$(DEBUG_FLAGS) -fprofile-instr-generate -fcoverage-mapping))
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call program,$(COVERAGE)/$t,$(CLANG),$(COVERAGE)/test/fuzz/$t.o \

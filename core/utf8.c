@@ -143,8 +143,7 @@ void utf8_put(struct buf *out, unsigned c)
     }
 }
 
-/* Of a valid character of n bytes. */
-static unsigned decode(const char *s, int n)
+unsigned utf8_code_point(const char *s, int n)
 {
     static const unsigned char lead[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
     unsigned code_point = (unsigned char)s[0] & lead[n];
@@ -180,7 +179,7 @@ size_t utf8_columns(const char *s, size_t n)
     for (size_t at = 0; at < n; at += step) {
         bool whole;
         step = utf8_sequence(s + at, n - at, &whole);
-        columns += whole ? columns_of(decode(s + at, (int)step)) : 1;
+        columns += whole ? columns_of(utf8_code_point(s + at, (int)step)) : 1;
     }
     return columns;
 }

@@ -13,6 +13,9 @@ struct buf;
  * -1 when they are a proper prefix of one that n bytes cut short. n > 0. */
 int utf8_char(const char *s, size_t n);
 
+/* What a valid character of n bytes (as utf8_char says) is in Unicode. */
+unsigned utf8_code_point(const char *s, int n);
+
 /* Bytes at s that belong together: a whole character (*whole), or the longest prefix of one, which is what
  * one U+FFFD stands for. At least 1; n > 0. */
 size_t utf8_sequence(const char *s, size_t n, bool *whole);

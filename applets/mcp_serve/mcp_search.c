@@ -1,7 +1,6 @@
 /* Searching the contents of files. */
 #include <errno.h>
 #include <fcntl.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "expression.h"
 #include "io.h"
 #include "mcp_tools.h"
 #include "mem.h"
@@ -30,7 +30,7 @@ struct search {
     bool plain;              /* the pattern is a text */
     const char *text;
     size_t n_text;
-    regex_t regex;
+    struct expression *expression;
     long long left, deadline_ms, status_ms;
     unsigned long long searched, binary, large, unreadable;
     bool full, late;
@@ -43,17 +43,6 @@ struct search {
 static bool has_meaning(const char *pattern)
 {
     return pattern[strcspn(pattern, "\\^$.[]|()?*+{}")] != '\0';
-}
-
-/* References to what matched before make the search of a line exponential. */
-static bool has_reference(const char *pattern)
-{
-    for (const char *p = pattern; *p; p++)
-        if (*p == '\\' && *++p >= '1' && *p <= '9')
-            return true;
-        else if (*p == '\0')
-            return false;
-    return false;
 }
 
 static int compile(struct search *s, struct err *err)
@@ -74,28 +63,21 @@ static int compile(struct search *s, struct err *err)
             buf_addc(&pattern, '\\');
         buf_addc(&pattern, *p);
     }
-    if (has_reference(buf_str(&pattern)))
-        return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: references like \\1 are not supported");
-    int code =
-        regcomp(&s->regex, buf_str(&pattern), REG_EXTENDED | REG_NEWLINE | (a->ignore_case ? REG_ICASE : 0));
-    if (code != 0) {
-        char why[128];
-        regerror(code, &s->regex, why, sizeof why);
+    const char *wrong;
+    s->expression = expression_make(buf_str(&pattern), a->ignore_case, &wrong);
+    if (!s->expression)
         return err_set(err, ERR_PARAMS,
-                       "Invalid parameters: pattern: %s (POSIX extended syntax; or say literal)", why);
-    }
+                       "Invalid parameters: pattern: %s (POSIX extended syntax; or say literal)", wrong);
     return 0;
 }
 
-/* `line` has a NUL behind its n bytes. Where the match begins; -1: there is none. */
+/* Where the match begins; -1: there is none. */
 static ptrdiff_t find_in(struct search *s, const char *line, size_t n)
 {
-    regmatch_t at;
-    if (s->plain) {
-        const char *found = memmem(line, n, s->text, s->n_text);
-        return found ? found - line : -1;
-    }
-    return regexec(&s->regex, line, 1, &at, 0) == 0 ? (ptrdiff_t)at.rm_so : -1;
+    if (!s->plain)
+        return expression_find(s->expression, line, n);
+    const char *found = memmem(line, n, s->text, s->n_text);
+    return found ? found - line : -1;
 }
 
 /* ---- results ---- */
@@ -207,10 +189,7 @@ static bool search_lines(struct search *s, const char *path)
     for (char *line = begin; line < end; number++) {
         char *lf = memchr(line, '\n', (size_t)(end - line));
         size_t n = (size_t)((lf ? lf : end) - line), looked_at = n < LINE_MAX_MATCHED ? n : LINE_MAX_MATCHED;
-        char behind = line[looked_at];
-        line[looked_at] = '\0';
         ptrdiff_t match = find_in(s, line, looked_at);
-        line[looked_at] = behind;
         struct place_of p = {.path = path, .line = line, .n = n, .match = (size_t)match, .number = number};
         if (match >= 0 && !give(s, &p))
             return false;
