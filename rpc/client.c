@@ -120,6 +120,13 @@ struct client {
     void *arg;
 };
 
+static void leave_turn(struct client *c)
+{
+    struct exchange **turn = c->exchange.turn;
+    if (turn && *turn == &c->exchange)
+        *turn = NULL;
+}
+
 /* `done` may end the client, or keep it to say later whether the answer was delivered. */
 static void finish(struct client *c, const struct err *err)
 {
@@ -128,6 +135,7 @@ static void finish(struct client *c, const struct err *err)
     buf_init(&c->answer, BUF_NO_MAX);
     loop_drop(&c->source);
     loop_drop(&c->timer);
+    leave_turn(c);
     errno = why;
     c->done(c->arg, err ? (struct span){NULL, 0} : span_of(&answer), err);
 }
@@ -136,12 +144,17 @@ static void on_event(void *arg, int events)
 {
     struct client *c = arg;
     struct err err;
-    (void)events;
+    if (events & LOOP_HANGUP) { /* what there is to read isn't more than the socket holds */
+        leave_turn(c);
+        c->exchange.turn = NULL;
+    }
     enum exchange_want want = exchange_run(&c->exchange, &err);
     if (want == EXCHANGE_DONE || want == EXCHANGE_FAILED)
         finish(c, want == EXCHANGE_DONE ? NULL : &err);
     else
-        loop_fd_events(c->source, want == EXCHANGE_READ ? LOOP_READ : LOOP_WRITE);
+        loop_fd_events(c->source, want == EXCHANGE_READ    ? LOOP_READ
+                                  : want == EXCHANGE_WRITE ? LOOP_WRITE
+                                                           : 0);
 }
 
 static void on_timeout(void *arg)
@@ -168,10 +181,22 @@ struct client *client_start(struct loop *loop, int fd, struct span request, int 
     return c;
 }
 
+void client_take_turns(struct client *c, struct exchange **turn)
+{
+    c->exchange.turn = turn;
+}
+
+void client_pause(struct client *c, bool paused)
+{
+    if (c->source)
+        loop_fd_events(c->source, paused ? 0 : LOOP_READ | LOOP_WRITE);
+}
+
 void client_end(struct client *c, bool delivered)
 {
     loop_drop(&c->source);
     loop_drop(&c->timer);
+    leave_turn(c);
     if (delivered)
         exchange_take_rest(c->exchange.fd);
     close(c->exchange.fd);

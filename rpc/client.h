@@ -44,9 +44,15 @@ int client_result(struct span response, struct span *result, struct err *err);
  * is called once, with the answer (a span valid during the call) or an error (and errno as of client_call).
  */
 struct client;
+struct exchange;
 typedef void (*client_done_fn)(void *arg, struct span answer, const struct err *err);
 struct client *client_start(struct loop *loop, int fd, struct span request, int timeout_ms,
                             client_done_fn done, void *arg);
+/* Of all clients with the same `turn` (which is NULL at first) one at a time reads an answer that is longer
+ * than a few KB; the others wait, and go on when client_pause(…, false) says so. */
+void client_take_turns(struct client *client, struct exchange **turn);
+/* Until it goes on no more is read of an answer than has been. */
+void client_pause(struct client *client, bool paused);
 /* After done, or to give up before: delivered or not as above; closes the connection and frees. */
 void client_end(struct client *client, bool delivered);
 

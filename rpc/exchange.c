@@ -190,13 +190,23 @@ static enum exchange_want receive_body(struct exchange *x, struct err *err)
     return EXCHANGE_DONE;
 }
 
+/* An answer that came whole with its head needs none. */
+static bool is_its_turn(struct exchange *x)
+{
+    if (!x->turn || x->answer->len == x->length)
+        return true;
+    if (!*x->turn)
+        *x->turn = x;
+    return *x->turn == x;
+}
+
 enum exchange_want exchange_run(struct exchange *x, struct err *err)
 {
     enum exchange_want want = send_request(x, err);
     if (want == EXCHANGE_DONE && !x->in_body)
         want = receive_head(x, err);
     if (want == EXCHANGE_DONE)
-        want = receive_body(x, err);
+        want = is_its_turn(x) ? receive_body(x, err) : EXCHANGE_TURN;
     return want;
 }
 

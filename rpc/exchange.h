@@ -13,7 +13,8 @@
 #include "err.h"
 #include "json.h"
 
-enum exchange_want { EXCHANGE_READ, EXCHANGE_WRITE, EXCHANGE_DONE, EXCHANGE_FAILED };
+/* EXCHANGE_TURN: another one's long answer is being read. */
+enum exchange_want { EXCHANGE_READ, EXCHANGE_WRITE, EXCHANGE_TURN, EXCHANGE_DONE, EXCHANGE_FAILED };
 
 struct exchange {
     int fd;
@@ -24,6 +25,8 @@ struct exchange {
     size_t length; /* of the answer's body */
     bool in_body;
     bool cut; /* the peer has closed before the request was out */
+    struct exchange *
+        *turn; /* of those that share it only one reads a long answer at a time; NULL: any does */
 };
 
 void exchange_init(struct exchange *x, int fd, struct span request, struct buf *answer);

@@ -8,6 +8,7 @@
 
 #include "caller.h"
 #include "chunk.h"
+#include "exec_stream.h"
 #include "io.h"
 #include "json.h"
 #include "route.h"
@@ -81,15 +82,22 @@ static int read_request(char *const *words, int n, struct buf *request)
 static int exec_main(int argc, char **argv)
 {
     struct buf request BUF_AUTO = BUF_INIT;
-    static const char *const options[] = {"--whole", "--detect", NULL};
-    bool whole = false, detect = false;
+    static const char *const options[] = {"--whole", "--detect", "--stream", NULL};
+    bool given[3] = {false};
     for (; argc > 1 && argv[1][0] == '-' && argv[1][1]; argc--, argv++) {
-        whole = whole || strcmp(argv[1], options[0]) == 0;
-        detect = detect || strcmp(argv[1], options[1]) == 0;
-        if (strcmp(argv[1], options[0]) != 0 && strcmp(argv[1], options[1]) != 0)
+        int i = 0;
+        while (options[i] && strcmp(argv[1], options[i]) != 0)
+            i++;
+        if (!options[i])
             return usage_unknown("exec", "option", argv[1], options);
+        given[i] = true;
     }
+    bool whole = given[0], detect = given[1];
+    if (given[2] && (whole || detect || argc > 1))
+        return usage_error("exec", "--stream goes alone: requests come on stdin");
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error to report, not the end of us */
+    if (given[2])
+        return exec_stream();
     bool from_stdin = argc == 1 || (argc == 2 && strcmp(argv[1], "-") == 0);
     caller_watch();
     int status = detect && from_stdin ? EXIT_OK : read_request(argv + 1, argc - 1, &request);
@@ -106,6 +114,7 @@ const struct applet exec_applet = {
     .summary = "answer one JSON-RPC request",
     .usage = "Usage: toolbox exec [--whole] [--detect] [REQUEST|@FILE|-]\n"
              "       toolbox exec [--whole] [--detect] METHOD [PARAM]...\n"
+             "       toolbox exec --stream\n"
              "\n"
              "Takes one JSON-RPC 2.0 request from stdin (or an argument, a file, or as method\n"
              "and params) and prints the answer as one line of JSON:\n"
@@ -121,6 +130,9 @@ const struct applet exec_applet = {
              "the next one. --detect is for runtimes that keep stdout for a client that is\n"
              "dead, as Docker does: the request is one line, blanks come before the answer,\n"
              "and stdin, held open, tells by its end that the caller has gone.\n"
+             "\n"
+             "--stream takes any number of requests, one a line, and prints each answer when\n"
+             "it is there; the client says with rpc.ack which ones it has (docs/connection.md).\n"
              "\n"
              "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
              "a notification, 1 no answer could be had, 2 usage.\n",

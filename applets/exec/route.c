@@ -24,8 +24,7 @@ static void answer_here(struct answer *a, struct span request)
     rpc_take(request, tool_find_in_process, NULL, (struct rpc_sink){keep_answer, a});
 }
 
-/* The keeper that the call is for, when it lives; -1: whatever is to be said about it, the server says. */
-static int connect_keeper(const struct method *m, struct span params)
+int route_keeper(const struct method *m, struct span params)
 {
     char owner[IPC_NAME_MAX];
     struct place place PLACE_AUTO = PLACE_INIT;
@@ -44,7 +43,7 @@ static void hand_over(const struct answer *a, const struct method *m, const stru
         other_builds_hand_over(owner, a->hand_over, request);
 }
 
-static bool is_query(const struct method *m, const char *name)
+bool route_is_query(const struct method *m, const char *name)
 {
     for (const char *const *at = m->kind == METHOD_SERVER ? m->tool->queries : NULL; at && *at; at++)
         if (strcmp(*at, name) == 0)
@@ -52,12 +51,19 @@ static bool is_query(const struct method *m, const char *name)
     return false;
 }
 
+void route_ended(struct buf *line, struct span id, const struct err *why)
+{
+    struct err ended;
+    err_set(&ended, ERR_TOOL, "the session, job or MCP server ended while the call was open (%s)", why->msg);
+    if (id.s)
+        rpc_put_error(line, id, &ended);
+}
+
 /* 1: there is an answer, the keeper's, or that it has ended under the call. 0: it had ended before, and the
  * server knows what is to be said. -1: nobody wants it any more. */
 static int ask_keeper(struct answer *a, int fd, const struct rpc_request *r, struct span request,
                       struct err *err)
 {
-    struct err ended;
     a->fd = fd;
     if (client_call(fd, request, &a->line, -1, err) == 0)
         return 1;
@@ -66,9 +72,7 @@ static int ask_keeper(struct answer *a, int fd, const struct rpc_request *r, str
     buf_truncate(&a->line, 0);
     if (why == ECONNRESET || why == ECONNABORTED)
         return why == ECONNRESET ? 0 : -1;
-    err_set(&ended, ERR_TOOL, "the session, job or MCP server ended while the call was open (%s)", err->msg);
-    if (r->id.s)
-        rpc_put_error(&a->line, r->id, &ended);
+    route_ended(&a->line, r->id, err);
     return 1;
 }
 
@@ -107,13 +111,13 @@ int route(struct answer *a, struct span request, struct err *err)
         answer_here(a, request);
         return 0;
     }
-    int keeper = connect_keeper(&m, r.params);
+    int keeper = route_keeper(&m, r.params);
     int asked = keeper >= 0 ? ask_keeper(a, keeper, &r, request, err) : 0;
     if (asked != 0)
         return asked < 0 ? -1 : 0;
     if (keeper < 0)
         hand_over(a, &m, &r, request);
-    return server_call(&a->fd, request, is_query(&m, r.method), -1, &a->line, err);
+    return server_call(&a->fd, request, route_is_query(&m, r.method), -1, &a->line, err);
 }
 
 void route_end(struct answer *a, bool delivered)

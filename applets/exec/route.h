@@ -23,6 +23,16 @@ struct answer {
         .line = BUF_INIT, .fd = -1                                                                           \
     }
 
+struct method;
+
+/* A connection to the keeper that a call is for, when it lives; -1: whatever is to be said about it, the
+ * server says. */
+int route_keeper(const struct method *m, struct span params);
+/* Whether it only looks: where the server died before it answered, another one is asked. */
+bool route_is_query(const struct method *m, const char *name);
+/* Fills the answer to a call whose process has ended under it. */
+void route_ended(struct buf *line, struct span id, const struct err *why);
+
 /* What isn't a valid request of a known method is answered here, as what is in-process; nothing starts the
  * server for it. Everything else goes to the server, which is started where none runs, or to the keeper. -1:
  * no answer could be had. */
