@@ -132,7 +132,7 @@ const struct applet exec_applet = {
              "and stdin, held open, tells by its end that the caller has gone.\n"
              "\n"
              "--stream takes any number of requests, one a line, and prints each answer when\n"
-             "it is there; the client says with rpc.ack which ones it has (docs/connection.md).\n"
+             "it is there; the client says by rpc.ack which ones it has (docs/connection.md).\n"
              "\n"
              "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
              "a notification, 1 no answer could be had, 2 usage.\n",
