@@ -80,7 +80,7 @@ int err_take(struct err *err, const void *data, size_t n)
         return -1;
     memcpy(&taken, data, n);
     size_t len = strnlen(taken.msg, sizeof taken.msg);
-    if (taken.code >= 0 || len == sizeof taken.msg || !utf8_is_valid(taken.msg, len))
+    if (taken.code >= 0 || len == 0 || len == sizeof taken.msg || !utf8_is_valid(taken.msg, len))
         return -1;
     if (err)
         *err = taken;

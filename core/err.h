@@ -36,7 +36,7 @@ int err_sys(struct err *err, int code, int errnum, const char *fmt, ...)
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Takes an error that another process has written whole, as its bytes. -1, and nothing taken, when these are
- * none: of another size, without an end of its text, with a code that none has. */
+ * none: of another size, without a text or its end, with a code that none has. */
 int err_take(struct err *err, const void *data, size_t n);
 
 /* Text of an errno value, from a constant table. */

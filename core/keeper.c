@@ -115,17 +115,24 @@ static void be_keeper(struct keeper *k, const struct door *door, int word, keepe
     _exit(1);
 }
 
+const char *keeper_word(const struct buf *message, struct err *err)
+{
+    char kind = message->len > 1 ? message->data[0] : 0;
+    if (kind == UP && message->data[message->len - 1] == '\0')
+        return message->data + 1;
+    if (kind != FAILED || err_take(err, message->data + 1, message->len - 1) < 0)
+        err_set(err, ERR_INTERNAL, "the keeper process ended before it was ready");
+    return NULL;
+}
+
 static void born(void *arg, int events)
 {
     struct birth *b = arg;
     (void)events;
     struct err err;
-    const char *word = NULL;
-    char kind = io_read_all(b->pipe, &b->word) == 0 && b->word.len > 1 ? b->word.data[0] : 0;
-    if (kind == UP && b->word.data[b->word.len - 1] == '\0')
-        word = b->word.data + 1;
-    else if (kind != FAILED || err_take(&err, b->word.data + 1, b->word.len - 1) < 0)
-        err_set(&err, ERR_INTERNAL, "the keeper process ended before it was ready");
+    if (io_read_all(b->pipe, &b->word) < 0)
+        buf_truncate(&b->word, 0);
+    const char *word = keeper_word(&b->word, &err);
     loop_remove(b->source);
     close(b->pipe);
     b->up(b->up_arg, word ? b->pid : -1, word, word ? NULL : &err);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "buf.h"
 #include "door.h"
 #include "err.h"
 #include "ipc.h"
@@ -47,6 +48,9 @@ typedef void (*keeper_up_fn)(void *arg, pid_t pid, const char *word, const struc
  * after `up` has been called with the reason. */
 pid_t keeper_fork(const struct base *server, const char *name, const struct door *door, keeper_start_fn start,
                   void *start_arg, keeper_up_fn up, void *up_arg);
+
+/* What a new one has written to its server: its word, or NULL with the reason why there is none. */
+const char *keeper_word(const struct buf *message, struct err *err);
 
 /* Takes the name from a keeper that leaves: its socket goes back to the server where that lives. */
 void keeper_hide(struct keeper *k);

@@ -159,33 +159,11 @@ static void tidy(const struct settling *s)
 
 /* ---- record and links ---- */
 
-char *settle_record_path(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-    return mem_printf("%.*s/.%s.inject", (int)(slash - program), program, slash + 1);
-}
-
-char *settle_with_path(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-    return mem_printf("%.*s/.%s.with", (int)(slash - program), program, slash + 1);
-}
-
-void settle_made(struct buf *record, const char *dir, const char *topmost)
-{
-    size_t n = strlen(dir), least = strlen(topmost);
-    while (n >= least && n > 0) {
-        buf_addf(record, "made %.*s\n", (int)n, dir);
-        while (n > 0 && dir[--n] != '/')
-            continue;
-    }
-}
-
 /* Lines that are there already are not added again: it is the same program that has been here before. */
 static int add_to_record(const struct settling *s, const struct buf *lines, struct err *err)
 {
     char *path MEM_AUTO = settle_record_path(s->final);
-    struct buf before BUF_AUTO = {.max = 1u << 20};
+    struct buf before BUF_AUTO = {.max = SETTLE_RECORD_MAX};
     if (lines->len == 0)
         return 0;
     if (io_read_file(s->dir, base_name(path), &before) == 0 && strstr(buf_str(&before), lines->data))

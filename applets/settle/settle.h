@@ -39,8 +39,16 @@ bool settle_leave(int dir, const char *program);
 struct buf;
 void settle_made(struct buf *record, const char *dir, const char *topmost);
 
-/* Path of the record of a program; free() it. */
+/* settle_record.c: path of the record of a program; free() it. */
 char *settle_record_path(const char *program);
+
+#define SETTLE_RECORD_MAX ((size_t)1 << 20) /* bytes */
+
+/* Reads it into `text` (with that as its max). False: there is none, or it isn't ours. */
+bool settle_record_read(int dir, const char *program, struct buf *text);
+
+/* For each line that begins so, what stands behind that. */
+void settle_record_each(char *text, const char *key, void (*fn)(void *arg, const char *value), void *arg);
 
 /* Path of the folder that was brought along with a program (`inject --with`): a browser, say; free() it. */
 char *settle_with_path(const char *program);

@@ -154,8 +154,9 @@ static void remove_places(void)
 
 /* ---- links, directories, the program ---- */
 
-static void remove_links(const char *dir, const char *program)
+static void remove_links(void *arg, const char *dir)
 {
+    const char *program = arg;
     int fd = safe_path_open(-1, dir, 0, NULL, NULL);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
@@ -168,36 +169,21 @@ static void remove_links(const char *dir, const char *program)
         closedir(d);
 }
 
-static void each_line(char *text, const char *key, void (*fn)(const char *value, const char *program),
-                      const char *program)
+static void remove_dir(void *arg, const char *dir)
 {
-    size_t n = strlen(key);
-    for (char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
-        *end = '\0';
-        if (strncmp(text, key, n) == 0)
-            fn(text + n, program);
-        *end = '\n';
-    }
-}
-
-static void remove_dir(const char *dir, const char *program)
-{
-    (void)program;
+    (void)arg;
     safe_path_rmdir(dir); /* where others have put something into it, it stays */
 }
 
 static void undo_record(int dir, const char *program)
 {
-    char *record MEM_AUTO = settle_record_path(program);
-    const char *name = strrchr(record, '/') + 1;
-    struct buf text BUF_AUTO = {.max = 1u << 20};
-    struct stat st;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-        io_read_file(dir, name, &text) < 0 || text.len == 0)
+    struct buf text BUF_AUTO = {.max = SETTLE_RECORD_MAX};
+    if (!settle_record_read(dir, program, &text))
         return;
-    unlinkat(dir, name, 0);
-    each_line(text.data, "links ", remove_links, program);
-    each_line(text.data, "made ", remove_dir, program);
+    char *record MEM_AUTO = settle_record_path(program);
+    unlinkat(dir, strrchr(record, '/') + 1, 0);
+    settle_record_each(text.data, "links ", remove_links, (void *)program);
+    settle_record_each(text.data, "made ", remove_dir, NULL);
 }
 
 int settle_remove_tree(int dir, const char *name)
