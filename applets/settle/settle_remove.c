@@ -3,13 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "as_user.h"
 #include "buf.h"
 #include "dir_empty.h"
 #include "io.h"
@@ -21,9 +20,9 @@
 #include "server/server.h"
 #include "settle/settle.h"
 #include "settle/settle_others.h"
-#include "user.h"
 
 #define AS_USER_MS 5000 /* for what one user has in one directory */
+#define OTHERS_MS 20000
 
 /* ---- places ---- */
 
@@ -97,43 +96,28 @@ static void remove_place(const char *path)
     unlinkat(above, name, AT_REMOVEDIR);
 }
 
-/* As that user: he could exchange what is below a directory of his. He could also stop the process, or put
- * new files there for ever: it has a limit. */
-static void remove_place_as(const char *path, uid_t uid)
+/* As that user: he could exchange what is below a directory of his. */
+static void remove_place_as_user(void *path)
 {
-    int ends[2];
-    struct buf nothing BUF_AUTO = BUF_INIT;
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return;
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct user u USER_AUTO;
-        user_of_uid(&u, uid);
-        if (user_become(&u, NULL) == 0)
-            remove_place(path);
-        _exit(0);
-    }
-    close(ends[1]);
-    if (pid > 0 && io_read_within(ends[0], AS_USER_MS, &nothing) < 0)
-        kill(pid, SIGKILL);
-    close(ends[0]);
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    remove_place(path);
 }
 
-/* Root's tools also keep things for other users (undo histories), in places of theirs. */
-static void remove_places_of_others(const char *dir, const char *prefix, const char *suffix)
+/* Root's tools also keep things for other users (undo histories), in places of theirs. One of them may have
+ * many numbers, and hold up each: all of them together have a limit. */
+static void remove_places_of_others(const char *dir, const char *prefix, const char *suffix, long long until)
 {
     DIR *d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
         const char *digits = e->d_name + strlen(prefix);
         unsigned uid;
         struct stat st;
-        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 || !passwd_number(digits, strlen(digits), &uid))
+        if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 || *digits == '0' ||
+            !passwd_number(digits, strlen(digits), &uid))
             continue;
         char *path MEM_AUTO = mem_printf("%s/%s%s", dir, e->d_name, suffix);
-        if (uid != 0 && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == (uid_t)uid)
-            remove_place_as(path, (uid_t)uid);
+        int left = (int)(until - now_ms());
+        if (left > 0 && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == (uid_t)uid)
+            as_user((uid_t)uid, left < AS_USER_MS ? left : AS_USER_MS, remove_place_as_user, path);
     }
     if (d)
         closedir(d);
@@ -146,10 +130,11 @@ static void remove_places(void)
         remove_place(buf_str(&path));
     if (geteuid() != 0)
         return;
-    remove_places_of_others("/tmp", ".toolbox-", "");
-    remove_places_of_others("/var/tmp", ".toolbox-", "");
-    remove_places_of_others("/dev/shm", ".toolbox-", "");
-    remove_places_of_others("/run/user", "", "/toolbox");
+    long long until = now_ms() + OTHERS_MS;
+    remove_places_of_others("/tmp", ".toolbox-", "", until);
+    remove_places_of_others("/var/tmp", ".toolbox-", "", until);
+    remove_places_of_others("/dev/shm", ".toolbox-", "", until);
+    remove_places_of_others("/run/user", "", "/toolbox", until);
 }
 
 /* ---- links, directories, the program ---- */

@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "as_user.h"
 #include "dir_empty.h"
 #include "io.h"
 #include "log.h"
@@ -107,7 +108,7 @@ int profile_make(struct profile *p, int dirfd, const char *session, const struct
 }
 
 /* True when it is gone. */
-static bool remove_folder(const char *path)
+static bool try_to_remove(const char *path)
 {
     const char *name;
     int above FD_AUTO = safe_path_above(-1, path, &name, NULL);
@@ -116,8 +117,28 @@ static bool remove_folder(const char *path)
         if (unlinkat(above, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
             return true;
     }
-    log_line(LOG_WARNING, "%s can't be removed: %s", path, err_text(errno));
     return false;
+}
+
+static void remove_as_user(void *path)
+{
+    try_to_remove(path);
+}
+
+/* A user's as that user: he may have put something else there, with what isn't his to remove. */
+static bool remove_folder(char *path)
+{
+    struct stat st;
+    bool gone;
+    if (lstat(path, &st) == 0 && geteuid() == 0 && st.st_uid != 0) {
+        as_user(st.st_uid, REMOVE_TRIES * REMOVE_MS, remove_as_user, path);
+        gone = lstat(path, &st) < 0 && errno == ENOENT;
+    } else {
+        gone = try_to_remove(path);
+    }
+    if (!gone)
+        log_line(LOG_WARNING, "%s can't be removed", path);
+    return gone;
 }
 
 void profile_remove(struct profile *p)

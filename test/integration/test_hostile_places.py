@@ -260,11 +260,12 @@ def test_eject_tells_what_it_leaves(injector, start):
 
 
 def test_eject_waits_for_no_other_user(injector, start):
-    """What root keeps for a user is removed as him: he can stop whoever does that."""
+    """What root keeps for a user is removed as him: he can stop whoever does that, and has more names than one."""
     container = start("debian")
     at = target(container)
     injector.inject(at)
-    shell(container, f"umask 077; cd /tmp; mkdir .toolbox-{AGENT}; for i in $({BUSYBOX} seq 2000); do :>.toolbox-{AGENT}/$i; done", user=AGENT)
+    shell(container, f"umask 077; cd /tmp; mkdir .toolbox-{AGENT}; for i in $({BUSYBOX} seq 2000); do :>.toolbox-{AGENT}/$i; done;"
+                     f"n={AGENT}; for i in $({BUSYBOX} seq 30); do n=0$n; {BUSYBOX} cp -r .toolbox-{AGENT} .toolbox-$n; done", user=AGENT)
     become = [shutil.which("setpriv"), f"--reuid={AGENT}", f"--regid={AGENT}", "--clear-groups"]
     stopper = "import os, signal\nprint('ready', flush=True)\nwhile True:\n    try: os.kill(-1, signal.SIGSTOP)\n    except OSError: pass"
     with subprocess.Popen([*container.enter, *become, "/usr/bin/python3", "-c", stopper], stdout=subprocess.PIPE) as process:
@@ -274,7 +275,7 @@ def test_eject_waits_for_no_other_user(injector, start):
             assert process.poll() is None
         finally:
             process.kill()
-    container.run([BUSYBOX, "rm", "-rf", f"/tmp/.toolbox-{AGENT}"])
+    shell(container, f"{BUSYBOX} rm -rf /tmp/.toolbox-*{AGENT}")
     assert ours(container) == []
 
 

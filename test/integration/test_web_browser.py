@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -624,6 +625,24 @@ def test_other_users(new_client, client, site, user):
     own = new_client(user=user.uid)
     assert "It is done" in Web(own).go(served.url())
     assert error(Web, own, user="root").code == TOOLERR
+
+
+def test_a_profile_is_removed_with_its_users_rights_alone(client, site, user, workdir):
+    """He may put something else in its place, with things in it that are not his to remove."""
+    w = Web(client, user=user.name)
+    folder = folder_of(client, w.name)
+    other = Path(f"{folder}.other")
+    try:
+        client.machine.popen(["mkdir", other], user=user.uid).communicate()
+        (other / "roots").mkdir(mode=0o755)
+        (other / "roots/file").write_text("kept")
+        client.machine.popen(["sh", "-c", f"mv {folder} {folder}.away && mv {other} {folder}"], user=user.uid).communicate()
+        assert (Path(folder) / "roots/file").exists()
+        w.close()
+        assert (Path(folder) / "roots/file").read_text() == "kept"
+    finally:
+        for left in (folder, f"{folder}.away", other):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @pytest.mark.parametrize("env, words", [
