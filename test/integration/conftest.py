@@ -101,6 +101,23 @@ def _binary(variable, default, make):
     return target
 
 
+HANGS = 600  # seconds: no test takes as long on any machine (those of `make stress` may)
+
+
+def _hangs(*_):
+    raise TimeoutError(f"the test hangs: {HANGS} s are over")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """Whatever a test waits for without a limit of its own: it fails, and says where it was, and the suite goes on."""
+    before = signal.signal(signal.SIGALRM, _hangs)
+    signal.setitimer(signal.ITIMER_REAL, 0 if item.path.name.startswith("stress_") else HANGS)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """What is skipped is told by the test's own place, wherever it turned out that it can't be run."""

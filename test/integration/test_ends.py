@@ -312,12 +312,12 @@ def test_the_mark_is_not_in_the_environment(client):
 
 
 @needs_root
-def test_no_zombies_where_process_1_does_not_reap(client, toolbox):
+def test_no_zombies_where_process_1_does_not_reap(client, apart):
     """As in a container whose process 1 is `sleep`: five connections of an MCP client leave none; a server that ends is one."""
-    init = client.machine.popen(["unshare", "--pid", "--fork", "--mount-proc", "sleep", "1001"])
+    init = client.machine.popen([*apart, "unshare", "--pid", "--fork", "sh", "-c", "mount -t proc proc /proc && exec sleep 1001"])
     try:
-        first, = wait_until(lambda: [child.pid for child in descendants(init.pid)], "process 1")
-        inside = ["nsenter", "-t", str(first), "-p", "-m", client.binary]
+        first, = wait_until(lambda: [child.pid for child in descendants(init.pid) if str(child).endswith(": sleep 1001")], "process 1")
+        inside = ["nsenter", "-t", str(first), "-p", "-m", "-r", client.binary]
         calls = [{"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
                  for i, (name, arguments) in enumerate([("shell_run", {"command": "true"}), ("job_start", {"argv": ["sleep", "9"]})], 1)]
         start = {"jsonrpc": "2.0", "id": 0, "method": "initialize",

@@ -10,6 +10,7 @@ import pytest
 
 from harness import needs
 from harness.containers import REPO
+from harness.machine import HANG
 
 REPORT = """
 import json, os, resource, subprocess, sys
@@ -73,6 +74,23 @@ def test_without_proc_all_is_skipped(apart):
     argv = ["/usr/bin/python3", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", REPO / "test/integration/test_leaks.py"]
     done = subprocess.run([*apart, "sh", "-c", 'umount -R /proc && exec "$@"', "sh", *argv], cwd=REPO, capture_output=True, text=True)
     assert done.returncode == 0 and "/proc is not mounted here" in done.stdout and " passed" not in done.stdout, done
+
+
+HANGING = """
+import os
+def test_hangs():
+    os.read(os.pipe()[0], 1)
+def test_next():
+    pass
+"""
+WITH_A_LIMIT = "import sys, pytest, conftest; conftest.HANGS = 1; pytest.main(['--noconftest', *sys.argv[1:]], plugins=[conftest])"
+
+
+def test_a_test_that_hangs_fails(workdir):
+    (workdir / "test_hanging.py").write_text(HANGING)
+    argv = ["/usr/bin/python3", "-c", WITH_A_LIMIT, "-p", "no:cacheprovider", workdir / "test_hanging.py"]
+    done = subprocess.run(argv, cwd=REPO / "test/integration", capture_output=True, text=True, timeout=HANG)
+    assert "the test hangs" in done.stdout and "1 failed, 1 passed" in done.stdout, done
 
 
 ABSENT = {

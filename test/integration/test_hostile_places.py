@@ -12,6 +12,7 @@ from harness import hostile, roots
 from harness.containers import BUSYBOX, Options
 from harness.hostile import AGENT, FORGER, OTHER
 from harness.injection import PLACING, Injector, prefix
+from harness.machine import HANG
 from harness.server import request
 from harness.users import needs_root
 
@@ -98,11 +99,15 @@ import ctypes, os, sys
 (ready, go), (done, tell) = os.pipe(), os.pipe()
 child = os.fork()
 if child == 0:
-    ctypes.CDLL(None).unshare(0x10000000)
-    os.write(go, b"x"), os.read(done, 1)
+    os.close(tell)
+    if ctypes.CDLL(None, use_errno=True).unshare(0x10000000) < 0:
+        sys.exit(os.strerror(ctypes.get_errno()))
+    os.write(go, b"x")
+    os.read(done, 1) or sys.exit("no numbers")
     os.setgid(0), os.setuid(0)
     os.execvp(sys.argv[2], sys.argv[2:])
-os.read(ready, 1)
+os.close(go)
+os.read(ready, 1) or sys.exit("no user namespace")
 for kind in "ug":
     with open(f"{sys.argv[1]}/proc/{child}/{kind}id_map", "w") as f:
         f.write("0 0 1\\n1000 1000 1\\n")
@@ -120,7 +125,8 @@ def test_nobodys_program_is_not_roots_where_the_root_directory_is(injector, star
     argv, _ = container.command([], {}, None, None)
     chroot = next(i for i, word in enumerate(argv) if word.endswith("/chroot"))
     at = "exec:" + shlex.join([*argv[:chroot], "/usr/bin/python3", "-c", NAMESPACE, container.dir, *argv[chroot:]])
-    probe = subprocess.run([*shlex.split(at.removeprefix("exec:")), BUSYBOX, "stat", "-c", "%u", planted, "/"], capture_output=True, text=True)
+    probe = subprocess.run([*shlex.split(at.removeprefix("exec:")), BUSYBOX, "stat", "-c", "%u", planted, "/"],
+                           capture_output=True, text=True, timeout=HANG)
     if probe.stdout.split() != ["65534", "0"]:
         pytest.skip(f"no such user namespace can be had: {probe.stdout} {probe.stderr}")
     assert injector.inject(at)["path"] == f"/opt/{DIR}/toolbox"

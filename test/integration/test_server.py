@@ -101,25 +101,16 @@ def test_c090_clients_right_after_a_stop(client):
     assert {only_server()} == pids
 
 
+def slow_starter(client):
+    """A start whose server has bound its socket, and is about to listen."""
+    slow = client.machine.popen(client.tampered("listen:delay_enter=700000", "start-server"), env=client.env)
+    wait_until(lambda: list(client.dir.glob(".server.*")), "the socket to be bound")
+    return slow
+
+
 @needs_strace
 def test_c090_slow_between_bind_and_listen(client, server_dir):
-    slow = client.machine.popen(
-        [
-            "strace",
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            "trace=listen",
-            "-e",
-            "inject=listen:delay_enter=700000",
-            client.binary,
-            "start-server",
-        ],
-        env=client.env,
-    )
-    wait_until(lambda: list(server_dir.glob(".server.*")), "the socket to be bound")
+    slow = slow_starter(client)
     assert not list(server_dir.glob("server.*")), "it has its name before it listens"
     answers = ask_at_once(client, 4)
     assert {pid_in(answer["result"]) for answer in answers} == {only_server()}
@@ -128,25 +119,9 @@ def test_c090_slow_between_bind_and_listen(client, server_dir):
 
 
 @needs_strace
-def test_c090_starter_killed_while_its_server_is_slow(client, server_dir):
+def test_c090_starter_killed_while_its_server_is_slow(client):
     """The lock has to hold until the server listens, also when its starter has gone."""
-    slow = client.machine.popen(
-        [
-            "strace",
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            "trace=listen",
-            "-e",
-            "inject=listen:delay_enter=700000",
-            client.binary,
-            "start-server",
-        ],
-        env=client.env,
-    )
-    wait_until(lambda: list(server_dir.glob(".server.*")), "the socket to be bound")
+    slow = slow_starter(client)
     starter = next(
         process for process in processes.descendants(slow.pid) if b"start-server" in _cmdline(process.pid)
     )

@@ -239,23 +239,8 @@ class Injector:
         """Returns what the tool says."""
         trace = self.tree.parent / "trace"
         kind, n = self.at
-        done = self.client.machine.run(
-            [
-                "strace",
-                "-f",
-                "-qq",
-                "-o",
-                trace,
-                "-e",
-                f"trace={kind}",
-                "-e",
-                f"inject={kind}:{self.what}:when={n}",
-                self.client.binary,
-                "exec",
-            ],
-            stdin=request,
-            env=self.client.env,
-        )
+        argv = self.client.tampered(f"{kind}:{self.what}:when={n}", "exec", out=trace)
+        done = self.client.machine.run(argv, stdin=request, env=self.client.env)
         traced = trace.read_bytes()
         self.met = b"INJECTED" in traced or b"killed by SIGKILL" in traced
         return done.stdout
@@ -337,20 +322,8 @@ def test_undo_of_create_killed(client, tree):
     path = tree / "new"
     client.ed("create", path, file_text="text")
     # Deleted, and killed before the history hears of it: there the next call is a rename.
-    client.machine.run(
-        [
-            "strace",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            "inject=renameat:signal=KILL:when=2",
-            client.binary,
-            "exec",
-        ],
-        stdin=_request(path, "undo_edit"),
-        env=client.env,
-    )
+    argv = client.tampered("renameat:signal=KILL:when=2", "exec")
+    client.machine.run(argv, stdin=_request(path, "undo_edit"), env=client.env)
     assert not path.exists()
     path.write_text("another file")
     with pytest.raises(RpcError, match="no edit"):
@@ -426,21 +399,7 @@ def test_file_that_is_being_written(client, tree, file, way):
     path = file(b"MARK\n")
     trace = tree.parent / "trace"
     # Slow between reading the file and replacing it: there are the locks of the new file and of the history.
-    with client.machine.popen(
-        [
-            "strace",
-            "-qq",
-            "-o",
-            trace,
-            "-e",
-            "trace=flock",
-            "-e",
-            "inject=flock:delay_enter=1000000:when=2+",
-            client.binary,
-            "exec",
-        ],
-        env=client.env,
-    ) as process:
+    with client.machine.popen(client.tampered("flock:delay_enter=1000000:when=2+", "exec", out=trace), env=client.env) as process:
         process.stdin.write(_request(path))
         process.stdin.close()
         while not trace.exists() or trace.read_bytes().count(b"flock") < 1:
@@ -459,22 +418,7 @@ def test_file_that_is_being_written(client, tree, file, way):
 def test_create_in_place_of_a_file_that_appears(client, tree):
     """Between the look and the last step somebody else makes the file."""
     path = tree / "new"
-    trace = tree.parent / "trace"
-    with client.machine.popen(
-        [
-            "strace",
-            "-qq",
-            "-o",
-            trace,
-            "-e",
-            "trace=flock",
-            "-e",
-            "inject=flock:delay_enter=1000000",
-            client.binary,
-            "exec",
-        ],
-        env=client.env,
-    ) as process:
+    with client.machine.popen(client.tampered("flock:delay_enter=1000000", "exec"), env=client.env) as process:
         process.stdin.write(_request(path, "create", file_text="x"))
         process.stdin.close()
         while not os.listdir(tree):
@@ -491,11 +435,7 @@ def test_create_in_place_of_a_file_that_appears(client, tree):
 def test_what_a_killed_edit_left_is_cleared_away(client, tree):
     path = tree / "file"
     path.write_bytes(b"MARK\n")
-    client.machine.run(
-        ["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat2:signal=KILL", client.binary, "exec"],
-        stdin=_request(path),
-        env=client.env,
-    )
+    client.machine.run(client.tampered("renameat2:signal=KILL", "exec"), stdin=_request(path), env=client.env)
     assert sorted(os.listdir(tree))[0].startswith(".toolbox-edit-")
     assert path.read_bytes() == b"MARK\n"
     _replace(client, path)
@@ -526,11 +466,7 @@ def test_link_that_a_killed_edit_left(client, tree):
     """Killed between linking and swapping, the file has two names, but is none that has to be written in place."""
     path = tree / "file"
     path.write_bytes(b"MARK\n")
-    client.machine.run(
-        ["strace", "-qq", "-o", "/dev/null", "-e", "inject=renameat2:signal=KILL", client.binary, "exec"],
-        stdin=_request(path),
-        env=client.env,
-    )
+    client.machine.run(client.tampered("renameat2:signal=KILL", "exec"), stdin=_request(path), env=client.env)
     before = path.stat()
     assert path.read_bytes() == b"MARK\n" and before.st_nlink == 2
     _replace(client, path)

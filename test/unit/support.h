@@ -109,6 +109,31 @@ static inline void remove_dir(const char *path)
     assert_int_equal(nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+/* A private directory that others may enter, to work in: for a test's set-up and tear-down. */
+static inline int enter_dir(char path[64])
+{
+    umask(022);
+    make_dir(path);
+    return chmod(path, 0755) + chdir(path);
+}
+
+static inline int leave_dir(const char *path)
+{
+    assert_int_equal(chdir("/"), 0);
+    remove_dir(path);
+    return 0;
+}
+
+/* The same numbers in every run. */
+static inline unsigned random_below(unsigned n)
+{
+    static unsigned long long seed = 88172645463325252u;
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (unsigned)(seed >> 33) % n;
+}
+
 /* Peak of the memory that is really there, in KiB. What the sanitizers keep back makes it useless. */
 static inline long peak_memory(void)
 {

@@ -14,17 +14,13 @@ static int set_up(void **state)
     (void)state;
     unsetenv("TOOLBOX_DIR");
     unsetenv("INSPECT_SANDBOX_TOOLS_DIR");
-    umask(022);
-    make_dir(dir);
-    return chmod(dir, 0755) + chdir(dir);
+    return enter_dir(dir);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    assert_int_equal(chdir("/"), 0);
-    remove_dir(dir);
-    return 0;
+    return leave_dir(dir);
 }
 
 /* A name in there, as the absolute path that a place has to have; good until the next call. */

@@ -11,17 +11,13 @@ static char dir[64];
 static int set_up(void **state)
 {
     (void)state;
-    umask(022);
-    make_dir(dir);
-    return chmod(dir, 0755) + chdir(dir);
+    return enter_dir(dir);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    assert_int_equal(chdir("/"), 0);
-    remove_dir(dir);
-    return 0;
+    return leave_dir(dir);
 }
 
 /* A name in there, as an absolute path; good until the next call. */

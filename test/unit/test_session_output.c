@@ -4,16 +4,6 @@
 #include "bash_session/session_output.h"
 #include "utf8.h"
 
-static unsigned long long seed = 88172645463325252u;
-
-static unsigned random_below(unsigned n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (unsigned)(seed >> 33) % n;
-}
-
 /* Characters of all lengths, each different from its neighbours. */
 static void put_text(struct buf *b, size_t n, unsigned *next)
 {

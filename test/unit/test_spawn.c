@@ -109,17 +109,13 @@ static void check_told(const struct buf *text, const char *line)
 static int set_up(void **state)
 {
     (void)state;
-    umask(022);
-    make_dir(dir);
-    return chmod(dir, 0755) + chdir(dir);
+    return enter_dir(dir);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    assert_int_equal(chdir("/"), 0);
-    remove_dir(dir);
-    return 0;
+    return leave_dir(dir);
 }
 
 static void write_program(const char *path, const char *text, unsigned mode)

@@ -131,16 +131,6 @@ static void every_cut_gives_the_same(void **state)
     }
 }
 
-static unsigned long long seed = 88172645463325252u;
-
-static unsigned random_below(unsigned n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (unsigned)(seed >> 33) % n;
-}
-
 static void feed_in_pieces(const struct buf *in, struct buf *out)
 {
     struct term_filter f = {0};

@@ -55,6 +55,12 @@ class Client:
         """Runs `toolbox args...` to its end: CompletedProcess, output as bytes. stdin=, timeout=, env=, user=, cwd=."""
         return self.machine.run([self.binary, *args], **self._how(how))
 
+    def tampered(self, rule, *words, out="/dev/null"):
+        """The words that run `toolbox words…` with a rule of strace's, which begins with the name of the call that is to fail, be
+        late or kill it; `out` gets a line for each such call."""
+        call = rule.split(":")[0]
+        return ["strace", "-f", "-qq", "-o", out, "-e", f"trace={call}", "-e", f"inject={rule}", self.binary, *words]
+
     def probe(self, **how):
         return one_object(self.cli("probe", "--json", **how))
 
