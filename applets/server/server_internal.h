@@ -55,6 +55,8 @@ bool server_find_sockets(struct place *p, bool keepers_only);
 int server_query(const char *method, int timeout_ms, struct buf *answer, struct span *result,
                  struct err *err);
 
+/* ---- ending one (server_stop.c) ---- */
+
 /* Asks the server behind fd to end everything. 0; -1 when it said that something is left; -2 when it did not
  * answer (its keepers are still there then), killed where it is stuck. */
 int server_shut_down(int fd, struct err *err);
