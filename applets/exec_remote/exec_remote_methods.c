@@ -104,7 +104,7 @@ static void pending_timeout(void *arg)
 {
     struct hosted *h = ((struct pending *)arg)->hosted;
     pending_ready(arg);
-    job_stir(&h->job);
+    job_notify(&h->job);
 }
 
 static struct pending *pending_new(struct hosted *h, struct rpc_call *call, bool with_state)
@@ -150,7 +150,7 @@ static void poll_job(struct rpc_call *call, struct span params, void *ctx)
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
     take_and_answer(h, call, true);
-    job_stir(&h->job);
+    job_notify(&h->job);
 }
 
 static void wait_job(struct rpc_call *call, struct span params, void *ctx)
@@ -165,7 +165,7 @@ static void wait_job(struct rpc_call *call, struct span params, void *ctx)
     job_wait(&h->job, &pending->waiter);
     if (p.timeout_s >= 0)
         pending->timer = loop_timer(h->job.loop, (int64_t)(p.timeout_s * 1000), pending_timeout, pending);
-    job_stir(&h->job);
+    job_notify(&h->job);
 }
 
 static void kill_job(struct rpc_call *call, struct span params, void *ctx)
@@ -177,7 +177,7 @@ static void kill_job(struct rpc_call *call, struct span params, void *ctx)
     record_acknowledge(&h->job.record, p.ack_seq);
     if (job_is_gone(&h->job)) { /* the keeper may be on its way out: nothing is put off any more */
         take_and_answer(h, call, false);
-        job_stir(&h->job);
+        job_notify(&h->job);
         return;
     }
     struct pending *pending = pending_new(h, call, false);
@@ -200,7 +200,7 @@ static void write_stdin(struct rpc_call *call, struct span params, void *ctx)
         take_and_answer(h, call, false);
     }
     params_release(&job_write_params, &p);
-    job_stir(&h->job);
+    job_notify(&h->job);
 }
 
 static void close_stdin(struct rpc_call *call, struct span params, void *ctx)
@@ -212,7 +212,7 @@ static void close_stdin(struct rpc_call *call, struct span params, void *ctx)
     job_close_stdin(&h->job);
     record_acknowledge(&h->job.record, p.ack_seq);
     take_and_answer(h, call, false);
-    job_stir(&h->job);
+    job_notify(&h->job);
 }
 
 static void signal_job(struct rpc_call *call, struct span params, void *ctx)

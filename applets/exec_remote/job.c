@@ -16,61 +16,6 @@
 #define LIMIT_MS 6500 /* a kill is answered within 7 s */
 #define TOLD_BY_SHELL 128
 
-/* ---- who waits ---- */
-
-static void add(struct job_waiter **list, struct job_waiter *w)
-{
-    w->next = *list;
-    *list = w;
-}
-
-static void wake(struct job_waiter **list)
-{
-    while (*list) {
-        struct job_waiter *w = *list;
-        *list = w->next;
-        w->ready(w->arg);
-    }
-}
-
-static void unlink_from(struct job_waiter **list, const struct job_waiter *w)
-{
-    while (*list && *list != w)
-        list = &(*list)->next;
-    if (*list)
-        *list = w->next;
-}
-
-void job_forget(struct job *j, struct job_waiter *w)
-{
-    unlink_from(&j->waiters, w);
-    unlink_from(&j->killers, w);
-}
-
-void job_wait(struct job *j, struct job_waiter *w)
-{
-    add(&j->waiters, w);
-}
-
-void job_wake(struct job *j)
-{
-    wake(&j->waiters);
-}
-
-bool job_is_gone(const struct job *j)
-{
-    siginfo_t info;
-    return j->reaped && !j->ending && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
-}
-
-void job_stir(struct job *j)
-{
-    if (j->waiters && job_has_news(j))
-        wake(&j->waiters);
-    if (j->gone && job_is_gone(j))
-        j->gone(j->gone_arg);
-}
-
 /* ---- the end ---- */
 
 /* Killed by the kernel for want of memory, or its shell tells that of what it waited for. */
@@ -95,14 +40,14 @@ static void main_ended(void *arg, pid_t pid, int status)
     end->killed = j->kill_began;
     end->oom_killed = is_oom(j, status);
     loop_drop(&j->oom_counter); /* too late to begin */
-    job_stir(j);
+    job_notify(j);
 }
 
 static void other_ended(void *arg, pid_t pid, int status)
 {
     (void)pid;
     (void)status;
-    job_stir(arg);
+    job_notify(arg);
 }
 
 static void tree_ended(void *arg, size_t left)
@@ -110,8 +55,8 @@ static void tree_ended(void *arg, size_t left)
     struct job *j = arg;
     j->left = left;
     j->ending = NULL;
-    wake(&j->killers);
-    job_stir(j);
+    job_waiters_wake(&j->killers);
+    job_notify(j);
 }
 
 static void begin_kill(struct job *j)
@@ -124,7 +69,7 @@ static void begin_kill(struct job *j)
 
 void job_kill(struct job *j, struct job_waiter *w)
 {
-    add(&j->killers, w);
+    job_waiters_add(&j->killers, w);
     begin_kill(j);
 }
 

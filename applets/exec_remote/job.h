@@ -96,7 +96,7 @@ void job_take(struct job *j);
 bool job_is_gone(const struct job *j);
 
 /* Looks whether somebody who waits is to be told something, or whether it is gone. */
-void job_stir(struct job *j);
+void job_notify(struct job *j);
 
 /* Calls w->ready, once, when there is news, or when all descendants have been ended. w is the caller's; taken
  * out of the list first. */

@@ -4,6 +4,17 @@
 
 #include "job.h"
 
+/* ---- job_wait.c ---- */
+void job_waiters_add(struct job_waiter **list, struct job_waiter *w);
+/* Takes all out of the list and calls them. */
+void job_waiters_wake(struct job_waiter **list);
+
+/* Nothing can come behind what is there. */
+static inline bool job_stream_is_final(const struct job_stream *s)
+{
+    return s->discard || s->fd < 0;
+}
+
 /* ---- job_output.c ---- */
 void job_open_stream(struct job *j, int i, int fd);
 /* Reads what is in the pipes by now, and nothing after that. */

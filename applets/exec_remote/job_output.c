@@ -6,7 +6,6 @@
 #include "io.h"
 #include "job_internal.h"
 #include "job_text.h"
-#include "utf8.h"
 
 #define READ_STEP (256u << 10) /* bytes read in one go: others get their turn */
 
@@ -63,7 +62,7 @@ static void on_output(struct job *j, int i)
     /* Not just quiet: a closed pipe would go on waking us. */
     if (s->fd >= 0 && !s->discard && room(j, i) == 0)
         loop_drop(&s->source);
-    job_stir(j);
+    job_notify(j);
 }
 
 static void on_stdout(void *arg, int events)
@@ -119,29 +118,6 @@ void job_close_streams(struct job *j)
     end_stream(&j->out[1]);
 }
 
-/* Nothing can come behind what is there. */
-static bool is_final(const struct job_stream *s)
-{
-    return s->discard || s->fd < 0;
-}
-
-/* The beginning of a character alone says nothing yet. */
-static bool has_text(const struct job *j, int i)
-{
-    const struct job_stream *s = &j->out[i];
-    if (s->raw.len == 0 || s->raw.len > 3 || is_final(s) || j->latin1)
-        return s->raw.len > 0;
-    struct buf bytes BUF_AUTO = BUF_INIT;
-    fifo_peek(&s->raw, 3, &bytes);
-    return utf8_char(bytes.data, bytes.len) >= 0;
-}
-
-bool job_has_news(const struct job *j)
-{
-    return j->reaped || j->record.text[0].len > 0 || j->record.text[1].len > 0 || has_text(j, 0) ||
-           has_text(j, 1);
-}
-
 static void take_stream(struct job *j, int i)
 {
     struct job_stream *s = &j->out[i];
@@ -152,7 +128,7 @@ static void take_stream(struct job *j, int i)
         struct buf bytes BUF_AUTO = BUF_INIT;
         size_t before = text->len, step = text_step(&room, s->raw.len);
         fifo_peek(&s->raw, step, &bytes);
-        taken = text_add(text, bytes.data, step, j->latin1, is_final(s) && step == s->raw.len);
+        taken = text_add(text, bytes.data, step, j->latin1, job_stream_is_final(s) && step == s->raw.len);
         fifo_drop(&s->raw, taken);
         text_room_use(&room, step, buf_str(text) + before, text->len - before);
     }
