@@ -159,22 +159,6 @@ static void tidy(const struct settling *s)
 
 /* ---- record and links ---- */
 
-/* Lines that are there already are not added again: it is the same program that has been here before. */
-static int add_to_record(const struct settling *s, const struct buf *lines, struct err *err)
-{
-    char *path MEM_AUTO = settle_record_path(s->final);
-    struct buf before BUF_AUTO = {.max = SETTLE_RECORD_MAX};
-    if (lines->len == 0)
-        return 0;
-    if (io_read_file(s->dir, base_name(path), &before) == 0 && strstr(buf_str(&before), lines->data))
-        return 0;
-    int fd FD_AUTO =
-        openat(s->dir, base_name(path), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || io_write_all(fd, lines->data, lines->len) < 0)
-        return err_sys(err, ERR_TOOL, errno, "cannot write %s", path);
-    return 0;
-}
-
 /* The directories above the server's possible places that are not there yet: "/run" in a bare image. */
 static void missing_parents(struct buf *lines)
 {
@@ -203,7 +187,7 @@ static int make_links(const struct settling *s, struct err *err)
         settle_made(&line, dir, topmost);
     }
     buf_addf(&line, "links %s\n", dir);
-    if (add_to_record(s, &line, err) < 0)
+    if (settle_record_add(s->dir, s->final, &line, err) < 0)
         return -1;
     if (run_quietly(s->final, arguments, HEALTH_MS) != 0)
         return err_set(err, ERR_TOOL, "cannot make links in %s: try '%s --install -s %s' there", dir,
@@ -218,7 +202,7 @@ static int write_record(const struct settling *s, struct err *err)
     if (s->made && *s->made)
         settle_made(&lines, dir, s->made);
     missing_parents(&lines);
-    return add_to_record(s, &lines, err) < 0 || (s->links && make_links(s, err) < 0) ? -1 : 0;
+    return settle_record_add(s->dir, s->final, &lines, err) < 0 || (s->links && make_links(s, err) < 0) ? -1 : 0;
 }
 
 /* ---- server and health ---- */

@@ -44,6 +44,10 @@ char *settle_record_path(const char *program);
 
 #define SETTLE_RECORD_MAX ((size_t)1 << 20) /* bytes */
 
+/* Adds lines to the record of the program, whose opened directory is `dir`; what stands there already is not
+ * added again: it is the same program that has been here before. -1 with ERR_TOOL. */
+int settle_record_add(int dir, const char *program, const struct buf *lines, struct err *err);
+
 /* Reads it into `text` (with that as its max). False: there is none, or it isn't ours. */
 bool settle_record_read(int dir, const char *program, struct buf *text);
 

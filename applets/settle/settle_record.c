@@ -1,4 +1,5 @@
 /* What has been made for a program, for its removal to undo (settle.h), and what it has brought along. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,21 @@ void settle_made(struct buf *record, const char *dir, const char *topmost)
         while (n > 0 && dir[--n] != '/')
             continue;
     }
+}
+
+int settle_record_add(int dir, const char *program, const struct buf *lines, struct err *err)
+{
+    char *path MEM_AUTO = settle_record_path(program);
+    const char *name = strrchr(path, '/') + 1;
+    struct buf before BUF_AUTO = {.max = SETTLE_RECORD_MAX};
+    if (lines->len == 0)
+        return 0;
+    if (io_read_file(dir, name, &before) == 0 && strstr(buf_str(&before), lines->data))
+        return 0;
+    int fd FD_AUTO = openat(dir, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || io_write_all(fd, lines->data, lines->len) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot write %s", path);
+    return 0;
 }
 
 bool settle_record_read(int dir, const char *program, struct buf *text)
