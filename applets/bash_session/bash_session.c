@@ -11,7 +11,7 @@
 #include "bash_session_attach.h"
 #include "bash_session_cut.h"
 #include "command.h"
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "exec/caller.h"
 #include "exec/route.h"
 #include "json.h"

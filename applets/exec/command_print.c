@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/route.h"
+#include "route.h"
 #include "io.h"
 #include "json_table.h"
 #include "mem.h"

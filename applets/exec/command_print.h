@@ -1,6 +1,6 @@
 /* What the commands of all applets print alike. */
-#ifndef APPLETS_COMMAND_PRINT_H
-#define APPLETS_COMMAND_PRINT_H
+#ifndef APPLETS_EXEC_COMMAND_PRINT_H
+#define APPLETS_EXEC_COMMAND_PRINT_H
 
 #include "command.h"
 #include "err.h"

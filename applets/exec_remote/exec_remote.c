@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "exec/caller.h"
 #include "exec/route.h"
 #include "exec_remote_logs.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "exec/caller.h"
 #include "exec/route.h"
 #include "io.h"

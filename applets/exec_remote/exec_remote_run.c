@@ -16,7 +16,7 @@
 
 #include "buf.h"
 #include "client.h"
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "exchange.h"
 #include "exec/route.h"
 #include "exec_remote.h"

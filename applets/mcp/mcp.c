@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "exec/caller.h"
 #include "exec/route.h"
 #include "mcp_client.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "io.h"
 #include "mem.h"
 #include "osinfo.h"

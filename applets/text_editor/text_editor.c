@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "io.h"
 #include "json.h"
 #include "mem.h"

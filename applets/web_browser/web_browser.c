@@ -10,7 +10,7 @@
 
 #include "base64.h"
 #include "command.h"
-#include "command_print.h"
+#include "exec/command_print.h"
 #include "exec/caller.h"
 #include "exec/route.h"
 #include "io.h"
