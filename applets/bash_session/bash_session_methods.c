@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "bash_session.h"
-#include "bash_session_opening.h"
+#include "bash_session_keeper.h"
 #include "bash_session_params.h"
 #include "bash_session_types.h"
 #include "mem.h"
@@ -264,25 +264,26 @@ static pid_t hang_up(void *ctx)
 
 int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
-    struct opening *o = arg;
+    const struct starting *o = arg;
+    const struct new_session_params *p = o->params;
     struct hosted *h = mem_zalloc(sizeof *h);
     h->dirfd = k->base.dirfd;
     struct session_options options = {
-        .user = o->as_user ? &o->user : NULL,
-        .user_name = user_label(o->as_user ? o->user.uid : geteuid()),
-        .cwd = o->params.cwd.s,
-        .shell = o->params.shell.s,
-        .env = spawn_env(k->base.env, o->params.env.list, o->as_user ? &o->user : NULL),
-        .keeps_history = o->params.env.list && spawn_env_get(o->params.env.list, "HISTFILE"),
+        .user = o->user,
+        .user_name = user_label(o->user ? o->user->uid : geteuid()),
+        .cwd = p->cwd.s,
+        .shell = p->shell.s,
+        .env = spawn_env(k->base.env, p->env.list, o->user),
+        .keeps_history = p->env.list && spawn_env_get(p->env.list, "HISTFILE"),
         .start_dir = k->base.start_dir,
-        .rows = (unsigned short)o->params.rows,
-        .cols = (unsigned short)o->params.cols,
+        .rows = (unsigned short)p->rows,
+        .cols = (unsigned short)p->cols,
     };
     if (session_start(&h->session, k->base.loop, &options, err) < 0)
         return -1;
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
-    if (o->params.ends_with > 0)
-        keeper_ends_with(h->service, (pid_t)o->params.ends_with);
+    if (p->ends_with > 0)
+        keeper_ends_with(h->service, (pid_t)p->ends_with);
     snprintf(k->word, sizeof k->word, "%s", h->session.shell.path);
     return 0;
 }

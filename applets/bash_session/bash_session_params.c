@@ -152,8 +152,6 @@ static const struct param close_list[] = {
 };
 const struct params_table session_name_params = PARAMS_TABLE(close_list);
 
-const struct params_table session_no_params = {0};
-
 /* Unpacks, or answers with what is wrong. */
 bool session_unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *into)
 {

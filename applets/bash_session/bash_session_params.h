@@ -11,7 +11,6 @@ extern const struct params_table session_run_params;
 extern const struct params_table session_resize_params;
 extern const struct params_table session_signal_params;
 extern const struct params_table session_name_params;
-extern const struct params_table session_no_params;
 
 /* Unpacks, or answers with what is wrong. */
 bool session_unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *into);

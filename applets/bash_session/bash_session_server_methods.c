@@ -1,91 +1,43 @@
 /* What the server answers of sessions: starting and listing them, and which keeper a call is for. */
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bash_session.h"
-#include "bash_session_opening.h"
+#include "bash_session_keeper.h"
 #include "bash_session_params.h"
 #include "bash_session_types.h"
-#include "mem.h"
 #include "server/server.h"
 
-/* ---- new ---- */
-
-static void opening_free(struct opening *o)
+static void put_key(struct buf *out, const char *name)
 {
-    params_release(&session_new_params, &o->params);
-    if (o->as_user)
-        user_release(&o->user);
-    free(o);
+    json_member_string(out, "session_name", name);
 }
 
-static void put_opened(struct buf *out, const struct opening *o, const char *shell)
+static void put_opened(struct buf *out, const char *name, const char *word)
 {
     buf_addc(out, '{');
-    json_member_string(out, "session_name", o->name);
-    json_member_string(out, "shell", shell);
+    put_key(out, name);
+    json_member_string(out, "shell", word);
     buf_addc(out, '}');
-}
-
-static void keeper_is_up(void *arg, pid_t pid, const char *word, const struct err *err)
-{
-    struct opening *o = arg;
-    if (o->call && pid < 0) {
-        rpc_fail(o->call, err);
-    } else if (o->call) {
-        struct buf text BUF_AUTO = BUF_INIT;
-        put_opened(&text, o, word);
-        rpc_result(o->call, span_of(&text));
-    }
-    opening_free(o);
-}
-
-static void opening_abandoned(void *arg)
-{
-    ((struct opening *)arg)->call = NULL;
 }
 
 static void new_session(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct opening *o = mem_zalloc(sizeof *o);
-    struct err err;
-    *o = (struct opening){.call = call, .server = ctx, .params = NEW_SESSION_DEFAULTS};
-    if (!session_unpack(call, &session_new_params, params, &o->params)) {
-        free(o);
-        return;
-    }
-    if (user_param_wanted(&o->params.user, &o->user, &o->as_user, &err) < 0) {
-        rpc_fail(call, &err);
-        opening_free(o);
-        return;
-    }
-    rpc_on_abandon(call, opening_abandoned, o);
-    server_next_name(o->server, SESSION_PREFIX, o->name);
-    server_fork_keeper(o->server, o->name, session_start_in_keeper, o, keeper_is_up, o);
-}
-
-/* ---- list ---- */
-
-static void put_listed(struct buf *out, const char *name, struct span status)
-{
-    buf_addc(out, '{');
-    json_member_string(out, "session_name", name);
-    if (status.n == 0) {
-        buf_adds(out, ",\"state\":\"stuck\"}");
-    } else {
-        buf_addc(out, ',');
-        buf_add(out, status.s + 1, status.n - 1); /* its members and '}' */
-    }
+    static const struct new_session_params defaults = NEW_SESSION_DEFAULTS;
+    static const struct starting_kind kind = {.params = &session_new_params,
+                                              .size = sizeof(struct new_session_params),
+                                              .user = offsetof(struct new_session_params, user),
+                                              .defaults = &defaults,
+                                              .prefix = SESSION_PREFIX,
+                                              .start = session_start_in_keeper,
+                                              .put_answer = put_opened};
+    server_start_keeper(ctx, call, params, &kind);
 }
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
-    static const struct server_listing how = {.prefix = SESSION_PREFIX, .put = put_listed};
-    if (session_unpack(call, &session_no_params, params, NULL))
-        server_list(ctx, call, &how);
+    static const struct server_listing how = {.prefix = SESSION_PREFIX, .put_key = put_key};
+    server_list(ctx, call, params, &how);
 }
 
 /* ---- registration ---- */

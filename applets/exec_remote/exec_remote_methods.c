@@ -8,7 +8,7 @@
 #include "exec_remote.h"
 #include "exec_remote_answer.h"
 #include "exec_remote_params.h"
-#include "exec_remote_starting.h"
+#include "exec_remote_keeper.h"
 #include "io.h"
 #include "job.h"
 #include "job_shelf.h"
@@ -264,7 +264,6 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     struct buf text BUF_AUTO = BUF_INIT;
     (void)params;
     buf_addc(&text, '{');
-    json_member_int(&text, "pid", j->pid);
     json_member_string(&text, "state",
                        !j->reaped             ? "running"
                        : j->record.end.killed ? "killed"
@@ -342,16 +341,16 @@ static char *shown(const struct start_params *p)
 static int start_job(struct hosted *h, const struct starting *s, struct claim *claim, struct err *err)
 {
     struct keeper *k = h->keeper;
-    const struct start_params *p = &s->params;
+    const struct start_params *p = s->params;
     char *by_shell[] = {(char *)"/bin/sh", (char *)"-c", p->command.s, NULL};
     pid_t accepted = 0;
-    char **env = spawn_env(k->base.env, p->env.list, s->as_user ? &s->user : NULL);
+    char **env = spawn_env(k->base.env, p->env.list, s->user);
     struct job_options options = {
         .argv = p->command.s ? by_shell : p->argv.list,
         .env = env,
         .cwd = p->cwd.s,
         .start_dir = k->base.start_dir,
-        .user = s->as_user ? &s->user : NULL,
+        .user = s->user,
         .umask = p->umask,
         .input = p->input.s,
         .input_len = p->input.n,
@@ -402,7 +401,8 @@ static void owner_gone(void *arg)
 
 int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
-    struct starting *s = arg;
+    const struct starting *s = arg;
+    struct start_params *p = s->params;
     struct hosted *h = mem_zalloc(sizeof *h);
     h->keeper = k;
     long long started_ms = now_ms();
@@ -410,14 +410,14 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
         return -1;
     h->job.gone = on_gone;
     h->job.gone_arg = h;
-    h->command = shown(&s->params);
+    h->command = shown(p);
     h->job.record.job.started_ms = started_ms;
-    h->job.record.job.uid = s->as_user ? s->user.uid : geteuid();
+    h->job.record.job.uid = s->user ? s->user->uid : geteuid();
     note_command(h);
-    h->owned = s->params.ends_with > 0;
+    h->owned = p->ends_with > 0;
     if (h->owned)
-        proc_watch(k->base.loop, (pid_t)s->params.ends_with, owner_gone, h);
-    params_release(&job_start_params, &s->params); /* the input may be long */
+        proc_watch(k->base.loop, (pid_t)p->ends_with, owner_gone, h);
+    params_release(&job_start_params, p); /* the input may be long */
     shelf_remove(k->base.dirfd, h->job.pid);
     char *title MEM_AUTO = mem_printf("toolbox %s", k->name);
     title_set(title);

@@ -113,8 +113,9 @@ bool job_start_is_latin1(const struct start_params *p)
     return p->encoding.s && strcmp(p->encoding.s, "latin-1") == 0;
 }
 
-int job_start_check(const struct start_params *p, struct err *err)
+int job_start_check(const void *params, struct err *err)
 {
+    const struct start_params *p = params;
     if (p->command.s && p->argv.list)
         return err_set(err, ERR_PARAMS, "Invalid parameters: argv: cannot be combined with command");
     if (!p->command.s && !p->argv.list)

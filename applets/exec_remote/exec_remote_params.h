@@ -14,7 +14,7 @@ extern const struct params_table job_hold_params;   /* pid */
 extern const struct params_table job_pid_params;    /* pid, and whatever else */
 
 /* What the table can't say of a start: exactly one of command and argv, a known encoding. */
-int job_start_check(const struct start_params *p, struct err *err);
+int job_start_check(const void *params, struct err *err);
 bool job_start_is_latin1(const struct start_params *p);
 
 #endif

@@ -1,14 +1,15 @@
 /* What the server answers of jobs: starting and listing them, and what those that have ended left. */
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "exec_remote.h"
 #include "exec_remote_answer.h"
+#include "exec_remote_keeper.h"
 #include "exec_remote_params.h"
-#include "exec_remote_starting.h"
 #include "io.h"
 #include "job_stored.h"
 #include "mem.h"
@@ -17,32 +18,6 @@
 #define SWEEP_MS 60000
 
 /* ---- start ---- */
-
-static void starting_free(struct starting *s)
-{
-    params_release(&job_start_params, &s->params);
-    if (s->as_user)
-        user_release(&s->user);
-    free(s);
-}
-
-static void keeper_is_up(void *arg, pid_t pid, const char *word, const struct err *err)
-{
-    struct starting *s = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
-    if (s->call && pid < 0) {
-        rpc_fail(s->call, err);
-    } else if (s->call) {
-        buf_addf(&text, "{\"pid\":%s}", word);
-        rpc_result(s->call, span_of(&text));
-    }
-    starting_free(s);
-}
-
-static void start_abandoned(void *arg)
-{
-    ((struct starting *)arg)->call = NULL;
-}
 
 /* Now and then, so that what nobody asks for doesn't pile up. */
 static void sweep(int dirfd)
@@ -54,25 +29,24 @@ static void sweep(int dirfd)
     record_sweep(dirfd);
 }
 
+static void put_started(struct buf *out, const char *name, const char *word)
+{
+    (void)name;
+    buf_addf(out, "{\"pid\":%s}", word);
+}
+
 static void start(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct starting *s = mem_zalloc(sizeof *s);
-    struct err err;
-    *s = (struct starting){.call = call, .params = START_DEFAULTS};
-    if (params_unpack(&job_start_params, params, &s->params, &err) < 0) {
-        rpc_fail(call, &err);
-        free(s);
-        return;
-    }
-    if (job_start_check(&s->params, &err) < 0 ||
-        user_param_wanted(&s->params.user, &s->user, &s->as_user, &err) < 0) {
-        rpc_fail(call, &err);
-        starting_free(s);
-        return;
-    }
+    static const struct start_params defaults = START_DEFAULTS;
+    static const struct starting_kind kind = {.params = &job_start_params,
+                                              .size = sizeof(struct start_params),
+                                              .user = offsetof(struct start_params, user),
+                                              .defaults = &defaults,
+                                              .check = job_start_check,
+                                              .start = job_start_in_keeper,
+                                              .put_answer = put_started};
     sweep(server_base(ctx)->dirfd);
-    rpc_on_abandon(call, start_abandoned, s);
-    server_fork_keeper(ctx, "", job_start_in_keeper, s, keeper_is_up, s);
+    server_start_keeper(ctx, call, params, &kind);
 }
 
 /* ---- list ---- */
@@ -91,12 +65,10 @@ static void list_ended(void *arg, pid_t pid, const struct record_job *job, const
     buf_addc(text, '}');
 }
 
-static void put_listed(struct buf *out, const char *name, struct span status)
+static void put_key(struct buf *out, const char *name)
 {
-    if (status.n > 0)
-        buf_add(out, status.s, status.n);
-    else
-        buf_addf(out, "{\"pid\":%s,\"state\":\"stuck\"}", name + strlen(JOB_PREFIX "_"));
+    json_key(out, "pid");
+    buf_adds(out, name + sizeof JOB_PREFIX);
 }
 
 static void put_all_ended(struct buf *out, int dirfd)
@@ -106,14 +78,9 @@ static void put_all_ended(struct buf *out, int dirfd)
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
-    static const struct params_table none = {0};
     static const struct server_listing how = {
-        .prefix = JOB_PREFIX, .put = put_listed, .put_more = put_all_ended};
-    struct err err;
-    if (params_unpack(&none, params, NULL, &err) < 0)
-        rpc_fail(call, &err);
-    else
-        server_list(ctx, call, &how);
+        .prefix = JOB_PREFIX, .put_key = put_key, .put_more = put_all_ended};
+    server_list(ctx, call, params, &how);
 }
 
 /* ---- registration ---- */

@@ -8,7 +8,7 @@
 #include "mcp.h"
 #include "mcp_bridge.h"
 #include "mcp_params.h"
-#include "mcp_starting.h"
+#include "mcp_keeper.h"
 #include "mem.h"
 #include "server/server.h"
 
@@ -165,7 +165,6 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     (void)params;
     mcp_process_put_log(&b->process, LOG_SHOWN, &log);
     buf_addc(&text, '{');
-    json_member_int(&text, "session_id", h->session_id);
     json_member_int(&text, "pid", b->process.pid);
     json_member_string(&text, "command", h->command);
     json_member_string(&text, "user", h->user);
@@ -210,13 +209,12 @@ static char *shown(char *const *argv)
     return buf_take(&text, NULL);
 }
 
-static int start_server(struct hosted *h, const struct keeper *k, struct mcp_starting *s, struct err *err)
+static int start_server(struct hosted *h, const struct keeper *k, const struct starting *s, struct err *err)
 {
-    const struct mcp_launch_params *p = &s->params;
-    const struct user *user = s->as_user ? &s->user : NULL;
+    const struct mcp_launch_params *p = s->params;
     char **argv MEM_AUTO = argv_of(p);
     /* What is given is all that it sees. */
-    char **env = p->env.list ? spawn_env(NULL, p->env.list, NULL) : spawn_env(k->base.env, NULL, user);
+    char **env = p->env.list ? spawn_env(NULL, p->env.list, NULL) : spawn_env(k->base.env, NULL, s->user);
     const char *programs[] = {p->command.s, NULL};
     struct spawn spawn = {
         .programs = programs,
@@ -225,7 +223,7 @@ static int start_server(struct hosted *h, const struct keeper *k, struct mcp_sta
         .path = spawn_env_get(spawn_env_get(env, "PATH") ? env : k->base.env, "PATH"),
         .cwd = p->cwd.s,
         .start_dir = k->base.start_dir,
-        .user = user,
+        .user = s->user,
         .victim = true,
     };
     h->bridge.ascii = mcp_launch_is_ascii(p);
@@ -233,22 +231,28 @@ static int start_server(struct hosted *h, const struct keeper *k, struct mcp_sta
     h->bridge.reaped = on_reaped;
     h->bridge.arg = h;
     h->command = shown(argv);
-    h->user = user_label(user ? user->uid : geteuid());
+    h->user = user_label(s->user ? s->user->uid : geteuid());
     int result = mcp_bridge_start(&h->bridge, k->base.loop, &spawn, line_max(), err);
     spawn_env_free(env);
     return result;
 }
 
+long long mcp_session_of(const char *owner)
+{
+    return owner[sizeof MCP_PREFIX - 1] == '_' ? strtoll(owner + sizeof MCP_PREFIX, NULL, 10) : 0;
+}
+
 int mcp_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
-    struct mcp_starting *s = arg;
+    const struct starting *s = arg;
+    const struct mcp_launch_params *p = s->params;
     struct hosted *h = mem_zalloc(sizeof *h);
-    h->session_id = s->session_id;
+    h->session_id = mcp_session_of(s->name);
     if (start_server(h, k, s, err) < 0)
         return err_wrap(err, "cannot launch the MCP server");
     h->service = keeper_serve(k, &mcp_tool, h, status, hang_up);
-    if (s->params.ends_with > 0)
-        keeper_ends_with(h->service, (pid_t)s->params.ends_with);
+    if (p->ends_with > 0)
+        keeper_ends_with(h->service, (pid_t)p->ends_with);
     return 0;
 }
 

@@ -133,8 +133,9 @@ static int bad_bytes(const struct text *name)
     return -1;
 }
 
-int mcp_launch_check(const struct mcp_launch_params *p, struct err *err)
+int mcp_launch_check(const void *params, struct err *err)
 {
+    const struct mcp_launch_params *p = params;
     static const char where[] = "Invalid parameters: server_params.";
     if (p->command.n == 0)
         return err_set(err, ERR_PARAMS, "%scommand: must not be empty", where);

@@ -13,7 +13,7 @@ extern const struct params_table mcp_notification_params; /* … notification */
 extern const struct params_table mcp_read_params;         /* … max */
 
 /* What the table can't say of a launch. */
-int mcp_launch_check(const struct mcp_launch_params *p, struct err *err);
+int mcp_launch_check(const void *params, struct err *err);
 bool mcp_launch_is_ascii(const struct mcp_launch_params *p);
 enum mcp_bad_bytes mcp_launch_bad_bytes(const struct mcp_launch_params *p);
 

@@ -1,92 +1,47 @@
 /* What the server answers of MCP servers: launching and listing them, and what is to be said of those that
  * are gone. */
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mcp.h"
+#include "mcp_keeper.h"
 #include "mcp_params.h"
-#include "mcp_starting.h"
-#include "mem.h"
 #include "server/server.h"
-
-/* The number in a keeper's name. */
-static long long session_of(const char *owner)
-{
-    return owner[sizeof MCP_PREFIX - 1] == '_' ? strtoll(owner + sizeof MCP_PREFIX, NULL, 10) : 0;
-}
 
 /* ---- launch ---- */
 
-static void starting_free(struct mcp_starting *s)
+static void put_launched(struct buf *out, const char *name, const char *word)
 {
-    params_release(&mcp_launch_params, &s->params);
-    if (s->as_user)
-        user_release(&s->user);
-    free(s);
-}
-
-static void keeper_is_up(void *arg, pid_t pid, const char *word, const struct err *err)
-{
-    struct mcp_starting *s = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
     (void)word;
-    json_put_int(&text, s->session_id);
-    if (s->call && pid < 0)
-        rpc_fail(s->call, err);
-    else if (s->call)
-        rpc_result(s->call, span_of(&text));
-    starting_free(s);
-}
-
-static void launch_abandoned(void *arg)
-{
-    ((struct mcp_starting *)arg)->call = NULL;
+    json_put_int(out, mcp_session_of(name));
 }
 
 static void launch(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct mcp_starting *s = mem_zalloc(sizeof *s);
-    char name[IPC_NAME_MAX];
-    struct err err;
-    s->call = call;
-    if (params_unpack(&mcp_launch_params, params, &s->params, &err) < 0) {
-        rpc_fail(call, &err);
-        free(s);
-        return;
-    }
-    if (mcp_launch_check(&s->params, &err) < 0 ||
-        user_param_wanted(&s->params.user, &s->user, &s->as_user, &err) < 0) {
-        rpc_fail(call, &err);
-        starting_free(s);
-        return;
-    }
-    rpc_on_abandon(call, launch_abandoned, s);
-    server_next_name(ctx, MCP_PREFIX, name);
-    s->session_id = session_of(name);
-    server_fork_keeper(ctx, name, mcp_start_in_keeper, s, keeper_is_up, s);
+    static const struct starting_kind kind = {.params = &mcp_launch_params,
+                                              .size = sizeof(struct mcp_launch_params),
+                                              .user = offsetof(struct mcp_launch_params, user),
+                                              .check = mcp_launch_check,
+                                              .prefix = MCP_PREFIX,
+                                              .start = mcp_start_in_keeper,
+                                              .put_answer = put_launched};
+    server_start_keeper(ctx, call, params, &kind);
 }
 
 /* ---- list ---- */
 
-static void put_listed(struct buf *out, const char *name, struct span status)
+static void put_key(struct buf *out, const char *name)
 {
-    if (status.n > 0)
-        buf_add(out, status.s, status.n);
-    else
-        buf_addf(out, "{\"session_id\":%lld,\"state\":\"stuck\"}", session_of(name));
+    json_member_int(out, "session_id", mcp_session_of(name));
 }
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
-    static const struct params_table none = {.ignore_unknown = true};
-    static const struct server_listing how = {.prefix = MCP_PREFIX, .put = put_listed};
-    struct err err;
-    if (params_unpack(&none, params, NULL, &err) < 0)
-        rpc_fail(call, &err);
-    else
-        server_list(ctx, call, &how);
+    static const struct server_listing how = {
+        .prefix = MCP_PREFIX, .ignore_unknown = true, .put_key = put_key};
+    server_list(ctx, call, params, &how);
 }
 
 /* ---- registration ---- */
@@ -118,9 +73,9 @@ static bool without_keeper(struct rpc_call *call, const char *method, struct spa
         return true;
     }
     if (was_there)
-        err_set(&err, ERR_TOOL, "MCP server %lld was killed; launch a new one", session_of(owner));
+        err_set(&err, ERR_TOOL, "MCP server %lld was killed; launch a new one", mcp_session_of(owner));
     else
-        err_set(&err, ERR_TOOL, "there is no MCP server %lld; launch one first", session_of(owner));
+        err_set(&err, ERR_TOOL, "there is no MCP server %lld; launch one first", mcp_session_of(owner));
     rpc_fail(call, &err);
     return true;
 }

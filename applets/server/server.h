@@ -12,6 +12,8 @@
 #include "err.h"
 #include "keeper.h"
 #include "tool.h"
+#include "user.h"
+#include "user_param.h"
 
 struct server;
 
@@ -60,24 +62,53 @@ typedef void (*server_replies_fn)(void *arg, struct reply *replies, size_t n);
 void server_ask(struct server *s, const char *prefix, const char *method, int timeout_ms,
                 server_replies_fn done, void *arg);
 
-/* Answers `call` with an array of what all keepers with the prefix say of themselves. */
+/* How a tool has its keepers started by a call. */
+struct starting_kind {
+    const struct params_table *params; /* of a struct of `size` bytes, with its struct user_param at `user` */
+    size_t size, user;
+    const void *defaults;                              /* of that struct; NULL: zeros */
+    int (*check)(const void *params, struct err *err); /* what no table can; NULL: nothing */
+    const char *prefix;                                /* of the name; NULL: the keeper finds its own */
+    keeper_start_fn start;                             /* its arg is the struct starting */
+    void (*put_answer)(struct buf *out, const char *name, const char *word); /* with the keeper's word */
+};
+
+/* One on its way from the server to its keeper, which as a copy of the server reads it as it stands here. */
+struct starting {
+    const struct starting_kind *kind;
+    struct rpc_call *call; /* NULL: the client has gone */
+    void *params;
+    struct user *user; /* whom its program is to run as: &other, or NULL: as the server's own */
+    struct user other;
+    char name[IPC_NAME_MAX];
+};
+
+/* Starts one, and answers the call when it is up or can't be; a keeper that nobody waits for any more stays.
+ */
+void server_start_keeper(struct server *s, struct rpc_call *call, struct span params,
+                         const struct starting_kind *kind);
+
+/* Answers `call`, which takes no params, with an array of what all keepers with the prefix say of themselves:
+ * of each its key, then the members of its state, or that it is stuck. */
 struct server_listing {
     const char *prefix;
-    void (*put)(struct buf *out, const char *name, struct span status); /* one entry; n == 0: it is stuck */
+    bool ignore_unknown;                                /* params that it doesn't know are no mistake */
+    void (*put_key)(struct buf *out, const char *name); /* the member that names it */
     void (*put_more)(struct buf *out,
                      int dirfd); /* entries without a keeper, with their commas; may be NULL */
 };
-void server_list(struct server *s, struct rpc_call *call, const struct server_listing *how);
+void server_list(struct server *s, struct rpc_call *call, struct span params,
+                 const struct server_listing *how);
 
 /* ---- inside a keeper ---- */
 
 /* Private methods that every keeper answers, on its own socket only. */
-#define KEEPER_STATUS "toolbox_keeper_status" /* → object, made by the tool */
+#define KEEPER_STATUS "toolbox_keeper_status" /* → object: its state, without what names it */
 #define KEEPER_END "toolbox_keeper_end" /* ends everything, answers the number of processes left, exits */
 
-/* Serves the keeper's socket with a tool's keeper methods; `ctx` is what all handlers get. `hang_up` is the
- * tool's own part of the end: it closes what it holds, and returns the process group to signal where there is
- * no /proc. */
+/* Serves the keeper's socket with a tool's keeper methods; `ctx` is what all handlers get. `hang_up` is
+ * the tool's own part of the end: it closes what it holds, and returns the process group to signal where
+ * there is no /proc. */
 struct keeper_service;
 struct keeper_service *keeper_serve(struct keeper *k, const struct tool *tool, void *ctx, rpc_handler status,
                                     pid_t (*hang_up)(void *ctx));

@@ -31,6 +31,19 @@ static void on_others(void *arg, struct buf *entries)
     finish(l);
 }
 
+static void put_entry(struct listing *l, const struct reply *reply)
+{
+    buf_addc(&l->text, '{');
+    l->how->put_key(&l->text, reply->name);
+    if (reply->result.len > 0) {
+        buf_addc(&l->text, ',');
+        buf_add(&l->text, reply->result.data + 1, reply->result.len - 1); /* its members and '}' */
+    } else {
+        json_member_string(&l->text, "state", "stuck");
+        buf_addc(&l->text, '}');
+    }
+}
+
 static void on_replies(void *arg, struct reply *replies, size_t n)
 {
     struct listing *l = arg;
@@ -40,7 +53,7 @@ static void on_replies(void *arg, struct reply *replies, size_t n)
             continue;
         if (l->text.len > 1)
             buf_addc(&l->text, ',');
-        l->how->put(&l->text, replies[i].name, span_of(&replies[i].result));
+        put_entry(l, &replies[i]);
     }
     if (l->how->put_more)
         l->how->put_more(&l->text, l->server->base.dirfd);
@@ -54,8 +67,15 @@ static void on_abandoned(void *arg)
     ((struct listing *)arg)->call = NULL;
 }
 
-void server_list(struct server *s, struct rpc_call *call, const struct server_listing *how)
+void server_list(struct server *s, struct rpc_call *call, struct span params,
+                 const struct server_listing *how)
 {
+    const struct params_table none = {.ignore_unknown = how->ignore_unknown};
+    struct err err;
+    if (params_unpack(&none, params, NULL, &err) < 0) {
+        rpc_fail(call, &err);
+        return;
+    }
     struct listing *l = mem_zalloc(sizeof *l);
     *l = (struct listing){.how = how, .server = s, .call = call, .text = BUF_INIT};
     rpc_on_abandon(call, on_abandoned, l);

@@ -11,7 +11,7 @@
 #include "web.h"
 #include "web_browser.h"
 #include "web_params.h"
-#include "web_starting.h"
+#include "web_keeper.h"
 
 #define GRACE_MS 200 /* for what a dead browser leaves */
 #define LIMIT_MS 3000
@@ -173,7 +173,6 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     struct buf text BUF_AUTO = BUF_INIT;
     (void)params;
     buf_addc(&text, '{');
-    json_member_string(&text, "session_name", h->name);
     json_member_int_or_null(&text, "pid", h->web.browser.pid > 0 ? h->web.browser.pid : -1);
     json_member_string(&text, "state", h->web.over ? "ended" : h->web.busy ? "busy" : "idle");
     json_member_string(&text, "user", h->user);
@@ -191,19 +190,20 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
 
 int web_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
-    struct web_starting *s = arg;
+    const struct starting *s = arg;
+    const struct web_session_params *p = s->params;
     struct hosted *h = mem_zalloc(sizeof *h);
-    struct browser_wish wish = {.user = s->as_user ? &s->user : NULL, .headful = s->params.headful};
+    struct browser_wish wish = {.user = s->user, .headful = p->headful};
     if (web_open(&h->web, k, &wish, browser_ended, err) < 0)
         return err_wrap(err, "cannot open a browser session");
     h->name = k->name;
-    h->headful = s->params.headful;
-    h->user = user_label(wish.user ? wish.user->uid : geteuid());
-    h->web.tabs.accept_dialogs = s->params.accept_dialogs;
+    h->headful = p->headful;
+    h->user = user_label(s->user ? s->user->uid : geteuid());
+    h->web.tabs.accept_dialogs = p->accept_dialogs;
     h->service = keeper_serve(k, &web_browser_tool, h, status, hang_up);
     keeper_on_cleared(h->service, cleared);
-    if (s->params.ends_with > 0)
-        keeper_ends_with(h->service, (pid_t)s->params.ends_with);
+    if (p->ends_with > 0)
+        keeper_ends_with(h->service, (pid_t)p->ends_with);
     return 0;
 }
 

@@ -1,89 +1,43 @@
 /* What the server answers of browser sessions: opening and listing them, and what is to be said of those that
  * are gone. */
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "mem.h"
 #include "profile.h"
 #include "server/server.h"
 #include "web_browser.h"
+#include "web_keeper.h"
 #include "web_params.h"
-#include "web_starting.h"
 
-/* ---- new session ---- */
-
-static void starting_free(struct web_starting *s)
+static void put_key(struct buf *out, const char *name)
 {
-    params_release(&web_new_session_params, &s->params);
-    if (s->as_user)
-        user_release(&s->user);
-    free(s);
+    json_member_string(out, "session_name", name);
 }
 
-static void keeper_is_up(void *arg, pid_t pid, const char *word, const struct err *err)
+static void put_opened(struct buf *out, const char *name, const char *word)
 {
-    struct web_starting *s = arg;
-    struct buf text BUF_AUTO = BUF_INIT;
     (void)word;
-    buf_addc(&text, '{');
-    json_member_string(&text, "session_name", s->name);
-    buf_addc(&text, '}');
-    if (s->call && pid < 0)
-        rpc_fail(s->call, err);
-    else if (s->call)
-        rpc_result(s->call, span_of(&text));
-    starting_free(s);
-}
-
-static void starting_abandoned(void *arg)
-{
-    ((struct web_starting *)arg)->call = NULL;
+    buf_addc(out, '{');
+    put_key(out, name);
+    buf_addc(out, '}');
 }
 
 static void new_session(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct web_starting *s = mem_zalloc(sizeof *s);
-    struct err err;
-    s->call = call;
-    if (params_unpack(&web_new_session_params, params, &s->params, &err) < 0) {
-        rpc_fail(call, &err);
-        free(s);
-        return;
-    }
-    if (user_param_wanted(&s->params.user, &s->user, &s->as_user, &err) < 0) {
-        rpc_fail(call, &err);
-        starting_free(s);
-        return;
-    }
-    rpc_on_abandon(call, starting_abandoned, s);
-    server_next_name(ctx, WEB_PREFIX, s->name);
-    server_fork_keeper(ctx, s->name, web_start_in_keeper, s, keeper_is_up, s);
-}
-
-/* ---- list ---- */
-
-static void put_listed(struct buf *out, const char *name, struct span status)
-{
-    if (status.n > 0) {
-        buf_add(out, status.s, status.n);
-        return;
-    }
-    buf_addc(out, '{');
-    json_member_string(out, "session_name", name);
-    json_member_string(out, "state", "stuck");
-    buf_addc(out, '}');
+    static const struct starting_kind kind = {.params = &web_new_session_params,
+                                              .size = sizeof(struct web_session_params),
+                                              .user = offsetof(struct web_session_params, user),
+                                              .prefix = WEB_PREFIX,
+                                              .start = web_start_in_keeper,
+                                              .put_answer = put_opened};
+    server_start_keeper(ctx, call, params, &kind);
 }
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
-    static const struct params_table none = {0};
-    static const struct server_listing how = {.prefix = WEB_PREFIX, .put = put_listed};
-    struct err err;
-    if (params_unpack(&none, params, NULL, &err) < 0)
-        rpc_fail(call, &err);
-    else
-        server_list(ctx, call, &how);
+    static const struct server_listing how = {.prefix = WEB_PREFIX, .put_key = put_key};
+    server_list(ctx, call, params, &how);
 }
 
 /* ---- registration ---- */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec_remote/exec_remote_starting.h"
+#include "exec_remote/exec_remote_keeper.h"
 #include "handover.h"
 #include "server/moving.h"
 

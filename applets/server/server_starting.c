@@ -1,0 +1,65 @@
+/* Keepers that calls start: what is asked is checked, the keeper forked, and its word becomes the answer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+#include "server_internal.h"
+
+static void starting_free(struct starting *s)
+{
+    params_release(s->kind->params, s->params);
+    free(s->params);
+    if (s->user)
+        user_release(&s->other);
+    free(s);
+}
+
+static void on_up(void *arg, pid_t pid, const char *word, const struct err *err)
+{
+    struct starting *s = arg;
+    if (s->call && pid < 0) {
+        rpc_fail(s->call, err);
+    } else if (s->call) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        s->kind->put_answer(&text, s->name, word);
+        rpc_result(s->call, span_of(&text));
+    }
+    starting_free(s);
+}
+
+static void on_abandoned(void *arg)
+{
+    ((struct starting *)arg)->call = NULL;
+}
+
+static int take_params(struct starting *s, struct span params, struct err *err)
+{
+    const struct starting_kind *kind = s->kind;
+    bool as_other = false;
+    if (params_unpack(kind->params, params, s->params, err) < 0 ||
+        (kind->check && kind->check(s->params, err) < 0) ||
+        user_param_wanted((const void *)((const char *)s->params + kind->user), &s->other, &as_other, err) <
+            0)
+        return -1;
+    s->user = as_other ? &s->other : NULL;
+    return 0;
+}
+
+void server_start_keeper(struct server *server, struct rpc_call *call, struct span params,
+                         const struct starting_kind *kind)
+{
+    struct starting *s = mem_zalloc(sizeof *s);
+    struct err err;
+    *s = (struct starting){.call = call, .kind = kind, .params = mem_zalloc(kind->size)};
+    if (kind->defaults)
+        memcpy(s->params, kind->defaults, kind->size);
+    if (take_params(s, params, &err) < 0) {
+        rpc_fail(call, &err);
+        starting_free(s);
+        return;
+    }
+    rpc_on_abandon(call, on_abandoned, s);
+    if (kind->prefix)
+        server_next_name(server, kind->prefix, s->name);
+    server_fork_keeper(server, s->name, kind->start, s, on_up, s);
+}
