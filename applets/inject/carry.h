@@ -6,8 +6,6 @@
 #include "err.h"
 #include "json.h"
 
-struct injection;
-
 struct carried {
     const char *dir;
     struct span stream; /* mapped */
@@ -17,8 +15,5 @@ struct carried {
  */
 int carry_read(struct carried *c, const char *dir, struct err *err);
 void carry_release(struct carried *c);
-
-/* Sends it to the target, which is ready. 0, or -1 with the failure taken down. */
-int inject_carry(struct injection *i);
 
 #endif

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "inject/inject_one.h"
-#include "inject/script.h"
+#include "inject/inject_steps.h"
 #include "io.h"
 #include "mem.h"
 #include "settle/settle.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/inject_one.h"
+#include "inject/inject_steps.h"
 #include "io.h"
 #include "mem.h"
 #include "osinfo.h"
@@ -62,7 +62,7 @@ static bool settle_at(struct injection *i, const char *path, bool named, struct 
                       struct span *verdict, struct err *err)
 {
     struct argv command ARGV_AUTO = {0};
-    const char *const fixed[] = {path, "settle", "--at", path, "--sums", i->file->sha256, NULL};
+    const char *const fixed[] = {path, "settle", "--at", path, "--sums", i->choice.file->sha256, NULL};
     const char *const naming[] = {"--name", i->o->name, i->o->dir ? NULL : "--made", COPY_DIR, NULL};
     for (const char *const *word = fixed; *word; word++)
         argv_add(&command, *word);
@@ -172,7 +172,7 @@ static int try_architecture(struct injection *i, const char *dir)
     struct err err = {0};
     struct span verdict = {0};
     char *path MEM_AUTO = mem_printf("%s/%s", dir, i->temporary);
-    if (copy_in(i, dir, span_of(&i->file->bytes), &err) < 0)
+    if (copy_in(i, dir, span_of(&i->choice.file->bytes), &err) < 0)
         return inject_fail(
             i->r, STEP_PLACING,
             "there is no shell, so the runtime's own copy is the only way in; a read-only root takes it "

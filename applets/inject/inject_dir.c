@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/inject_one.h"
+#include "inject/inject_steps.h"
 #include "inject/open_in.h"
 #include "io.h"
 #include "mem.h"
@@ -183,20 +183,20 @@ static int place_in(struct injection *i, int root, int dir, const char *path, si
                     struct err *err)
 {
     snprintf(i->r->state, sizeof i->r->state, "identical");
-    if (!is_same(dir, i->o->name, i->file)) {
+    if (!is_same(dir, i->o->name, i->choice.file)) {
         snprintf(i->r->state, sizeof i->r->state, io_is_there(dir, i->o->name) ? "replaced" : "placed");
-        if (write_file(dir, i->temporary, span_of(&i->file->bytes), 0700) < 0)
+        if (write_file(dir, i->temporary, span_of(&i->choice.file->bytes), 0700) < 0)
             return err_sys(err, ERR_TOOL, errno, "cannot write to %s below %s", path, i->t->name);
         if (renameat(dir, i->temporary, dir, i->o->name) < 0) {
             int failed = errno;
             unlinkat(dir, i->temporary, 0);
             return err_sys(err, ERR_TOOL, failed, "cannot name it %s/%s", path, i->o->name);
         }
-        i->r->sent += i->file->bytes.len;
+        i->r->sent += i->choice.file->bytes.len;
     }
     char *topmost MEM_AUTO = mem_dup(path, made);
     write_record(i, root, dir, path, topmost);
-    *program = open_same(dir, i->o->name, i->file);
+    *program = open_same(dir, i->o->name, i->choice.file);
     return *program >= 0 ? 0 : err_set(err, ERR_TOOL, "what was read back differs");
 }
 
@@ -224,7 +224,7 @@ static int prove(struct injection *i, int root, int program, struct err *err)
     struct buf sum BUF_AUTO = BUF_INIT;
     struct buf build BUF_AUTO = BUF_INIT;
     struct buf nothing BUF_AUTO = {.max = 4096};
-    int status = strcmp(i->arch, os_arch()) == 0 ? run_in(root, program, ask, &answer) : NOT_RUN;
+    int status = strcmp(i->choice.arch, os_arch()) == 0 ? run_in(root, program, ask, &answer) : NOT_RUN;
     buf_adds(&i->r->server,
              status == NOT_RUN ? "not run there: proved by its sum alone" : "not started in a directory");
     if (status == NOT_RUN && i->o->links)
@@ -238,10 +238,10 @@ static int prove(struct injection *i, int root, int program, struct err *err)
         recon_member(span_of(&answer), "sha256", &sum);
         recon_member(span_of(&answer), "build", &build);
     }
-    if (status != 0 ||
-        strcmp(sum.len > 0 ? sum.data : buf_str(&build), sum.len > 0 ? i->file->sha256 : i->file->build) != 0)
+    if (status != 0 || strcmp(sum.len > 0 ? sum.data : buf_str(&build),
+                              sum.len > 0 ? i->choice.file->sha256 : i->choice.file->build) != 0)
         return err_set(err, ERR_TOOL, "what runs there says that it is '%.64s', and should say %s",
-                       sum.len > 0 ? sum.data : buf_str(&build), i->file->sha256);
+                       sum.len > 0 ? sum.data : buf_str(&build), i->choice.file->sha256);
     if (i->o->links && run_in(root, program, link, &nothing) != 0)
         return err_set(err, ERR_TOOL, "links can't be made in %s", i->o->links);
     return 0;

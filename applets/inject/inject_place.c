@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/inject_one.h"
-#include "inject/script.h"
+#include "inject/inject_steps.h"
 #include "mem.h"
 
 #define PIECE (64u << 10)
@@ -31,16 +30,9 @@ struct placing {
     int stalls, deaths;
 };
 
-static struct script_options script_of(const struct injection *i)
+static struct script_options script_options(const struct placing *p)
 {
-    return (struct script_options){.dir = i->o->dir,
-                                   .name = i->o->name,
-                                   .links = i->o->links,
-                                   .replace = i->o->replace,
-                                   .upgrade = i->o->upgrade,
-                                   .sums = i->file->sha256,
-                                   .temporary = i->temporary,
-                                   .uid = i->recon.uid};
+    return inject_script(p->i, p->i->choice.file->sha256);
 }
 
 /* ---- what was tried ---- */
@@ -163,22 +155,6 @@ static void read_line(struct placing *p, struct span line)
     }
 }
 
-static void collect_dirs(const struct injection *i, struct argv *dirs)
-{
-    for (size_t n = 0; n < i->recon.dirs.n; n++)
-        argv_add(dirs, i->recon.dirs.words[n]);
-    if (i->o->dir && dirs->n == 0)
-        argv_add(dirs, i->o->dir);
-}
-
-void inject_place_script(const struct injection *i, struct buf *script)
-{
-    struct script_options o = script_of(i);
-    struct argv dirs ARGV_AUTO = {0};
-    collect_dirs(i, &dirs);
-    script_place(script, &o, &dirs, i->file->bytes.len, 0, "");
-}
-
 static void read_answer(struct placing *p)
 {
     struct span line;
@@ -189,7 +165,7 @@ static void read_answer(struct placing *p)
 /* The attempt has been made, behind the reconnaissance. */
 static void take_attempt(struct placing *p)
 {
-    struct transport_call *seen = &p->i->seen;
+    struct transport_call *seen = &p->i->looked.seen;
     const char *end = strstr(buf_str(&seen->out), SCRIPT_END);
     size_t skip = end ? (size_t)(end - seen->out.data) + strlen(SCRIPT_END) : 0;
     buf_add(&p->call.out, buf_str(&seen->out) + skip, seen->out.len - skip);
@@ -201,13 +177,13 @@ static void take_attempt(struct placing *p)
 
 static void try_once(struct placing *p, int pieces, const char *made, struct err *err)
 {
-    struct script_options o = script_of(p->i);
+    struct script_options o = script_options(p);
     struct buf script BUF_AUTO = BUF_INIT;
     struct span data = {0}; /* pieces bring their own */
     if (pieces == 0)
-        data = span_of(&p->i->file->bytes);
+        data = span_of(&p->i->choice.file->bytes);
     buf_truncate(&p->i->r->tried, 0);
-    script_place(&script, &o, &p->dirs, p->i->file->bytes.len, pieces, made);
+    script_place(&script, &o, &p->dirs, p->i->choice.file->bytes.len, pieces, made);
     p->call.input[1] = data;
     p->a = (struct attempt){.how = inject_call(p->i, &script, NULL, &p->call, err)};
     read_answer(p);
@@ -218,7 +194,7 @@ static void try_once(struct placing *p, int pieces, const char *made, struct err
 /* Until the other side says that it has all of the piece. */
 static int send_piece(struct placing *p, int n, struct span piece, struct buf *made, struct err *err)
 {
-    struct script_options o = script_of(p->i);
+    struct script_options o = script_options(p);
     for (int tries = 0; tries < PIECE_TRIES; tries++) {
         struct buf script BUF_AUTO = BUF_INIT;
         struct span line;
@@ -251,7 +227,7 @@ static int send_piece(struct placing *p, int n, struct span piece, struct buf *m
 static int by_pieces(struct placing *p, struct err *err)
 {
     struct buf made BUF_AUTO = BUF_INIT;
-    struct span all = span_of(&p->i->file->bytes);
+    struct span all = span_of(&p->i->choice.file->bytes);
     int n = 0;
     for (size_t at = 0; at < all.n; at += PIECE, n++) {
         struct span piece = {all.s + at, all.n - at < PIECE ? all.n - at : PIECE};
@@ -266,7 +242,7 @@ static int by_pieces(struct placing *p, struct err *err)
 
 static void clean(struct placing *p)
 {
-    struct script_options o = script_of(p->i);
+    struct script_options o = script_options(p);
     struct buf script BUF_AUTO = BUF_INIT;
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
     if (p->dirs.n == 0)
@@ -281,7 +257,7 @@ static void clean(struct placing *p)
 /* What was put there and then could not serve goes again, with whatever it has made. */
 static void take_back(struct placing *p)
 {
-    struct script_options o = script_of(p->i);
+    struct script_options o = script_options(p);
     struct buf script BUF_AUTO = BUF_INIT, state = BUF_INIT, path = BUF_INIT;
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
     recon_member(p->a.verdict, "state", &state);
@@ -333,13 +309,14 @@ static int not_placed(struct placing *p, struct err *err)
     if (p->a.run && is_foreign(p)) {
         err_set(err, ERR_TOOL,
                 "the binary for %s was written whole and is not run there: it is the wrong architecture (%s)",
-                p->i->arch, buf_str(&said));
+                p->i->choice.arch, buf_str(&said));
         return inject_fail(r, STEP_PROOF, "the target says that it is another machine than it is", err);
     }
     if (r->tried.len > 0) {
         p->i->nowhere = true;
         err_set(err, ERR_TOOL, "no directory there is safe, can be written to and run from%s%s%s",
-                *p->i->recon.uid ? " as uid " : "", p->i->recon.uid, p->i->o->dir ? " (--dir)" : "");
+                *p->i->looked.recon.uid ? " as uid " : "", p->i->looked.recon.uid,
+                p->i->o->dir ? " (--dir)" : "");
         return inject_fail(
             r, STEP_PLACING,
             "give it one that nobody else can write to, nor to those above it, such as a tmpfs that "
@@ -388,8 +365,8 @@ int inject_place(struct injection *i)
     struct placing p = {.i = i, .call = TRANSPORT_CALL_INIT};
     struct err err = {0};
     int result = 0;
-    collect_dirs(i, &p.dirs);
-    if (i->place_script.len > 0)
+    inject_place_dirs(i, &p.dirs);
+    if (i->looked.place_script.len > 0)
         take_attempt(&p);
     else
         try_once(&p, 0, "", &err);

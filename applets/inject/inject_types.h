@@ -45,6 +45,8 @@ extern const char *const inject_steps[N_STEPS];
 
 /* Exit status of a failure: a code for each step. */
 enum { EXIT_OF_STEP = 3, EXIT_BY_SIGNAL = 128 };
+/* Exit status of a call whose request was sent: its time was over, or its answer got lost. */
+enum { EXIT_UNANSWERED = 124, EXIT_LOST = 125 };
 
 struct inject_result {
     char *target;
@@ -74,5 +76,8 @@ void inject_result_release(struct inject_result *r);
 
 /* Takes down a failure; returns -1. The error's message is put in, or `said` as it is. */
 int inject_fail(struct inject_result *r, enum inject_step step, const char *advice, const struct err *why);
+
+/* Takes down as whom it runs there: of what somebody else has said, the digits alone. */
+void inject_take_uid(struct inject_result *r, const char *digits);
 
 #endif
