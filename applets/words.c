@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,12 +17,26 @@
 
 #define TEXT_MAX (128u << 20)
 
+/* To the end. How much memory there is, is looked at for what is long alone: that takes longer than all else
+ * that a call does. */
+static int read_shared(int fd, struct buf *text)
+{
+    struct memory_share share = {0};
+    ssize_t n = 1;
+    while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) {
+        if (n < 0 && errno == EAGAIN)
+            poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+        text->max = memory_share(&share, text->len, TEXT_MAX);
+        n = io_read_more(fd, text);
+    }
+    return (int)n;
+}
+
 int words_file(const char *applet, const char *path, struct buf *text)
 {
     bool from_stdin = strcmp(path, "-") == 0;
-    struct memory_share share = {0};
-    text->max = memory_share(&share, MEMORY_SHARE_LEAST, TEXT_MAX);
-    if ((from_stdin ? io_read_all(STDIN_FILENO, text) : io_read_file(AT_FDCWD, path, text)) == 0)
+    int file FD_AUTO = from_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if ((from_stdin || file >= 0) && read_shared(from_stdin ? STDIN_FILENO : file, text) == 0)
         return EXIT_OK;
     if (errno == EFBIG && text->max < TEXT_MAX)
         return applet_failed(applet, "cannot read %s: it is longer than a tenth of the free memory, %zu KiB",

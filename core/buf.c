@@ -22,7 +22,7 @@ void buf_release(struct buf *b)
 
 int buf_reserve(struct buf *b, size_t extra)
 {
-    if (extra > b->max - b->len || extra >= SIZE_MAX / 2 - b->len)
+    if (b->len > b->max || extra > b->max - b->len || extra >= SIZE_MAX / 2 - b->len)
         return -1;
     size_t want = b->len + extra + 1; /* the NUL behind */
     if (want <= b->cap)

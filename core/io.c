@@ -52,7 +52,7 @@ int io_write_all(int fd, const void *data, size_t len)
  * rule, and in a process of one call fresh memory is what costs most. */
 static size_t make_room(struct buf *out)
 {
-    size_t left = out->max - out->len;
+    size_t left = out->len < out->max ? out->max - out->len : 0; /* max may have become less than there is */
     if (out->cap <= out->len + 1 && left > 0) {
         size_t want = out->len > READ_FIRST ? out->len : READ_FIRST;
         buf_reserve(out, want < left ? want : left);
@@ -69,13 +69,25 @@ static bool wait_readable(int fd, long long until)
     return poll(&p, 1, left < 0 && until >= 0 ? 0 : (int)left) != 0;
 }
 
+ssize_t io_read_more(int fd, struct buf *out)
+{
+    /* One byte past max, so that a file of exactly max bytes is told from a longer one. */
+    char one;
+    size_t room = make_room(out);
+    ssize_t n = room > 0 ? read(fd, out->data + out->len, room) : read(fd, &one, 1);
+    if (n > 0 && room == 0)
+        return errno = EFBIG, -1;
+    if (n > 0) {
+        out->len += (size_t)n;
+        out->data[out->len] = '\0';
+    }
+    return n;
+}
+
 static int read_all(int fd, long long until, struct buf *out)
 {
     for (;;) {
-        /* One byte past max, so that a file of exactly max bytes is told from a longer one. */
-        char one;
-        size_t room = make_room(out);
-        ssize_t n = room > 0 ? read(fd, out->data + out->len, room) : read(fd, &one, 1);
+        ssize_t n = io_read_more(fd, out);
         if (n == 0)
             return 0;
         if (n < 0 && errno == EAGAIN) {
@@ -83,12 +95,6 @@ static int read_all(int fd, long long until, struct buf *out)
                 return errno = ETIMEDOUT, -1;
         } else if (n < 0 && errno != EINTR) {
             return -1;
-        }
-        if (n > 0 && room == 0)
-            return errno = EFBIG, -1;
-        if (n > 0) {
-            out->len += (size_t)n;
-            out->data[out->len] = '\0';
         }
     }
 }

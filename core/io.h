@@ -13,6 +13,10 @@ int io_write_all(int fd, const void *data, size_t len);
 /* Whether a read would find something now; a signal doesn't make it say no. */
 bool io_is_readable(int fd);
 
+/* One read of what there is, into out. Its bytes, 0 at the end, or -1 with errno (EFBIG where more than out's
+ * max would be). */
+ssize_t io_read_more(int fd, struct buf *out);
+
 /* Reads to the end of the file into out. 0, or -1 with errno (EFBIG when out's max is reached). */
 int io_read_all(int fd, struct buf *out);
 
@@ -42,7 +46,8 @@ int io_take(int *fd);
 void io_close(int *fd);
 #define FD_AUTO __attribute__((cleanup(io_close)))
 
-/* Closes every descriptor above 2 except those in `keep` (n of them, which are few). Needs no /proc and no close_range. */
+/* Closes every descriptor above 2 except those in `keep` (n of them, which are few). Needs no /proc and no
+ * close_range. */
 void io_close_others(const int *keep, size_t n);
 
 /* Opens /dev/null (or, where there is none, a pipe's closed end) on whichever of 0, 1, 2 is closed, so that

@@ -80,6 +80,9 @@ static void max_is_never_passed(void **state)
     assert_int_equal(buf_addc(&b, '!'), -1);
     assert_int_equal(buf_add(&b, "", 0), 0);
     assert_text(&b, "1234567890", 10);
+    b.max = 5; /* what a share of the memory may become */
+    assert_int_equal(buf_addc(&b, '!'), -1);
+    assert_text(&b, "1234567890", 10);
     buf_release(&b); /* keeps max */
     assert_int_equal(buf_add(&b, "12345678901", 11), -1);
 }

@@ -119,6 +119,8 @@ static void max_tells_a_longer_file_from_a_full_one(void **state)
                 assert_int_equal(failed, room < sizes[i] ? EFBIG : 0);
                 assert_int_equal(b.len, before + (room < sizes[i] ? room : sizes[i]));
                 assert_int_equal(buf_str(&b)[b.len], '\0');
+                b.max = b.len / 2; /* of which there is more already */
+                assert_int_equal(io_read_more(fd, &b) < 0, room + 1 < sizes[i]);
                 buf_consume(&b, before);
                 assert_true(is_pattern(&b, b.len));
                 close(fd);
