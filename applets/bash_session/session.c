@@ -46,6 +46,8 @@ static void viewer_typed(void *arg, const char *keys, size_t n)
     echo(s, keys, n);
     session_run_typed(s);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
+    if (input_is_interrupt(&s->terminal.pty, keys, n))
+        shell_interrupt_follow(&s->shell);
     input_add(&s->terminal.input, &s->terminal.pty, keys, n, NULL);
     loop_timer_set(s->pace.timer, 0);
 }

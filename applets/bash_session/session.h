@@ -32,6 +32,7 @@ struct last_run {
     bool waited;      /* by the active call */
     bool told;        /* the shell has told that it is over: what comes then is the prompt */
     bool prompt_read; /* a read got that */
+    bool cut;         /* it was interrupted, and the shell drops what it had still to do */
     bool ended;       /* then: */
     struct run_result result;
     struct buf text; /* its output */

@@ -146,8 +146,9 @@ static long field(const struct buf *b, size_t at)
     return end ? end - (b->data + at) : -1;
 }
 
-/* Fields behind the kind: pid, status, directory; of a P, the continuation prompt; of a Q, the secret that
- * the hook had, if it was in place, and the prompt with an X behind. */
+/* Fields behind the kind: pid, status (of a P with the number of commands begun behind it), directory; of a
+ * P, the continuation prompt; of a Q, the secret that the hook had, if it was in place, and the prompt with
+ * an X behind. */
 enum { PID, STATUS, CWD, PS2, ARMED = PS2, PROMPT, N_FIELDS };
 
 static int count_fields(char kind)
@@ -157,8 +158,10 @@ static int count_fields(char kind)
 
 static void fill(struct channel_message *m, const char *secret, char kind, char *const field[N_FIELDS])
 {
+    char *end;
     *m = (struct channel_message){.kind = kind, .pid = strtol(field[PID], NULL, 10)};
-    m->status = (int)strtol(field[STATUS], NULL, 10);
+    m->status = (int)strtol(field[STATUS], &end, 10);
+    m->begun = *end == ' ' && end[1] ? (int)strtol(end, NULL, 10) : -1;
     m->cwd = mem_strdup(field[CWD]);
     if (kind == 'P')
         m->ps2 = mem_strdup(field[PS2]);
@@ -192,20 +195,50 @@ static bool find_message(struct channel *c)
     return false;
 }
 
-static bool take_message(struct channel *c, struct channel_message *m)
+/* Splits the message in front; its length, 0 while it isn't whole. */
+static size_t split(struct channel *c, char *fields[N_FIELDS])
 {
     struct buf *b = &c->incoming;
-    if (!find_message(c))
-        return false;
-    char *fields[N_FIELDS], kind = b->data[KIND_AT];
     size_t next = KIND_AT + 1;
-    for (int i = 0; i < count_fields(kind); i++) {
+    for (int i = 0; i < count_fields(b->data[KIND_AT]); i++) {
         long n = field(b, next);
         if (n < 0)
-            return false;
+            return 0;
         fields[i] = b->data + next;
         next += (size_t)n + 1;
     }
+    return next;
+}
+
+/* Whether another one begins within the first n bytes, 0 where not: what is in front of it is the front of
+ * one that somebody has not finished, and no part of it is the shell's. */
+static size_t begins_again(const struct channel *c, size_t n)
+{
+    const struct buf *b = &c->incoming;
+    const char *start = b->data;
+    while ((start = memchr(start + 1, START, n - (size_t)(start + 1 - b->data)))) {
+        size_t at = (size_t)(start - b->data);
+        if (b->len - at > KIND_AT && is_start(c, start))
+            return at;
+    }
+    return 0;
+}
+
+static bool take_message(struct channel *c, struct channel_message *m)
+{
+    struct buf *b = &c->incoming;
+    char *fields[N_FIELDS];
+    size_t next, again;
+    do {
+        if (!find_message(c))
+            return false;
+        next = split(c, fields);
+        again = begins_again(c, next > 0 ? next : b->len);
+        buf_consume(b, again);
+    } while (again > 0);
+    if (next == 0)
+        return false;
+    char kind = b->data[KIND_AT];
     fill(m, c->secret, kind, fields);
     if (memcmp(b->data + 1, c->secret, CHANNEL_SECRET) != 0) { /* it has taken the other one */
         memcpy(c->secret, c->offered, sizeof c->secret);

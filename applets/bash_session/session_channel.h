@@ -34,12 +34,13 @@ struct channel {
 };
 
 struct channel_message {
-    char kind; /* P: about to prompt; T: a command was taken; Q: the answer to a query. After P and Q it waits
-                  for an answer */
+    char kind; /* P: about to prompt; T: a command was taken; Q: the answer to a query; I: it asks whether it
+                  has been interrupted. After P, Q and I it waits for an answer */
     long pid;  /* of the shell that tells */
     int status;
     char *cwd;    /* owned, as the following; never NULL */
     char *ps2;    /* P: the continuation prompt as the shell has it; NULL: not told */
+    int begun;    /* P: commands that it has begun since the last one; -1: not told */
     bool armed;   /* Q: the hook at the prompt was still in place, with its secret */
     char *prompt; /* Q: as it shows; NULL: not told */
 };

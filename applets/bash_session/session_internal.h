@@ -2,8 +2,6 @@
 #ifndef APPLETS_BASH_SESSION_SESSION_INTERNAL_H
 #define APPLETS_BASH_SESSION_SESSION_INTERNAL_H
 
-#include <signal.h>
-
 #include "session.h"
 #include "session_wait.h"
 
@@ -98,7 +96,6 @@ extern const struct shell_owner session_shell_owner;
 
 /* ---- session_run_answer.c ---- */
 #define STATUS_UNKNOWN (-1)
-#define SHELL_INTERRUPTED (128 + SIGINT)
 /* Each answers the call, and returns what a check returns then (-1). */
 int64_t session_run_give(struct session_call *c, struct run_result *r);
 int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state);

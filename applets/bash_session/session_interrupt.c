@@ -13,6 +13,7 @@
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
+#include "session_shell.h"
 #include "session_state.h"
 
 #define LOOK_MS 10
@@ -25,9 +26,11 @@ struct target {
     pid_t group;
     unsigned long long start; /* with the name, what tells a program from the copy that it was */
     char name[16];
-    bool is_shell; /* or a copy of it */
-    bool alone;    /* in its group */
-    bool losable;  /* the signal may have no effect there */
+    bool is_shell;   /* or a copy of it */
+    bool alone;      /* in its group */
+    bool losable;    /* the signal may have no effect there */
+    bool dies;       /* its leader doesn't handle it */
+    bool with_shell; /* which was interrupted too */
 };
 
 struct interrupt {
@@ -84,16 +87,20 @@ static void aim(const struct shell *sh, struct target *t, bool quickly)
     t->start = leader.start;
     t->is_shell = t->group == sh->pid || strcmp(shell, t->name) == 0;
     t->losable = t->is_shell || !is_sure(&leader);
+    t->dies = t->group != sh->pid && !leader.ended && !proc_handles(t->group, SIGINT);
     if (!quickly || (t->is_shell && t->group != sh->pid))
         look_at_members(t, shell);
 }
 
 /* Another one, or a shell with programs in its own group (a subshell, `$(…)`, a start-up file), which goes on
- * with them. */
+ * with them. Where the shell was interrupted as well it begins nothing more, but what should have died may
+ * live: it was met as it began to handle signals. */
 static bool is_next(const struct target *t, const struct target *last, const struct shell *sh)
 {
-    return t->group != last->group || t->start != last->start || strcmp(t->name, last->name) != 0 ||
-           (t->is_shell && (t->group != sh->pid || !t->alone));
+    bool same = t->group == last->group && t->start == last->start;
+    if (last->with_shell)
+        return same && t->group != sh->pid;
+    return !same || strcmp(t->name, last->name) != 0 || (t->is_shell && (t->group != sh->pid || !t->alone));
 }
 
 void shell_interrupt_end(struct shell *sh)
@@ -125,6 +132,18 @@ static bool can_be_hit(struct interrupt *in, const struct target *t, enum waitin
     return input_is_taken(&sh->terminal->input, &sh->terminal->pty) && (!busy || in->itself >= ITSELF_LOOKS);
 }
 
+/* bash goes on with the next command where the program was all that it had to do (of an `eval`, an `if`, a
+ * line), and ends everything when the program is over and it was interrupted itself. Only with one that dies
+ * of it: from one that handles it the shell has to hear how it ended. */
+static void strike_shell(struct shell *sh, struct target *t)
+{
+    sh->known.interrupted = true;
+    if (!t->dies || !shell_is_bash(sh->path))
+        return;
+    kill(sh->pid, SIGINT);
+    t->with_shell = true;
+}
+
 static void look(void *arg)
 {
     struct interrupt *in = arg;
@@ -139,6 +158,7 @@ static void look(void *arg)
     aim(sh, &t, false);
     if (can_be_hit(in, &t, w) &&
         (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, sh)))) {
+        strike_shell(sh, &t);
         kill(-t.group, SIGINT);
         sh->told.doubted = true; /* it may hit the hook */
         in->until = in->sent || in->cancel ? in->until : now_ms() + WATCH_MS;
@@ -165,6 +185,7 @@ void shell_interrupt_follow(struct shell *sh)
     struct interrupt *in = begin(sh, WATCH_MS);
     in->sent = true;
     aim(sh, &in->target, true);
+    strike_shell(sh, &in->target);
 }
 
 void shell_interrupt_run(struct shell *sh)

@@ -125,6 +125,8 @@ static size_t paste_end(const void *session, const char *bytes, size_t n)
 static void take_text(void *session, const char *text, size_t n)
 {
     struct session *s = session;
+    if (s->last_run.cut)
+        return;
     if (s->capture)
         capture_add(s->capture, text, n);
     else

@@ -73,8 +73,10 @@ static const struct part parts[] = {
     SESSION_PART("shown_prompt", BYTES, shell.known.prompt),
     SESSION_PART("cwd", STRING, shell.known.cwd),
     SESSION_PART("status", INT, shell.known.status),
-    SESSION_PART("adopted", BOOL, shell.adopted),
-    SESSION_PART("has_editor", BOOL, shell.has_editor),
+    SESSION_PART("adopted", BOOL, shell.known.adopted),
+    SESSION_PART("has_editor", BOOL, shell.known.has_editor),
+    SESSION_PART("interrupted", BOOL, shell.known.interrupted),
+    SESSION_PART("run.cut", BOOL, last_run.cut),
     SESSION_PART("prompts", SIZE, shell.known.prompts),
     SESSION_PART("last_prompt", LONG, shell.known.last_prompt),
     SESSION_PART("state", INT, shell.state),
@@ -88,14 +90,10 @@ static const struct part parts[] = {
         key, type, offsetof(struct capture, member)                                                          \
     }
 static const struct part capture_parts[] = {
-    CAPTURE_PART("capture.max", SIZE, max),
-    CAPTURE_PART("capture.head", BYTES, head),
-    CAPTURE_PART("capture.tail", BYTES, tail),
-    CAPTURE_PART("capture.after", BYTES, after),
-    CAPTURE_PART("capture.omitted", LONG, omitted),
-    CAPTURE_PART("capture.before", LONG, omitted_before),
-    CAPTURE_PART("capture.marked", BOOL, marked),
-    {0},
+    CAPTURE_PART("capture.max", SIZE, max),         CAPTURE_PART("capture.head", BYTES, head),
+    CAPTURE_PART("capture.tail", BYTES, tail),      CAPTURE_PART("capture.after", BYTES, after),
+    CAPTURE_PART("capture.omitted", LONG, omitted), CAPTURE_PART("capture.before", LONG, omitted_before),
+    CAPTURE_PART("capture.marked", BOOL, marked),   {0},
 };
 
 static void put_string(struct handover_out *out, const char *key, const char *text)

@@ -25,8 +25,8 @@
  * middle of a line that its editor has begun to read takes the front of the line away. */
 static bool starts_editor(struct session *s, bool edits)
 {
-    bool starts = !edits && s->shell.has_editor && now_ms() - s->shell.known.last_prompt < BUSY_MS;
-    s->shell.has_editor = edits || starts;
+    bool starts = !edits && s->shell.known.has_editor && now_ms() - s->shell.known.last_prompt < BUSY_MS;
+    s->shell.known.has_editor = edits || starts;
     return starts;
 }
 

@@ -6,22 +6,11 @@
 #include "session_internal.h"
 #include "session_shell.h"
 
-#define AT_ONCE_US 20000 /* between Enter and a key that interrupts */
-
 int64_t session_run_fail(struct session_call *c, const struct err *err)
 {
     session_call_answered(c);
     c->done.run(c->arg, NULL, err);
     return -1;
-}
-
-/* Together with Enter: whether the command was begun nobody can tell, and what is told as its status may be
- * that of the one before. */
-static bool was_interrupted_at_once(const struct session *s, struct session_call *c)
-{
-    long long after = s->terminal.input.signalled - c->run.phase_began;
-    return s->shell.known.status == 0 && after > 0 && after < AT_ONCE_US &&
-           strspn(buf_str(&c->answer), "\n") == c->answer.len;
 }
 
 int64_t session_run_give(struct session_call *c, struct run_result *r)
@@ -42,8 +31,6 @@ int64_t session_run_answer(struct session *s, struct session_call *c, enum run_s
         capture_commit(s->capture);
     capture_text(s->capture, &c->answer);
     if (state == RUN_COMPLETED) {
-        if (was_interrupted_at_once(s, c))
-            s->shell.known.status = SHELL_INTERRUPTED;
         r.has_exit_code = s->shell.known.status != STATUS_UNKNOWN;
         r.exit_code = s->shell.known.status;
     } else if (state == RUN_EXITED) {

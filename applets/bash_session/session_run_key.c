@@ -37,8 +37,9 @@ static bool is_replaced(const struct session *s)
     char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)s->shell.pid);
-    return shell_is_bash(s->shell.path) && !s->shell.adopted && io_read_file(AT_FDCWD, path, &text) == 0 &&
-           text.len > 0 && !memmem(text.data, text.len, s->shell.startup, strlen(s->shell.startup));
+    return shell_is_bash(s->shell.path) && !s->shell.known.adopted &&
+           io_read_file(AT_FDCWD, path, &text) == 0 && text.len > 0 &&
+           !memmem(text.data, text.len, s->shell.startup, strlen(s->shell.startup));
 }
 
 /* bash's own line editor is there to be asked, at what is no continuation prompt. */
@@ -111,7 +112,7 @@ static void strip_prompt(struct session *s, const char *prompt)
 static void take_answer(struct session *s, struct session_call *c, const struct channel_message *m)
 {
     session_code_done(s, c, c->run.typed);
-    s->shell.adopted = s->shell.adopted || c->run.adopted;
+    s->shell.known.adopted = s->shell.known.adopted || c->run.adopted;
     session_run_enter(c, c->run.typed ? RUN_TYPED : RUN_READY);
     if (m->armed && !s->shell.told.doubted)
         return;
@@ -182,6 +183,7 @@ static bool prompts(void *session, bool counts)
         output_forget_mark(&s->output);
     }
     s->last_run.prompt_read = s->last_run.prompt_read && again;
+    s->last_run.cut = false;
     return again;
 }
 
@@ -189,6 +191,8 @@ static void message(void *session, const struct channel_message *m)
 {
     struct session *s = session;
     struct session_call *c = active_run(s);
+    if (m->kind == 'I') /* what comes are the lines that it drops */
+        s->last_run.cut = true;
     if (!c)
         return;
     if (m->kind == 'Q' && c->run.phase == RUN_ASKED) {

@@ -17,14 +17,30 @@
 
 #define PIECES "__line"
 #define SECRET "__word"
+#define BEGIN "__begin"
+#define BEGUN "__begun"
 #define SET_SECRET SECRET "=\x02; export -n " SECRET " 2>@\n"
 
 /* What the shell's user has redefined (functions, aliases) is passed by. bash reads -t so that a shell whose
  * keeper hangs is not lost. */
 #define WAIT "\\builtin read -r -t \"${" SECRET ":+5}\" _"
 #define HOOK                                                                                                 \
-    "'{ \\builtin printf \"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"${" SECRET                                         \
-    "-}\" \"$$\" \"$?\" \"$PWD\" \"${PS2-}\"; " WAIT "; } <>@ >&0 2>&0 || :'"
+    "'{ \\builtin printf \"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"${" SECRET "-}\" \"$$\" \"$? ${" BEGUN             \
+    "-}\" \"$PWD\" \"${PS2-}\"; " BEGUN "=${" BEGUN ":+0}; "                                                 \
+    "[[ ! ${" BEGIN "-} || ${PS0-} == *@* ]] || \\builtin printf -v PS0 %s \"$" BEGIN "${PS0-}\"; " WAIT     \
+    "; } <>@ >&0 2>&0 || :'"
+
+/* Before each command that it has read (bash 4.4), in what the shell expands then: it counts them, so that
+ * the hook can tell whether what was typed was begun at all; and where one of several lines has failed it
+ * asks before the next one whether that was an interrupt. bash goes on with the next line otherwise. There is
+ * one process more only then. */
+#define SET_BEGIN                                                                                            \
+    "if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && [[ $BASHOPTS == *promptvars* ]]; "           \
+    "then\n" BEGUN "=0 " BEGIN "='${" SECRET "[(" BEGUN                                                      \
+    "+=1)>1&&$?||$?==130?0:1]+$({ \\builtin printf \"\\1%sI%s\\0%s\\0%s\\0\" \"${" SECRET                    \
+    "-}\" \"$$\" \"$?\" \"$PWD\"; " WAIT "; } <>@ >&0 2>&0)}'\n"                                             \
+    "[[ ${PS0-} == *@* ]] || \\builtin printf -v PS0 %s \"$" BEGIN "${PS0-}\" 2>@\n"                         \
+    "fi\n"
 
 /* First among the prompt commands, since what the others print belongs to the prompt, and where there can be
  * several (bash 5.1) as one of its own, so that an error in another one is not ours. */
@@ -45,8 +61,8 @@
  * its parser (5.2). The word behind the path is what `.` leaves as $_. */
 #define BIND_KEY(map) "\\builtin bind -m " map " -x '\"\\e[7771~\": \\builtin . @ \"$_\" <>@ >&0 2>&0' 2>@\n"
 
-static const char bash_setup[] =
-    "set +H\n" QUIET_EDITOR "\n" BIND_KEY("emacs") BIND_KEY("vi-insert") BIND_KEY("vi-command") SET_HOOK;
+static const char bash_setup[] = "set +H\n" QUIET_EDITOR "\n" BIND_KEY("emacs") BIND_KEY("vi-insert")
+    BIND_KEY("vi-command") SET_BEGIN SET_HOOK;
 
 /* One printf, so that no trace comes between its fields. ${PS1@P} is of bash 4.4; the X keeps newlines at its
  * end. */

@@ -139,7 +139,7 @@ int shell_start(struct shell *sh, struct err *err)
         return -1;
     }
     sh->known.prompts = 0;
-    sh->adopted = false;
+    sh->known.adopted = false;
     shell_hear_afresh(sh);
     sh->terminal->filter = (struct term_filter){0};
     shell_happened(sh, SHELL_STARTS);

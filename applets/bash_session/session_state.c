@@ -51,6 +51,7 @@ static const unsigned char next[SHELL_STATES][SHELL_EVENTS] = {
 void shell_happened(struct shell *sh, enum shell_event event)
 {
     sh->state = next[sh->state][event];
+    sh->known.interrupted = sh->known.interrupted && event == SHELL_IS_SEEN;
 }
 
 void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_event event)
@@ -61,6 +62,7 @@ void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_e
     k->status = m->status;
     k->prompts++;
     k->last_prompt = now_ms();
+    k->begun = m->begun;
     sh->told.doubted = false;
     shell_happened(sh, event);
 }

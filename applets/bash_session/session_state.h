@@ -2,6 +2,7 @@
 #ifndef APPLETS_BASH_SESSION_SESSION_STATE_H
 #define APPLETS_BASH_SESSION_SESSION_STATE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -59,6 +60,10 @@ struct known {
     long long last_prompt; /* now_ms() when it told last */
     char *ps2;             /* the continuation prompt */
     struct buf prompt;     /* as it last showed */
+    int begun;             /* commands that it has begun since it told before; -1: not known */
+    bool interrupted;      /* since it was given what it does, by us */
+    bool adopted;          /* exec bash has taken its place, and got our hook */
+    bool has_editor;       /* it had its line editor when it was last looked at */
 };
 
 /* Whose shell it is. */
@@ -74,6 +79,8 @@ struct shell_owner {
     /* Then both are given again, some times. */
     void (*give_again)(void *arg);
 };
+
+#define SHELL_INTERRUPTED (128 + SIGINT) /* its status */
 
 struct interrupt;
 
@@ -91,8 +98,6 @@ struct shell {
     int exit_status; /* as of waitpid, once it has ended */
     struct told told;
     struct known known;
-    bool adopted;                /* exec bash has taken its place, and got our hook */
-    bool has_editor;             /* it had its line editor when it was last looked at */
     struct interrupt *interrupt; /* in progress; NULL: none */
 };
 

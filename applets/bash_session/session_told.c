@@ -4,6 +4,7 @@
  * says that it does: one that comes while the shell is elsewhere is none of its, and of several at once none
  * is believed. A shell that waits though nothing of it has come (somebody has read its answer, or spoilt its
  * message) is let go on; what it did not tell it is then asked for. */
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,9 +25,10 @@ static void take_prompt(struct shell *sh, const struct channel_message *m)
     struct terminal *t = sh->terminal;
     struct known *k = &sh->known;
     int before = k->status;
+    bool interrupted = k->interrupted;
     bool taken = input_is_taken(&t->input, &t->pty);
     /* a line editor is given one line a run */
-    bool again = sh->owner->prompts(sh->arg, taken || sh->has_editor);
+    bool again = sh->owner->prompts(sh->arg, taken || sh->known.has_editor);
     pty_make_quiet(&t->pty); /* whatever the last program has left it as */
     terminal_mark(t);
     free(k->ps2);
@@ -34,6 +36,8 @@ static void take_prompt(struct shell *sh, const struct channel_message *m)
     shell_learn(sh, m, taken ? SHELL_TELLS : SHELL_TELLS_EARLY);
     if (again)
         k->status = before;
+    else if (interrupted && m->begun == 0) /* with Enter: the status is that of what was before */
+        k->status = SHELL_INTERRUPTED;
 }
 
 static void take(struct shell *sh, const struct channel_message *m)
@@ -68,6 +72,17 @@ void shell_hear_afresh(struct shell *sh)
     sh->told = (struct told){.doubted = sh->told.doubted};
 }
 
+/* Between two lines of what it was given: it would go on with the next one. */
+static void tell_of_interrupt(struct shell *sh, const struct channel_message *m)
+{
+    terminal_drain(sh->terminal);
+    if (sh->known.interrupted) {
+        sh->owner->message(sh->arg, m);
+        kill(sh->pid, SIGINT);
+    }
+    channel_acknowledge(&sh->channel);
+}
+
 /* The last that needs an answer is kept; true when another one was dealt with. */
 static bool read_messages(struct shell *sh)
 {
@@ -76,6 +91,10 @@ static bool read_messages(struct shell *sh)
     while (sh->channel.pty.master >= 0 && channel_read(&sh->channel, &m)) {
         if (m.pid != sh->pid) { /* a shell below it that was given the secret */
             channel_message_release(&m);
+        } else if (m.kind == 'I') {
+            tell_of_interrupt(sh, &m);
+            channel_message_release(&m);
+            any = true;
         } else if (m.kind == 'T') {
             take(sh, &m);
             channel_message_release(&m);

@@ -103,6 +103,13 @@ static void a_prompt_is_told(void **state)
     TELL("\001P1\0"
          "0\0\0\0");
     assert_prompt(1, 0, "");
+    TELL("\001P9\0\001P1\0"
+         "7 2\0/\0> \0"); /* behind the front of one */
+    assert_prompt(1, 7, "/");
+    TELL("\001T9\0"
+         "0\0\001P1\0"
+         "6\0/\0> \0");
+    assert_prompt(1, 6, "/");
     TELL("\001P1\0"
          "0\0/\0> \0\001P2\0"
          "1\0/x\0> \0"); /* two at once */

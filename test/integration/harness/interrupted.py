@@ -1,0 +1,87 @@
+"""Commands that are interrupted: in none of these forms may anything run that stands behind what was interrupted."""
+import itertools
+import shutil
+import time
+
+from harness.sessions import kill, started
+
+# LATER stands where nothing may come any more, NOW is what is interrupted.
+FORMS = {
+    "lines": "NOW\nLATER",
+    "three lines": "true\nNOW\nLATER",
+    "a list": "NOW; LATER",
+    "and": "true && NOW && LATER\nLATER",
+    "or": "NOW || LATER\nLATER",
+    "a group": "{ NOW\nLATER\n}\nLATER",
+    "a function": "f() {\nNOW\nLATER\n}\nf\nLATER",
+    "a subshell": "(NOW\nLATER)\nLATER",
+    "a substitution": "x=$(NOW; LATER)\nLATER",
+    "a for loop": "for i in 1 2 3; do\nNOW\nLATER\ndone\nLATER",
+    "a while loop": "while read -r x; do\nNOW\nLATER\ndone </etc/passwd\nLATER",
+    "a loop behind a pipe": "printf '1\\n2\\n' | while read -r x; do\nNOW\nLATER\ndone\nLATER",
+    "a pipe": "NOW | cat\nLATER",
+    "a here-document": "cat <<E >/dev/null\nsome\nE\nNOW <<E\nmore\nE\nLATER",
+    "if": "if NOW\nthen LATER\nelse LATER\nfi\nLATER",
+    "case": "case x in\nx) NOW\nLATER;;\nesac\nLATER",
+    "eval": "eval 'NOW\nLATER'\nLATER",
+    "sourced": ". SOURCED\nLATER",
+    "a script": "sh SOURCED\nLATER",
+    "set -e": "(set -e\nNOW\nLATER)\nLATER",
+    "one that exits itself": "sh -c 'trap \"exit 3\" INT; while :; do sleep 0.02; done'\nLATER",
+}
+SHELLS = ("bash",)
+
+
+def path_of(shell, folder):
+    """Where that shell is, or None. (busybox is a shell under the name of one.)"""
+    path = shutil.which(shell)
+    if shell != "busybox" or not path:
+        return path
+    link = folder / "ash"
+    if not link.exists():
+        link.symlink_to(path)
+    return str(link)
+
+
+class Interrupted:
+    """One session, in which commands are interrupted."""
+
+    def __init__(self, shell, folder):
+        self.shell, self.folder, self.numbers = shell, folder, itertools.count()
+
+    def command(self, form, now):
+        self.later = self.folder / f"later-{next(self.numbers)}"
+        sourced = self.folder / "sourced"
+        sourced.write_text(f"{now}\ntouch {self.later}\n")
+        text = FORMS.get(form, form).replace("SOURCED", str(sourced)).replace("NOW", now)
+        return text.replace("LATER", f"touch {self.later}")
+
+    def by_signal(self):
+        self.shell.signal("INT")
+
+    def by_key(self):
+        self.shell.bs("\x03", wait=0, idle=0)
+
+    def check(self, form, after, how, now="sleep 60"):
+        """Interrupts it so many seconds after its begin, and says what is wrong then (None: nothing)."""
+        command = self.command(form, now)
+        result = self.shell.run(command, timeout=after)
+        if result["state"] == "timeout":
+            how(self)
+            result = self.shell.client.rpc("bash_session_run", {"session_name": self.shell.name, "timeout": 20})
+        return self.wrong_with(result)
+
+    def check_abandoned(self, form, after, now="sleep 60"):
+        command = self.command(form, now)
+        call = started(self.shell, "bash_session_run", command=command, interrupt_abandoned=True)
+        time.sleep(after)
+        kill(call)
+        return self.wrong_with(None)
+
+    def wrong_with(self, result):
+        if result and (result["state"], result["exit_code"]) not in (("completed", 130), ("completed", 3)):
+            return f"answered {result}"
+        alive = self.shell.run("echo alive")
+        if (alive["state"], alive["exit_code"], alive["output"]) != ("completed", 0, "alive\n"):
+            return f"answers {alive} then"
+        return f"{self.later} was made" if self.later.exists() else None
