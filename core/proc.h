@@ -39,6 +39,10 @@ void proc_swap(struct proc *a, struct proc *b);
  * the same numbers. What is declared here looks itself. */
 bool proc_is_ours(void);
 
+/* Appends who lives below this process: " (NAME PID, …)", a few of them; nothing where that can't be told. */
+struct buf;
+void proc_put_living(struct buf *out);
+
 /* Resident memory in KiB; -1 when it can't be told. */
 long long proc_memory_kb(pid_t pid);
 
@@ -57,10 +61,19 @@ void proc_watch(struct loop *loop, pid_t pid, void (*gone)(void *arg), void *arg
  * is that group's and no other's. Needs no /proc. */
 bool proc_group_is_ours(pid_t group);
 
+/* Whether a number has come down lately: for who waits for something that takes as long as there is to do;
+ * zero to begin with. False once it has been no lower than before for so long. */
+struct proc_decline {
+    size_t least;
+    long long least_at;
+};
+bool proc_goes_down(struct proc_decline *d, size_t n, int patience_ms);
+
 /* Ends all descendants of this process, which must be their subreaper and leave reaping to the loop: TERM and
- * CONT to `group` and to all that is not in it, after grace_ms KILL to all, again and again, until none is
- * left or limit_ms has passed. Then done is called, from the loop, with how many are left. Without /proc the
- * group is signalled, and children found by number: grandchildren only once they are orphans. */
+ * CONT to `group` and to all that is not in it, after grace_ms STOP and KILL to all, again and again, until
+ * none is left, or for limit_ms - grace_ms neither how many there are nor how many run has come down, but
+ * half a minute at most. Then done is called, from the loop, with how many are left. Without /proc the group
+ * is signalled, and children found by number: grandchildren only once they are orphans. */
 struct tree_end_options {
     pid_t group; /* 0: none */
     int grace_ms, limit_ms;

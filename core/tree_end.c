@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,12 +13,14 @@
 
 #define TICK_MS 10
 #define STOP_ROUNDS 10    /* to find what was started while the others were being stopped */
+#define LONGEST_MS 30000  /* in all, however it goes on */
 #define PID_MOST 4194304  /* the kernel's own bound */
 #define PIDS_A_TICK 32768 /* where they have to be asked for one by one */
 
 struct tree_end {
     struct loop_source *timer;
-    long long kill_at, give_up_at;
+    long long kill_at, give_up_at, end_at; /* give_up_at: where nothing goes on */
+    struct proc_decline decline;           /* from when all are killed on */
     struct tree_end_options how;
     pid_t first_pid; /* without /proc */
     void (*done)(void *arg, size_t left);
@@ -34,6 +37,15 @@ static bool has_no_children(void)
 {
     siginfo_t info;
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+bool proc_goes_down(struct proc_decline *d, size_t n, int patience_ms)
+{
+    if (d->least_at == 0 || n < d->least) {
+        d->least = n;
+        d->least_at = now_ms();
+    }
+    return now_ms() - d->least_at < patience_ms;
 }
 
 bool proc_group_is_ours(pid_t group)
@@ -68,6 +80,8 @@ static size_t signal_numbers(const struct tree_end *t, int signal, pid_t first, 
         count++;
         if (signal != 0)
             kill(pid, signal);
+        if (signal == SIGTERM)
+            kill(pid, SIGCONT);
     }
     return count;
 }
@@ -123,6 +137,15 @@ static bool is_stopped(const struct proc *p)
     return p->state == 'T' || p->state == 't';
 }
 
+/* What is stopped takes a TERM only when it goes on. */
+static int signal_one(const struct proc *p, int signal)
+{
+    int result = proc_signal(p, signal);
+    if (result == 0 && signal == SIGTERM)
+        proc_signal(p, SIGCONT);
+    return result;
+}
+
 /* Signals all of them, but for those that a STOP has reached. How many there are, also such as may not be
  * signalled; *running: how many of those were not stopped. */
 static size_t signal_victims(struct tree_end *t, int signal, size_t *running)
@@ -130,6 +153,8 @@ static size_t signal_victims(struct tree_end *t, int signal, size_t *running)
     struct proc *list;
     /* The group at one stroke: none of it can fork itself out of the way. */
     bool group = signal != 0 && proc_group_is_ours(t->how.group) && kill(-t->how.group, signal) == 0;
+    if (group && signal == SIGTERM)
+        kill(-t->how.group, SIGCONT);
     if (!proc_is_ours()) {
         *running = 0;
         return signal_children(t, signal);
@@ -140,7 +165,7 @@ static size_t signal_victims(struct tree_end *t, int signal, size_t *running)
         bool stopped = is_stopped(&list[i]);
         bool wanted =
             signal != 0 && !(group && list[i].group == t->how.group) && !(stopped && signal == SIGSTOP);
-        if (wanted && proc_signal(&list[i], signal) < 0 && errno == ESRCH)
+        if (wanted && signal_one(&list[i], signal) < 0 && errno == ESRCH)
             continue;
         count++;
         *running += !stopped;
@@ -151,12 +176,16 @@ static size_t signal_victims(struct tree_end *t, int signal, size_t *running)
 
 /* To all, however deep they are: level by level, a tree that is deep enough outlives any limit. What could
  * fork while the others are killed is stopped first; so it also keeps its place in a limit on processes. */
-static size_t kill_victims(struct tree_end *t)
+static size_t kill_victims(struct tree_end *t, bool *goes_on)
 {
-    size_t running = 1;
-    for (int i = 0; i < STOP_ROUNDS && running > 0; i++)
+    size_t running = 1, least = SIZE_MAX;
+    for (int i = 0; i < STOP_ROUNDS && running > 0; i++) {
         signal_victims(t, SIGSTOP, &running);
-    return signal_victims(t, SIGKILL, &running);
+        least = running < least ? running : least;
+    }
+    size_t left = signal_victims(t, SIGKILL, &running);
+    *goes_on = proc_goes_down(&t->decline, left + least, t->how.limit_ms - t->how.grace_ms);
+    return left;
 }
 
 static size_t count_victims(struct tree_end *t)
@@ -180,12 +209,16 @@ static void tick(void *arg)
 {
     struct tree_end *t = arg;
     long long now = now_ms();
-    bool none = !t->how.mark && has_no_children(), last = now >= t->give_up_at;
+    bool none = !t->how.mark && has_no_children(), goes_on = now < t->kill_at && now < t->give_up_at;
     size_t left = none ? 0 : 1;
-    if (!none && (t->how.spare || t->how.mark || last || now >= t->kill_at))
-        left = last || now < t->kill_at ? count_victims(t) : kill_victims(t);
-    if (none || (t->how.spare && left == 0) || last)
-        finish(t, left);
+    if (!none && now >= t->kill_at)
+        left = kill_victims(t, &goes_on);
+    else if (!none && (t->how.spare || t->how.mark))
+        left = count_victims(t);
+    if (none || (t->how.spare && left == 0))
+        finish(t, 0);
+    else if (!goes_on || now >= t->end_at)
+        finish(t, count_victims(t));
     else
         loop_timer_set(t->timer, TICK_MS);
 }
@@ -198,13 +231,12 @@ struct tree_end *tree_end(struct loop *loop, const struct tree_end_options *how,
     t->how = *how;
     t->kill_at = now_ms() + how->grace_ms;
     t->give_up_at = now_ms() + how->limit_ms;
+    t->end_at = t->kill_at + LONGEST_MS;
     t->first_pid = 1;
     t->done = done;
     t->arg = arg;
-    if (how->grace_ms > 0) {
+    if (how->grace_ms > 0)
         signal_victims(t, SIGTERM, &running);
-        signal_victims(t, SIGCONT, &running);
-    }
     t->timer = loop_timer(loop, 1, tick, t);
     return t;
 }

@@ -126,11 +126,15 @@ static void tree_ended(void *arg, size_t left)
     output_release(&s->output);
     s->ending = NULL;
     s->calls.told_end = false;
+    struct buf living BUF_AUTO = BUF_INIT;
+    if (left > 0)
+        proc_put_living(&living);
     int failed = shell_start(&s->shell, &err);
     if (failed == 0 && left > 0) /* what sleeps in the kernel ends later; it has no terminal any more */
-        failed = err_set(&err, ERR_TOOL,
-                         "there is a new shell, but %zu processes of the old one could not be ended; see ps",
-                         left);
+        failed =
+            err_set(&err, ERR_TOOL,
+                    "there is a new shell, but %zu processes of the old one could not be ended%s; see ps",
+                    left, buf_str(&living));
     r->done(r->arg, failed < 0 ? &err : NULL);
     loop_timer_set(s->pace.timer, 0);
     free(r);

@@ -94,7 +94,10 @@ static void kill_ready(void *arg)
         pending_ready(p);
         return;
     }
-    err_set(&err, ERR_TOOL, "%zu processes of job %ld could not be ended; see ps", j->left, (long)j->pid);
+    struct buf living BUF_AUTO = BUF_INIT;
+    proc_put_living(&living);
+    err_set(&err, ERR_TOOL, "%zu processes of job %ld could not be ended%s; see ps", j->left, (long)j->pid,
+            buf_str(&living));
     rpc_fail(p->call, &err);
     pending_free(p);
 }

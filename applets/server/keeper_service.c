@@ -31,7 +31,10 @@ static void answer(struct keeper_service *s)
         json_put_int(&text, (long long)s->left);
         rpc_result(s->call, span_of(&text));
     } else if (s->left > 0) {
-        err_set(&err, ERR_TOOL, "%zu processes of %s could not be ended", s->left, s->keeper->name);
+        struct buf living BUF_AUTO = BUF_INIT;
+        proc_put_living(&living);
+        err_set(&err, ERR_TOOL, "%zu processes of %s could not be ended%s; see ps", s->left, s->keeper->name,
+                buf_str(&living));
         rpc_fail(s->call, &err);
     } else {
         rpc_null(s->call);

@@ -102,6 +102,9 @@ void server_list(struct server *s, struct rpc_call *call, struct span params,
 
 /* ---- inside a keeper ---- */
 
+#define SERVER_END_MS                                                                                        \
+    60000 /* a server that is asked to has ended everything by then, or what is left stays */
+
 /* Private methods that every keeper answers, on its own socket only. */
 #define KEEPER_STATUS "toolbox_keeper_status" /* → object: its state, without what names it */
 #define KEEPER_END "toolbox_keeper_end" /* ends everything, answers the number of processes left, exits */

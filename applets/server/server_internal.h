@@ -58,7 +58,7 @@ int server_query(const char *method, int timeout_ms, struct buf *answer, struct 
 /* ---- ending one (server_stop.c) ---- */
 
 /* Asks the server behind fd to end everything. 0; -1 when it said that something is left; -2 when it did not
- * answer (its keepers are still there then), killed where it is stuck. */
+ * answer (its keepers are still there then), killed where it is stuck: nothing below it comes to an end. */
 int server_shut_down(int fd, struct err *err);
 
 /* ---- the server process ---- */

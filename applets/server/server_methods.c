@@ -138,7 +138,9 @@ static void all_ended(void *arg, size_t left)
     struct shutdown *s = arg;
     struct err err;
     if (s->call && left > 0) {
-        err_set(&err, ERR_TOOL, "%zu processes could not be ended; see ps", left);
+        struct buf living BUF_AUTO = BUF_INIT;
+        proc_put_living(&living);
+        err_set(&err, ERR_TOOL, "%zu processes could not be ended%s; see ps", left, buf_str(&living));
         rpc_fail(s->call, &err);
     } else if (s->call) {
         rpc_null(s->call);

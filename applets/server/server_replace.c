@@ -13,7 +13,6 @@
 #include "program.h"
 #include "server_internal.h"
 
-#define STOP_MS 20000  /* three times what a server that is stuck takes */
 #define KEEPER_MS 3300 /* as the server allows them (server_end.c) */
 
 struct names {
@@ -88,7 +87,7 @@ static void end_by_itself(const struct other_build *b, struct buf *ended)
     for (size_t i = 0; i < b->n_keepers; i++)
         buf_addf(ended, "%s%s", ended->len > 0 ? ", " : "", b->keepers[i].name);
     if (program >= 0)
-        other_build_run(program, argv, (struct span){0}, STOP_MS, &nothing);
+        other_build_run(program, argv, (struct span){0}, SERVER_END_MS, &nothing);
 }
 
 int server_end_other_builds(struct buf *ended, struct err *err)

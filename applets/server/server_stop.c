@@ -2,13 +2,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
 #include "proc.h"
 #include "server_internal.h"
 
-#define STOP_MS 6000  /* the server ends by itself within 5 s */
+#define STALL_MS 6000 /* a server that ends has less and less below it */
+#define LOOK_MS 500
 #define GONE_MS 10000 /* to remove its files once it has answered */
 
 /* A program that is none of ours may listen under our name; where the kernel can't say which it is, it is
@@ -27,6 +29,36 @@ static void wait_gone(int fd)
     poll(&p, 1, GONE_MS);
 }
 
+struct stopping {
+    struct client_watch watch; /* the first member */
+    pid_t pid;
+    struct proc_decline decline;
+};
+
+static bool is_stalled(struct client_watch *w)
+{
+    struct stopping *s = (struct stopping *)w;
+    struct proc *list;
+    size_t n = proc_descendants(s->pid, &list), left = 0;
+    for (size_t i = 0; i < n; i++) /* what is stopped is half way there (tree_end.c) */
+        left += list[i].ended ? 0 : list[i].state == 'T' ? 1 : 2;
+    free(list);
+    return !proc_goes_down(&s->decline, left, STALL_MS);
+}
+
+/* As long as something happens below it, and not for ever. */
+static int ask_to_end(int fd, pid_t pid, struct span request, struct buf *answer, struct err *err)
+{
+    struct stopping s = {.watch = {.fds = {{.fd = -1}, {.fd = -1}}, .tick_ms = LOOK_MS, .gone = is_stalled},
+                         .pid = pid};
+    client_watch(&s.watch);
+    int result = client_call(fd, request, answer, SERVER_END_MS, err);
+    client_watch(NULL);
+    if (result < 0 && errno == ECONNABORTED)
+        errno = ETIMEDOUT;
+    return result;
+}
+
 int server_shut_down(int fd, struct err *err)
 {
     pid_t pid = 0;
@@ -38,7 +70,7 @@ int server_shut_down(int fd, struct err *err)
     ipc_peer(fd, &pid, &uid);
     if (may_be_server(pid))
         kill(pid, SIGCONT);
-    if (client_call(fd, span_of(&request), &answer, STOP_MS, err) == 0) {
+    if (ask_to_end(fd, pid, span_of(&request), &answer, err) == 0) {
         client_delivered(fd);
         wait_gone(fd);
         return client_result(span_of(&answer), &result, err);

@@ -14,6 +14,7 @@
 #include "mem.h"
 #include "program.h"
 #include "server/other_builds.h"
+#include "server/server.h"
 
 #define RUN_MS 10000
 
@@ -113,11 +114,11 @@ static void each_aside(int dir, const char *path, void (*fn)(void *arg, const ch
         closedir(d);
 }
 
-static int stop_server(int program, int limit_ms)
+static int stop_server(int program)
 {
     char command[] = "stop-server", *const argv[] = {program_name, command, NULL};
     struct buf nothing BUF_AUTO = BUF_INIT;
-    return other_build_run(program, argv, (struct span){0}, limit_ms, &nothing);
+    return other_build_run(program, argv, (struct span){0}, SERVER_END_MS, &nothing);
 }
 
 /* Whether its server has jobs that have ended and something to tell. */
@@ -144,8 +145,7 @@ static void sweep(void *arg, const char *file, const char *build)
     const struct visit *v = arg;
     const struct other_build *b = build_named(v->others, build);
     int program FD_AUTO = b ? program_open(b->dirfd, build, NULL) : -1;
-    if (!b ||
-        (b->n_keepers == 0 && program >= 0 && !has_records(program) && stop_server(program, RUN_MS) == 0))
+    if (!b || (b->n_keepers == 0 && program >= 0 && !has_records(program) && stop_server(program) == 0))
         unlinkat(v->dir, file, 0);
 }
 
@@ -162,7 +162,7 @@ static void end(void *arg, const char *file, const char *build)
     struct visit *v = arg;
     const struct other_build *b = build_named(v->others, build);
     int program FD_AUTO = b ? program_open(b->dirfd, build, NULL) : -1;
-    if (b && (program < 0 || stop_server(program, RUN_MS) != 0))
+    if (b && (program < 0 || stop_server(program) != 0))
         v->left++;
     else
         unlinkat(v->dir, file, 0);

@@ -590,6 +590,35 @@ def test_caller_gone_before_its_server_is_up(client):
 
 # ---- stop-server ----
 
+# Answers once all that it has started has ended, one a second.
+SLOW_SERVER = """
+import ctypes, socket, subprocess, sys
+ctypes.CDLL(None).prctl(15, b"server", 0, 0, 0)
+started = [subprocess.Popen(["sleep", str(n)]) for n in range(1, 10)]
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(sys.argv[1])
+listening.listen()
+print("ready", flush=True)
+client, _ = listening.accept()
+client.recv(65536)
+for process in started:
+    process.wait()
+body = b'{"jsonrpc":"2.0","id":1,"result":null}'
+client.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
+"""
+
+
+def test_a_server_that_ends_slowly_is_waited_for(client):
+    """As long as there is less and less below it. Slow: nine seconds of that."""
+    path = client.rpc("server_status")["server"]["socket"]
+    client.stop()
+    with client.machine.popen(["/usr/bin/python3", "-c", SLOW_SERVER, path]) as server:
+        assert server.stdout.readline() == b"ready\n"
+        done = client.cli("stop-server", timeout=60)
+        server.communicate()
+    assert (done.returncode, done.stderr, server.returncode) == (0, b"", 0)
+
+
 def _running(word):
     """How many `sleep WORD` there are."""
     return sum(_cmdline(process.pid) == b"sleep\0" + word + b"\0" for process in processes.descendants())

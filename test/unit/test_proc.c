@@ -633,6 +633,21 @@ static void a_foreign_proc_is_none(void **state)
     in_child(check_foreign_tree, NULL);
 }
 
+static void a_decline_lasts_as_long_as_it_goes_on(void **state)
+{
+    struct proc_decline d = {0};
+    (void)state;
+    assert_true(proc_goes_down(&d, 5, 1000));
+    for (size_t n = 4; n > 0; n--) {
+        usleep(20000);
+        assert_true(proc_goes_down(&d, n, 10)); /* is lower */
+    }
+    usleep(20000);
+    assert_false(proc_goes_down(&d, 1, 10));
+    assert_false(proc_goes_down(&d, 3, 10)); /* what comes up again is no progress */
+    assert_true(proc_goes_down(&d, 0, 10));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +669,7 @@ int main(void)
         cmocka_unit_test(without_proc_the_group_is_ended),
         cmocka_unit_test(what_can_not_be_ended_is_counted),
         cmocka_unit_test(a_foreign_proc_is_none),
+        cmocka_unit_test(a_decline_lasts_as_long_as_it_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

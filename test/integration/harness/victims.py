@@ -64,8 +64,10 @@ static void bomb(rlim_t most, const char *told)
     setrlimit(RLIMIT_NPROC, &limit);
     for (int told_once = 0;;) {
         pid_t pid = fork();
-        if (pid == 0)
+        if (pid == 0) {
             setsid();
+            alarm(120);
+        }
         if (pid < 0 && !told_once++)
             fclose(fopen(told, "w"));
     }
