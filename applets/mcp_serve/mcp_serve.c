@@ -55,10 +55,10 @@ const char mcp_serve_usage[] =
 /* Calls that somebody may still want an answer of. */
 static bool is_busy(const struct serve *s)
 {
-    for (const struct call *c = s->calls; c; c = c->next)
+    for (const struct call *c = s->calls.first; c; c = c->next)
         if (c->task)
             return true;
-    return s->out.len > 0 && !s->output_ended;
+    return s->out.waiting.len > 0 && !s->out.ended;
 }
 
 static void finish(struct serve *s);
@@ -67,7 +67,7 @@ static void advanced(struct serve *s);
 static void out_of_patience(void *arg)
 {
     struct serve *s = arg;
-    if (s->ending)
+    if (s->end.begun)
         loop_stop(s->loop, EXIT_OK);
     else
         finish(s);
@@ -77,8 +77,8 @@ static void out_of_patience(void *arg)
  * with the server, which says so. */
 static void end_calls(struct serve *s)
 {
-    s->scheduling = true; /* nothing more is begun */
-    for (struct call *c = s->calls, *next; c; c = next) {
+    s->calls.scheduling = true; /* nothing more is begun */
+    for (struct call *c = s->calls.first, *next; c; c = next) {
         next = c->next;
         if (c->tool) {
             serve_cancel(c);
@@ -87,17 +87,17 @@ static void end_calls(struct serve *s)
             serve_call_end(c);
         }
     }
-    s->scheduling = false;
+    s->calls.scheduling = false;
 }
 
 /* Shells, jobs and the browser end side by side, each ended by a process of its own. */
 static void end_what_was_made(struct serve *s)
 {
-    for (size_t i = 0; i < s->sessions.n; i++)
-        serve_task(s, mcp_end_session, s->sessions.list[i], 0);
-    if (s->browser)
-        serve_task(s, mcp_end_browser, s->browser, 0);
-    for (const struct job_note *note = s->jobs.first; note; note = note->next)
+    for (size_t i = 0; i < s->made.sessions.n; i++)
+        serve_task(s, mcp_end_session, s->made.sessions.list[i], 0);
+    if (s->made.browser)
+        serve_task(s, mcp_end_browser, s->made.browser, 0);
+    for (const struct job_note *note = s->made.jobs.first; note; note = note->next)
         if (note->ours)
             serve_task(s, mcp_end_job, NULL, note->pid);
 }
@@ -106,14 +106,14 @@ static void end_what_was_made(struct serve *s)
  * made. */
 static void finish(struct serve *s)
 {
-    if (s->ending)
+    if (s->end.begun)
         return;
-    s->ending = true;
-    loop_drop(&s->in);
-    loop_drop(&s->in_timer);
-    s->input_ended = true;
-    loop_drop(&s->patience);
-    s->patience = loop_timer(s->loop, LEAVE_MS, out_of_patience, s);
+    s->end.begun = true;
+    loop_drop(&s->in.source);
+    loop_drop(&s->in.timer);
+    s->in.ended = true;
+    loop_drop(&s->end.patience);
+    s->end.patience = loop_timer(s->loop, LEAVE_MS, out_of_patience, s);
     end_calls(s);
     advanced(s);
 }
@@ -121,25 +121,25 @@ static void finish(struct serve *s)
 /* The client has begun to go: from now on there is so much time for the rest. */
 static void be_patient(struct serve *s)
 {
-    if (!s->patience)
-        s->patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
+    if (!s->end.patience)
+        s->end.patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
 }
 
 /* When the last call has ended, and no other can come, that is the end. */
 static void advanced(struct serve *s)
 {
-    if (!s->input_ended || s->scheduling)
+    if (!s->in.ended || s->calls.scheduling)
         return;
-    if (s->ending && !s->swept && !s->calls) {
-        s->swept = true;
+    if (s->end.begun && !s->end.swept && !s->calls.first) {
+        s->end.swept = true;
         if (!s->keep)
             end_what_was_made(s);
     }
     if (is_busy(s))
         be_patient(s);
-    else if (!s->ending)
+    else if (!s->end.begun)
         finish(s);
-    else if (s->swept)
+    else if (s->end.swept)
         loop_stop(s->loop, EXIT_OK);
 }
 
@@ -158,15 +158,15 @@ static int serve(bool keep)
 {
     struct err err;
     struct serve s = {
-        .owner = &owner, .pid = getpid(), .keep = keep, .level = LEVEL_WARNING, .line = BUF_INIT};
-    s.last = &s.calls;
+        .owner = &owner, .pid = getpid(), .keep = keep, .level = LEVEL_WARNING, .in = {.line = BUF_INIT}};
+    s.calls.last = &s.calls.first;
     s.loop = loop_new(&err);
     if (!s.loop)
         return applet_failed(NAME, "%s", err.msg);
     loop_on_signal(s.loop, on_signal, &s);
     serve_io_start(&s);
     int status = loop_run(s.loop);
-    for (const struct call *c = s.calls; c; c = c->next)
+    for (const struct call *c = s.calls.first; c; c = c->next)
         if (c->pid > 0 && !c->reaped)
             kill(c->pid, SIGKILL);
     proc_reap(REAP_MS);

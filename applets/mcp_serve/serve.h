@@ -5,7 +5,8 @@
  *
  *   mcp_serve.c       the command line; begin and end
  *   serve_message.c   what a message is, and whether it is one: revisions, methods, errors
- *   serve_call.c      calls: when each is begun, what its process says, how it ends
+ *   serve_call.c      calls: when each is begun, how it ends
+ *   serve_said.c      what its process says of it
  *   serve_work.c      the inside of such a process (mcp_tool.h)
  *   serve_answer.c    results and notifications as JSON
  *   serve_io.c        lines in, lines out */
@@ -56,7 +57,13 @@ struct origin {
     struct batch *batch;    /* NULL: none */
 };
 
-struct lane;
+/* A session in which calls are done one after the other. */
+struct lane {
+    struct lane *next;
+    char *key;
+    size_t users; /* calls that stand in it, or will */
+    bool taken;   /* by the one that is at work */
+};
 
 /* A request that is not answered at once: a tool call, or a subscription (tool == NULL), which only its end
  * answers. */
@@ -107,40 +114,60 @@ struct serve_owner {
     void (*advanced)(struct serve *s); /* the input has ended, output has gone, or a call has ended */
 };
 
-struct serve {
-    const struct serve_owner *owner;
-    struct loop *loop;
-    pid_t pid; /* our own */
-    bool keep; /* sessions and jobs outlive us */
-    /* in */
+/* What comes from the client (serve_io.c). */
+struct serve_input {
     struct buf line;
     size_t looked_at; /* bytes of `line` that hold no newline */
     bool skipping;    /* the rest of a line that is too long */
-    bool input_ended;
-    struct loop_source *in, *in_timer;
-    /* out */
-    struct fifo out;
-    struct loop_source *out_source; /* NULL: a file, written at once */
-    bool output_ended;
-    bool paused; /* reading waits until the output has gone */
-    /* the client */
-    enum revision revision; /* agreed by initialize */
-    int level;
-    /* calls */
-    struct call *calls, **last;
-    size_t n_calls, n_workers, call_bytes;
+    bool ended;
+    struct loop_source *source, *timer;
+};
+
+/* What goes to it (serve_io.c). */
+struct serve_output {
+    struct fifo waiting;
+    struct loop_source *source; /* NULL: a file, written at once */
+    bool ended;
+    bool full; /* reading waits until it has gone */
+};
+
+/* The calls (serve_call.c). */
+struct serve_calls {
+    struct call *first, **last;
+    size_t n, n_workers, bytes;
     struct lane *lanes;
-    struct loop_source *tick, *retry;
+    struct loop_source *tick;  /* each second those at work that want it tell of their progress; NULL: none */
+    struct loop_source *retry; /* no process could be had; NULL: they are begun at once */
     bool scheduling; /* it is being looked at what can begin: not again from inside, and no end of all */
-    /* what the calls have made */
+};
+
+/* What they have made (serve_said.c). */
+struct serve_made {
     char *shell;   /* the session of calls that name none */
     char *browser; /* the one browser session; NULL: none */
     struct names sessions;
     struct job_notes jobs;
-    /* the end */
-    bool ending;
+};
+
+/* How all of it ends (mcp_serve.c). */
+struct serve_end {
+    bool begun;
     bool swept; /* what was made is being ended */
     struct loop_source *patience, *leaving;
+};
+
+struct serve {
+    const struct serve_owner *owner;
+    struct loop *loop;
+    pid_t pid;              /* our own */
+    bool keep;              /* sessions and jobs outlive us */
+    enum revision revision; /* agreed by initialize */
+    int level;              /* of log messages, as the client has set it */
+    struct serve_input in;
+    struct serve_output out;
+    struct serve_calls calls;
+    struct serve_made made;
+    struct serve_end end;
 };
 
 /* ---- serve_io.c ---- */
@@ -186,6 +213,13 @@ void serve_call_end(struct call *c); /* forgets it */
 void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), const char *session,
                 long long job);
 void serve_schedule(struct serve *s);
+
+/* ---- serve_said.c ---- */
+
+/* A frame from the call's process; `data` has a NUL behind. */
+void serve_said(struct call *c, char kind, struct span data);
+/* What the answer tells of a job has been told. */
+void serve_job_told(const struct call *c);
 
 /* ---- serve_message.c ---- */
 

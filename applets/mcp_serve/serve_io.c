@@ -17,8 +17,8 @@
 /* The line that begins the buffer has `n` bytes, without its newline. */
 static void take_line(struct serve *s, const char *line, size_t n)
 {
-    if (s->skipping)
-        s->skipping = false;
+    if (s->in.skipping)
+        s->in.skipping = false;
     else if (n > SERVE_LINE_MAX)
         s->owner->line(s, (struct span){0});
     else
@@ -29,52 +29,53 @@ static void take_line(struct serve *s, const char *line, size_t n)
 static void take_lines(struct serve *s)
 {
     size_t at = 0;
-    for (char *end; s->out.len <= SERVE_OUT_MAX &&
-                    (end = memchr(s->line.data + s->looked_at, '\n', s->line.len - s->looked_at));) {
-        size_t stop = (size_t)(end - s->line.data);
-        take_line(s, s->line.data + at, stop - at);
-        at = s->looked_at = stop + 1;
+    for (char *end;
+         s->out.waiting.len <= SERVE_OUT_MAX &&
+         (end = memchr(s->in.line.data + s->in.looked_at, '\n', s->in.line.len - s->in.looked_at));) {
+        size_t stop = (size_t)(end - s->in.line.data);
+        take_line(s, s->in.line.data + at, stop - at);
+        at = s->in.looked_at = stop + 1;
     }
     if (at > 0)
-        buf_consume(&s->line, at);
-    s->looked_at = 0;
-    if (s->out.len > SERVE_OUT_MAX)
+        buf_consume(&s->in.line, at);
+    s->in.looked_at = 0;
+    if (s->out.waiting.len > SERVE_OUT_MAX)
         return;
-    s->looked_at = s->line.len;
-    if (s->line.len > SERVE_LINE_MAX) {
-        if (!s->skipping)
+    s->in.looked_at = s->in.line.len;
+    if (s->in.line.len > SERVE_LINE_MAX) {
+        if (!s->in.skipping)
             s->owner->line(s, (struct span){0});
-        s->skipping = true;
+        s->in.skipping = true;
     }
-    if (s->skipping) {
-        buf_truncate(&s->line, 0);
-        s->looked_at = 0;
+    if (s->in.skipping) {
+        buf_truncate(&s->in.line, 0);
+        s->in.looked_at = 0;
     }
-    if (s->line.len == 0)
-        buf_shrink(&s->line);
+    if (s->in.line.len == 0)
+        buf_shrink(&s->in.line);
 }
 
 void serve_feed(struct serve *s, const char *data, size_t n)
 {
     if (n == 0)
         return;
-    buf_add(&s->line, data, n);
+    buf_add(&s->in.line, data, n);
     take_lines(s);
 }
 
 void serve_feed_end(struct serve *s)
 {
-    if (s->line.len > 0)
-        take_line(s, s->line.data, s->line.len);
-    buf_truncate(&s->line, 0);
-    s->looked_at = 0;
+    if (s->in.line.len > 0)
+        take_line(s, s->in.line.data, s->in.line.len);
+    buf_truncate(&s->in.line, 0);
+    s->in.looked_at = 0;
 }
 
 static void input_end(struct serve *s)
 {
-    loop_drop(&s->in);
-    loop_drop(&s->in_timer);
-    s->input_ended = true;
+    loop_drop(&s->in.source);
+    loop_drop(&s->in.timer);
+    s->in.ended = true;
     serve_feed_end(s);
     s->owner->advanced(s);
 }
@@ -93,10 +94,10 @@ static void read_input(struct serve *s)
 static void on_input(void *arg, int events)
 {
     struct serve *s = arg;
-    if (!s->paused || (events & LOOP_READ)) {
+    if (!s->out.full || (events & LOOP_READ)) {
         read_input(s);
-    } else if (s->in) { /* closed, with something left to read, which has to wait, but not for ever */
-        loop_drop(&s->in);
+    } else if (s->in.source) { /* closed, with something left to read, which has to wait, but not for ever */
+        loop_drop(&s->in.source);
         s->owner->stalled(s);
     }
 }
@@ -105,10 +106,10 @@ static void on_input(void *arg, int events)
 static void on_input_timer(void *arg)
 {
     struct serve *s = arg;
-    if (!s->paused)
+    if (!s->out.full)
         read_input(s);
-    if (s->in_timer)
-        loop_timer_set(s->in_timer, FILE_MS);
+    if (s->in.timer)
+        loop_timer_set(s->in.timer, FILE_MS);
 }
 
 static bool can_wait_for(int fd)
@@ -123,26 +124,26 @@ static bool can_wait_for(int fd)
 static void on_leaving(void *arg)
 {
     struct serve *s = arg;
-    loop_drop(&s->leaving);
+    loop_drop(&s->end.leaving);
     s->owner->deaf(s);
 }
 
 static void output_end(struct serve *s)
 {
-    loop_drop(&s->out_source);
-    s->output_ended = true;
-    fifo_release(&s->out);
-    s->leaving = loop_timer(s->loop, 1, on_leaving, s);
+    loop_drop(&s->out.source);
+    s->out.ended = true;
+    fifo_release(&s->out.waiting);
+    s->end.leaving = loop_timer(s->loop, 1, on_leaving, s);
 }
 
 /* What a pipe that can be written to takes at once: the descriptor may block, as it isn't ours alone. */
 static void write_output(struct serve *s)
 {
     struct buf piece BUF_AUTO = BUF_INIT;
-    fifo_peek(&s->out, s->out.len < PIPE_BUF ? s->out.len : PIPE_BUF, &piece);
+    fifo_peek(&s->out.waiting, s->out.waiting.len < PIPE_BUF ? s->out.waiting.len : PIPE_BUF, &piece);
     ssize_t n = write(STDOUT_FILENO, piece.data, piece.len);
     if (n > 0)
-        fifo_drop(&s->out, (size_t)n);
+        fifo_drop(&s->out.waiting, (size_t)n);
     else if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOMEM)
         output_end(s);
 }
@@ -154,7 +155,7 @@ static void on_output(void *arg, int events)
         output_end(s);
         return;
     }
-    if (s->out.len > 0)
+    if (s->out.waiting.len > 0)
         write_output(s);
     serve_io_balance(s);
     s->owner->advanced(s);
@@ -162,38 +163,38 @@ static void on_output(void *arg, int events)
 
 void serve_send(struct serve *s, struct span message)
 {
-    if (s->output_ended)
+    if (s->out.ended)
         return;
-    fifo_add(&s->out, message.s, message.n);
-    fifo_add(&s->out, "\n", 1);
-    if (s->out_source) {
-        loop_fd_events(s->out_source, LOOP_WRITE);
+    fifo_add(&s->out.waiting, message.s, message.n);
+    fifo_add(&s->out.waiting, "\n", 1);
+    if (s->out.source) {
+        loop_fd_events(s->out.source, LOOP_WRITE);
         return;
     }
-    while (s->out.len > 0 && !s->output_ended)
+    while (s->out.waiting.len > 0 && !s->out.ended)
         write_output(s);
 }
 
 void serve_io_balance(struct serve *s)
 {
-    if (s->out_source)
-        loop_fd_events(s->out_source, s->out.len > 0 ? LOOP_WRITE : 0);
-    s->paused = s->out.len > SERVE_OUT_MAX;
-    if (!s->paused && s->line.len > s->looked_at) {
+    if (s->out.source)
+        loop_fd_events(s->out.source, s->out.waiting.len > 0 ? LOOP_WRITE : 0);
+    s->out.full = s->out.waiting.len > SERVE_OUT_MAX;
+    if (!s->out.full && s->in.line.len > s->in.looked_at) {
         take_lines(s);
-        s->paused = s->out.len > SERVE_OUT_MAX;
+        s->out.full = s->out.waiting.len > SERVE_OUT_MAX;
     }
-    if (!s->in && !s->input_ended && !s->in_timer && !s->paused)
-        s->in = loop_fd(s->loop, STDIN_FILENO, LOOP_READ, on_input, s);
-    else if (s->in)
-        loop_fd_events(s->in, s->paused ? 0 : LOOP_READ);
+    if (!s->in.source && !s->in.ended && !s->in.timer && !s->out.full)
+        s->in.source = loop_fd(s->loop, STDIN_FILENO, LOOP_READ, on_input, s);
+    else if (s->in.source)
+        loop_fd_events(s->in.source, s->out.full ? 0 : LOOP_READ);
 }
 
 void serve_io_start(struct serve *s)
 {
     if (can_wait_for(STDOUT_FILENO))
-        s->out_source = loop_fd(s->loop, STDOUT_FILENO, 0, on_output, s);
+        s->out.source = loop_fd(s->loop, STDOUT_FILENO, 0, on_output, s);
     if (!can_wait_for(STDIN_FILENO))
-        s->in_timer = loop_timer(s->loop, FILE_MS, on_input_timer, s);
+        s->in.timer = loop_timer(s->loop, FILE_MS, on_input_timer, s);
     serve_io_balance(s);
 }

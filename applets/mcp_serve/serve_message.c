@@ -134,7 +134,7 @@ static struct span part_of(const struct call *c, const struct request *r, struct
 /* What is not answered at once. NULL: there is no room for it, which has been said. */
 static struct call *open_call(struct serve *s, struct request *r)
 {
-    if (s->n_calls < SERVE_CALLS_MAX && s->call_bytes + r->text.n <= SERVE_CALL_BYTES) {
+    if (s->calls.n < SERVE_CALLS_MAX && s->calls.bytes + r->text.n <= SERVE_CALL_BYTES) {
         struct call *c = serve_call_new(s, &r->origin, r->text);
         c->token = part_of(c, r, r->token);
         c->level = r->level;

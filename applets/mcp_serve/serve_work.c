@@ -190,8 +190,8 @@ static int work(struct work *w, const struct call *c, struct err *err)
 {
     if (c->tool && take_arguments(w, c->tool, err) < 0)
         return -1;
-    w->session = w->args.session.s ? w->args.session.s : c->session ? c->session : c->serve->shell;
-    w->browser = c->serve->browser;
+    w->session = w->args.session.s ? w->args.session.s : c->session ? c->session : c->serve->made.shell;
+    w->browser = c->serve->made.browser;
     return c->task(w, err);
 }
 
@@ -213,7 +213,7 @@ _Noreturn void serve_work(struct call *c, int out)
     struct err err = {0};
     settle(c, out);
     struct work w = {.arguments = c->arguments,
-                     .jobs = &c->serve->jobs,
+                     .jobs = &c->serve->made.jobs,
                      .serve = c->serve->pid,
                      .keep = c->serve->keep,
                      .out = out,

@@ -63,28 +63,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct serve s = {.owner = &owner,
                       .pid = getpid(),
                       .level = LEVEL_WARNING,
-                      .line = BUF_INIT,
-                      .n_workers = SERVE_WORKERS_MAX};
-    s.last = &s.calls;
+                      .in = {.line = BUF_INIT},
+                      .calls = {.n_workers = SERVE_WORKERS_MAX}};
+    s.calls.last = &s.calls.first;
     s.loop = loop_new(NULL);
     if (!s.loop || pipe(ends) < 0)
         abort();
-    s.out_source = loop_fd(s.loop, ends[1], 0, NULL, NULL);
+    s.out.source = loop_fd(s.loop, ends[1], 0, NULL, NULL);
     size_t step = size > 0 && data[0] > 0 ? data[0] : size;
     for (size_t at = size > 0; at < size; at += step)
         serve_feed(&s, (const char *)data + at, size - at < step ? size - at : step);
-    s.input_ended = true;
+    s.in.ended = true;
     serve_feed_end(&s);
-    while (s.calls) {
-        struct call *c = s.calls;
+    while (s.calls.first) {
+        struct call *c = s.calls.first;
         assert(c->pid == 0 && (c->tool || !c->origin.batch));
         serve_nothing(&s, &c->origin);
         serve_call_end(c);
     }
-    assert(s.n_calls == 0 && s.call_bytes == 0 && !s.lanes);
-    check_output(&s.out);
-    buf_release(&s.line);
-    loop_drop(&s.out_source);
+    assert(s.calls.n == 0 && s.calls.bytes == 0 && !s.calls.lanes);
+    check_output(&s.out.waiting);
+    buf_release(&s.in.line);
+    loop_drop(&s.out.source);
     loop_free(s.loop);
     close(ends[0]);
     close(ends[1]);
