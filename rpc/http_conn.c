@@ -12,9 +12,6 @@
 #include "io.h"
 #include "mem.h"
 
-#define READ_STEP 65536 /* bytes taken from a socket at a time */
-#define INPUT_MAX 65536 /* of what a client sends ahead while its call is open */
-#define LINGER_MS 2000  /* for a client whose request was refused to notice and close */
 #define LOOK_MS 2 /* until it is looked first whether an answer was read; then twice as long each time */
 #define LOOK_MAX_MS 10000
 
@@ -26,32 +23,29 @@ enum state {
 };
 
 struct http_conn {
+    struct http_frame frame; /* its timer: of a refusal, or to look whether an answer was read */
     struct http_host *host;
-    struct http_conn *next, **link;
-    int fd;
-    struct loop_source *source;
-    int events;                /* what source waits for */
-    struct loop_source *timer; /* of a refusal, or to look whether an answer was read */
+    int events; /* what the loop waits for */
     int look_ms;
     enum state state;
-    bool entered; /* its event is being dealt with: not to be freed now */
-    bool closed;
-
-    struct http_parser parser;
-    struct buf input;            /* what came behind the request that is being answered */
+    bool entered;                /* its event is being dealt with: not to be freed now */
+    bool ended;                  /* the client has said all (it has closed that half), and reads on */
     struct rpc_message *message; /* open, or answered and not known to have arrived */
 
     char head[256]; /* of the answer */
     size_t head_len;
     struct buf body;
     size_t sent; /* of head and body together */
-    bool last;   /* no request is read after this answer */
-    bool ended;  /* the client has said all (it has closed that half), and reads on */
 };
+
+struct http_conn *http_conn_first(const struct http_host *host)
+{
+    return (struct http_conn *)host->conns;
+}
 
 struct http_conn *http_conn_next(const struct http_conn *c)
 {
-    return c->next;
+    return (struct http_conn *)c->frame.next;
 }
 
 bool http_conn_calling(const struct http_conn *c)
@@ -61,8 +55,8 @@ bool http_conn_calling(const struct http_conn *c)
 
 bool http_conn_busy(const struct http_conn *c)
 {
-    return c->state == CALLING || c->state == WRITING || c->message || c->input.len > 0 ||
-           c->parser.state != HTTP_REQUEST_LINE || c->parser.line.len > 0;
+    return c->state == CALLING || c->state == WRITING || c->message || c->frame.input.len > 0 ||
+           c->frame.parser.state != HTTP_REQUEST_LINE || c->frame.parser.line.len > 0;
 }
 
 bool http_conn_writing(const struct http_conn *c)
@@ -72,8 +66,8 @@ bool http_conn_writing(const struct http_conn *c)
 
 static void wait_for(struct http_conn *c, int events)
 {
-    if (events != c->events && !c->closed)
-        loop_fd_events(c->source, events);
+    if (events != c->events && !c->frame.closed)
+        loop_fd_events(c->frame.source, events);
     c->events = events;
 }
 
@@ -86,7 +80,7 @@ static void settle(struct http_conn *c, bool delivered)
     c->message = NULL;
     if (!m)
         return;
-    loop_drop(&c->timer);
+    loop_drop(&c->frame.timer);
     if (c->state == CALLING)
         rpc_message_abandon(m);
     else
@@ -96,17 +90,8 @@ static void settle(struct http_conn *c, bool delivered)
 /* Everything but the memory, which whoever is at work with the connection needs until he is done. */
 static void finish(struct http_conn *c, bool delivered)
 {
-    if (c->closed)
+    if (!http_frame_close(&c->frame))
         return;
-    c->closed = true;
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
-    loop_drop(&c->source);
-    loop_drop(&c->timer);
-    io_close(&c->fd);
-    http_parser_release(&c->parser);
-    buf_release(&c->input);
     buf_release(&c->body);
     c->host->changed(c->host->arg);
     settle(c, delivered);
@@ -122,40 +107,16 @@ void http_conn_close(struct http_conn *c)
 static void on_linger(void *arg)
 {
     struct http_conn *c = arg;
-    c->timer = NULL;
+    c->frame.timer = NULL;
     http_conn_close(c);
 }
 
 /* ---- answers ---- */
 
-static const char *reason(int status)
-{
-    switch (status) {
-    case 400:
-        return "Bad Request";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 411:
-        return "Length Required";
-    case 413:
-        return "Content Too Large";
-    case 417:
-        return "Expectation Failed";
-    case 431:
-        return "Request Header Fields Too Large";
-    case 501:
-        return "Not Implemented";
-    default:
-        return "HTTP Version Not Supported";
-    }
-}
-
 static bool has_read_all(const struct http_conn *c)
 {
     int unread = 0;
-    return ioctl(c->fd, SIOCOUTQ, &unread) == 0 && unread == 0;
+    return ioctl(c->frame.fd, SIOCOUTQ, &unread) == 0 && unread == 0;
 }
 
 /* A client may keep the connection and say nothing more: when it has read its answer to the last byte, it has
@@ -169,10 +130,10 @@ static void look_at_delivery(void *arg)
         if (c->ended && c->state == LEAVING)
             finish(c, true);
         c->entered = false;
-        if (c->closed)
+        if (c->frame.closed)
             free(c);
     } else if ((c->look_ms *= 2) < LOOK_MAX_MS) {
-        loop_timer_set(c->timer, c->look_ms);
+        loop_timer_set(c->frame.timer, c->look_ms);
     }
 }
 
@@ -180,21 +141,21 @@ static void look_at_delivery(void *arg)
 static void written(struct http_conn *c)
 {
     buf_release(&c->body);
-    if (c->last) {
+    if (c->frame.last) {
         /* Where both halves are closed the kernel tells of a hang-up: one who reads on is left his. */
         if (!c->ended)
-            shutdown(c->fd, SHUT_WR);
+            shutdown(c->frame.fd, SHUT_WR);
         c->state = LEAVING;
         wait_for(c, c->ended ? 0 : LOOP_READ);
     } else {
         c->state = READING;
         /* What was sent ahead is taken up from the loop, never from inside of a handler that has answered: a
          * socket that can be written to wakes us. */
-        wait_for(c, c->input.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
+        wait_for(c, c->frame.input.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
     }
-    if (c->message || (c->ended && c->last)) {
+    if (c->message || (c->ended && c->frame.last)) {
         c->look_ms = LOOK_MS;
-        c->timer = loop_timer(c->host->loop, LOOK_MS, look_at_delivery, c);
+        c->frame.timer = loop_timer(c->host->loop, LOOK_MS, look_at_delivery, c);
     }
     c->host->changed(c->host->arg);
 }
@@ -208,8 +169,8 @@ static int flush(struct http_conn *c)
     struct msghdr m = {.msg_iov = parts, .msg_iovlen = 1};
     if (c->body.len > 0)
         parts[m.msg_iovlen++] = (struct iovec){c->body.data + skip, c->body.len - skip};
-    ssize_t n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM)
+    ssize_t n = sendmsg(c->frame.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (http_frame_lost(n))
         return -1;
     if (n > 0)
         c->sent += (size_t)n;
@@ -224,19 +185,19 @@ static void begin_answer(struct http_conn *c)
 {
     c->state = WRITING;
     c->sent = 0;
-    c->last = !c->parser.keep_alive || (c->ended && c->input.len == 0);
-    http_parser_release(&c->parser);
-    http_parser_init(&c->parser);
+    c->frame.last = !c->frame.parser.keep_alive || (c->ended && c->frame.input.len == 0);
+    http_parser_release(&c->frame.parser);
+    http_parser_init(&c->frame.parser);
 }
 
 /* The sink of a message. */
 static void answer(void *arg, struct buf *response)
 {
     struct http_conn *c = arg;
-    if (c->closed)
+    if (c->frame.closed)
         return;
     begin_answer(c);
-    const char *close_line = c->last ? "Connection: close\r\n" : "";
+    const char *close_line = c->frame.last ? "Connection: close\r\n" : "";
     int n;
     if (response->len == 0)
         n = snprintf(c->head, sizeof c->head, "HTTP/1.1 204 No Content\r\n%s\r\n", close_line);
@@ -255,16 +216,16 @@ static void answer(void *arg, struct buf *response)
 
 static void refuse(struct http_conn *c)
 {
-    int status = c->parser.status;
+    int status = c->frame.parser.status;
     c->host->counts.refused++;
-    c->parser.keep_alive = false;
+    c->frame.parser.keep_alive = false;
     begin_answer(c);
     c->head_len = (size_t)snprintf(c->head, sizeof c->head,
                                    "HTTP/1.1 %d %s\r\n%sContent-Type: text/plain\r\nContent-Length: %zu\r\n"
                                    "Connection: close\r\n\r\n%s\n",
-                                   status, reason(status), status == 405 ? "Allow: POST\r\n" : "",
-                                   strlen(reason(status)) + 1, reason(status));
-    c->timer = loop_timer(c->host->loop, LINGER_MS, on_linger, c);
+                                   status, http_reason(status), status == 405 ? "Allow: POST\r\n" : "",
+                                   strlen(http_reason(status)) + 1, http_reason(status));
+    c->frame.timer = loop_timer(c->host->loop, HTTP_LINGER_MS, on_linger, c);
     if (flush(c) < 0)
         finish(c, false);
 }
@@ -274,14 +235,14 @@ static void refuse(struct http_conn *c)
 static void dispatch(struct http_conn *c)
 {
     c->host->counts.requests++;
-    c->host->counts.bytes_in += c->parser.body.len;
+    c->host->counts.bytes_in += c->frame.parser.body.len;
     c->state = CALLING;
     wait_for(c, LOOP_READ);
     struct rpc_sink sink = {answer, c};
     size_t n;
-    char *body = buf_take(&c->parser.body, &n);
+    char *body = buf_take(&c->frame.parser.body, &n);
     struct rpc_message *m = rpc_take_own(body, n, c->host->find, c->host->find_ctx, sink);
-    if (c->closed) { /* from inside the handler */
+    if (c->frame.closed) { /* from inside the handler */
         if (m)
             rpc_message_abandon(m);
         return;
@@ -291,29 +252,19 @@ static void dispatch(struct http_conn *c)
         finish(c, false);
 }
 
-static void send_continue(struct http_conn *c)
-{
-    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    c->parser.expects = false;
-    if (send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return; /* full of answers that the client doesn't read: it will send the body without */
-}
-
 /* Takes up requests until one is open or the bytes are used up; returns how many were. */
 static size_t consume(struct http_conn *c, const char *data, size_t n)
 {
     size_t taken = 0;
-    while (taken < n && c->state == READING && !c->closed) {
+    while (taken < n && c->state == READING && !c->frame.closed) {
         settle(c, true); /* who sends his next request has read the answer before */
-        if (c->closed)
+        if (c->frame.closed)
             break;
-        taken += http_parse(&c->parser, data + taken, n - taken);
-        if (c->parser.state == HTTP_COMPLETE)
+        taken += http_frame_parse(&c->frame, data + taken, n - taken);
+        if (c->frame.parser.state == HTTP_COMPLETE)
             dispatch(c);
-        else if (c->parser.state == HTTP_REFUSED)
+        else if (c->frame.parser.state == HTTP_REFUSED)
             refuse(c);
-        else if (c->parser.expects)
-            send_continue(c);
     }
     return taken;
 }
@@ -321,19 +272,19 @@ static size_t consume(struct http_conn *c, const char *data, size_t n)
 /* New bytes from the client. */
 static void take_in(struct http_conn *c, const char *data, size_t n)
 {
-    size_t taken = c->input.len > 0 ? 0 : consume(c, data, n);
-    if (c->closed || c->state == LEAVING || c->last)
+    size_t taken = c->frame.input.len > 0 ? 0 : consume(c, data, n);
+    if (c->frame.closed || c->state == LEAVING || c->frame.last)
         return;
-    buf_add(&c->input, data + taken, n - taken);
-    if (c->state == CALLING && c->input.len >= INPUT_MAX)
+    buf_add(&c->frame.input, data + taken, n - taken);
+    if (c->state == CALLING && c->frame.input.len >= HTTP_AHEAD_MAX)
         wait_for(c, 0); /* what it sends more stays in the socket; its end is noticed all the same */
 }
 
 /* Bytes that were sent ahead. */
 static void take_up(struct http_conn *c)
 {
-    struct buf input = c->input;
-    buf_init(&c->input, BUF_NO_MAX);
+    struct buf input = c->frame.input;
+    buf_init(&c->frame.input, BUF_NO_MAX);
     wait_for(c, LOOP_READ);
     take_in(c, input.data, input.len);
     buf_release(&input);
@@ -356,13 +307,13 @@ static void take_end(struct http_conn *c)
 
 static void read_more(struct http_conn *c)
 {
-    static char data[READ_STEP]; /* on the stack -fstack-clash-protection would touch every page of it */
-    ssize_t n = recv(c->fd, data, sizeof data, MSG_DONTWAIT);
+    const char *data;
+    ssize_t n = http_frame_read(&c->frame, &data);
     if (n > 0 && c->state != LEAVING)
         take_in(c, data, (size_t)n);
     else if (n == 0)
         take_end(c);
-    else if (n < 0 && errno != EAGAIN && errno != EINTR)
+    else if (n == -1)
         finish(c, false);
 }
 
@@ -375,13 +326,13 @@ static void on_event(void *arg, int events)
             finish(c, false);
     } else if (c->state == CALLING && (events & LOOP_HANGUP)) {
         finish(c, false);
-    } else if (c->state == READING && c->input.len > 0) {
+    } else if (c->state == READING && c->frame.input.len > 0) {
         take_up(c);
     } else {
         read_more(c);
     }
     c->entered = false;
-    if (c->closed)
+    if (c->frame.closed)
         free(c);
 }
 
@@ -389,15 +340,8 @@ void http_conn_new(struct http_host *host, int fd)
 {
     struct http_conn *c = mem_zalloc(sizeof *c);
     c->host = host;
-    c->fd = fd;
-    http_parser_init(&c->parser);
-    buf_init(&c->input, BUF_NO_MAX);
-    buf_init(&c->body, BUF_NO_MAX);
-    c->link = &host->conns;
-    c->next = host->conns;
-    if (c->next)
-        c->next->link = &c->next;
-    host->conns = c;
     c->events = LOOP_READ;
-    c->source = loop_fd(host->loop, fd, c->events, on_event, c);
+    http_parser_init(&c->frame.parser);
+    buf_init(&c->body, BUF_NO_MAX);
+    http_frame_open(&c->frame, &host->conns, host->loop, fd, on_event, c);
 }

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "http_parse.h"
+#include "http_frame.h"
 #include "http_server.h"
 #include "loop.h"
 #include "rpc.h"
@@ -22,7 +22,7 @@ struct http_host {
     void *find_ctx;
     void (*changed)(void *arg); /* output was sent, or a connection has closed */
     void *arg;
-    struct http_conn *conns;
+    struct http_frame *conns; /* each the frame of a struct http_conn */
     struct http_counts counts;
 };
 
@@ -32,6 +32,8 @@ void http_conn_new(struct http_host *host, int fd);
 /* Closes it: an open call is abandoned, an answer that is not known to have arrived has not. */
 void http_conn_close(struct http_conn *conn);
 
+/* Of the host's list; NULL: there is none. */
+struct http_conn *http_conn_first(const struct http_host *host);
 struct http_conn *http_conn_next(const struct http_conn *conn);
 bool http_conn_calling(const struct http_conn *conn); /* its call has not been answered yet */
 bool http_conn_busy(const struct http_conn *conn);    /* it has something that would be lost with us */

@@ -72,7 +72,7 @@ static void on_listener(void *arg, int events)
 
 static bool writing(const struct http_server *s)
 {
-    for (struct http_conn *c = s->host.conns; c; c = http_conn_next(c))
+    for (struct http_conn *c = http_conn_first(&s->host); c; c = http_conn_next(c))
         if (http_conn_writing(c))
             return true;
     return false;
@@ -122,7 +122,7 @@ void http_server_free(struct http_server *s)
     stop_listening(s);
     loop_drop(&s->drain);
     while (s->host.conns)
-        http_conn_close(s->host.conns);
+        http_conn_close(http_conn_first(&s->host));
     free(s);
 }
 
@@ -138,7 +138,7 @@ void http_server_drain(struct http_server *s, int limit_ms, void (*done)(void *a
 
 bool http_server_busy(const struct http_server *s)
 {
-    for (struct http_conn *c = s->host.conns; c; c = http_conn_next(c))
+    for (struct http_conn *c = http_conn_first(&s->host); c; c = http_conn_next(c))
         if (http_conn_busy(c))
             return true;
     return false;
@@ -147,7 +147,7 @@ bool http_server_busy(const struct http_server *s)
 size_t http_server_pending(const struct http_server *s)
 {
     size_t n = 0;
-    for (struct http_conn *c = s->host.conns; c; c = http_conn_next(c))
+    for (struct http_conn *c = http_conn_first(&s->host); c; c = http_conn_next(c))
         n += http_conn_calling(c);
     return n;
 }
@@ -155,7 +155,7 @@ size_t http_server_pending(const struct http_server *s)
 struct http_counts http_server_counts(const struct http_server *s)
 {
     struct http_counts counts = s->host.counts;
-    for (struct http_conn *c = s->host.conns; c; c = http_conn_next(c))
+    for (struct http_conn *c = http_conn_first(&s->host); c; c = http_conn_next(c))
         counts.open++;
     return counts;
 }

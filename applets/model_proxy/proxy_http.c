@@ -9,15 +9,12 @@
 #include <sys/socket.h>
 
 #include "hex.h"
-#include "http_parse.h"
+#include "http_frame.h"
 #include "io.h"
 #include "mem.h"
 
-#define READ_STEP 65536
-#define INPUT_MAX 65536 /* of what a client sends ahead */
-#define AHEAD 65536     /* of a stream, made and not sent yet */
+#define AHEAD 65536 /* of a stream, made and not sent yet */
 #define CHUNK 16384
-#define LINGER_MS 2000 /* for a client whose request was refused to notice and close */
 #define ACCEPT_RETRY_MS 100
 #define SPARE_FDS 8 /* that connections leave free, for the files of the service */
 
@@ -35,18 +32,10 @@ enum state {
 };
 
 struct proxy_conn {
+    struct http_frame frame;
     struct proxy_server *server;
-    struct proxy_conn *next, **link;
-    int fd;
-    struct loop_source *source;
-    struct loop_source *timer;
     enum state state;
-    bool closed;
-
-    struct http_parser parser;
-    struct buf input; /* what came behind the request that is being answered */
-    bool last;        /* no request is read after this answer */
-    bool chunked;     /* the stream is */
+    bool chunked; /* the stream is */
 
     struct buf out;
     size_t sent;
@@ -61,7 +50,7 @@ struct proxy_server {
     struct loop_source *listener, *retry;
     proxy_handler_fn handler;
     void *arg;
-    struct proxy_conn *conns;
+    struct http_frame *conns; /* each the frame of a struct proxy_conn */
 };
 
 /* ---- the end ---- */
@@ -74,17 +63,8 @@ void proxy_on_gone(struct proxy_conn *c, void (*gone)(void *arg), void *arg)
 
 static void finish(struct proxy_conn *c)
 {
-    if (c->closed)
+    if (!http_frame_close(&c->frame))
         return;
-    c->closed = true;
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
-    loop_drop(&c->source);
-    loop_drop(&c->timer);
-    io_close(&c->fd);
-    http_parser_release(&c->parser);
-    buf_release(&c->input);
     buf_release(&c->out);
     events_release(&c->plan);
     void (*gone)(void *arg) = c->gone;
@@ -104,8 +84,8 @@ static void on_linger(void *arg)
 static void await(struct proxy_conn *c)
 {
     /* what was sent ahead is taken up from the loop: a socket that can be written to wakes us */
-    bool ahead = c->state == READING && c->input.len > 0;
-    loop_fd_events(c->source, LOOP_READ | (ahead || c->sent < c->out.len ? LOOP_WRITE : 0));
+    bool ahead = c->state == READING && c->frame.input.len > 0;
+    loop_fd_events(c->frame.source, LOOP_READ | (ahead || c->sent < c->out.len ? LOOP_WRITE : 0));
 }
 
 /* ---- sending ---- */
@@ -116,16 +96,16 @@ static void begin_next(struct proxy_conn *c)
     events_release(&c->plan);
     buf_release(&c->out);
     c->sent = 0;
-    if (c->last) {
-        shutdown(c->fd, SHUT_WR);
+    if (c->frame.last) {
+        shutdown(c->frame.fd, SHUT_WR);
         c->state = LEAVING;
-        if (!c->timer)
-            c->timer = loop_timer(c->server->loop, LINGER_MS, on_linger, c);
+        if (!c->frame.timer)
+            c->frame.timer = loop_timer(c->server->loop, HTTP_LINGER_MS, on_linger, c);
         await(c);
         return;
     }
-    http_parser_release(&c->parser);
-    http_parser_init_any(&c->parser);
+    http_parser_release(&c->frame.parser);
+    http_parser_init_any(&c->frame.parser);
     c->state = READING;
     await(c);
 }
@@ -165,8 +145,9 @@ static int flush(struct proxy_conn *c)
             ;
         if (c->sent == c->out.len)
             break;
-        ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM)
+        ssize_t n =
+            send(c->frame.fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (http_frame_lost(n))
             return -1;
         if (n < 0)
             break;
@@ -187,32 +168,12 @@ static void send_on(struct proxy_conn *c)
         await(c);
 }
 
-static const char *reason(int status)
-{
-    static const struct {
-        int status;
-        const char *text;
-    } reasons[] = {{200, "OK"},
-                   {202, "Accepted"},
-                   {204, "No Content"},
-                   {400, "Bad Request"},
-                   {404, "Not Found"},
-                   {405, "Method Not Allowed"},
-                   {413, "Content Too Large"},
-                   {429, "Too Many Requests"},
-                   {500, "Internal Server Error"}};
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (reasons[i].status == status)
-            return reasons[i].text;
-    return status < 500 ? "Client Error" : "Server Error";
-}
-
 static void begin_head(struct proxy_conn *c, int status)
 {
-    c->last = c->last || !c->parser.keep_alive;
-    buf_release(&c->parser.body);
-    buf_addf(&c->out, "HTTP/1.1 %d %s\r\nServer: toolbox\r\n" CORS "%s", status, reason(status),
-             c->last ? "Connection: close\r\n" : "");
+    c->frame.last = c->frame.last || !c->frame.parser.keep_alive;
+    buf_release(&c->frame.parser.body);
+    buf_addf(&c->out, "HTTP/1.1 %d %s\r\nServer: toolbox\r\n" CORS "%s", status, http_reason(status),
+             c->frame.last ? "Connection: close\r\n" : "");
 }
 
 void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct span body)
@@ -222,7 +183,7 @@ void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct s
     if (status != 204)
         buf_addf(&c->out, "Content-Length: %zu\r\n", body.n);
     buf_adds(&c->out, "\r\n");
-    if (strcmp(c->parser.method, "HEAD") != 0)
+    if (strcmp(c->frame.parser.method, "HEAD") != 0)
         buf_add(&c->out, body.s, body.n);
     c->state = SENDING;
     send_on(c);
@@ -230,9 +191,9 @@ void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct s
 
 void proxy_stream(struct proxy_conn *c)
 {
-    c->chunked = !c->parser.http10;
+    c->chunked = !c->frame.parser.http10;
     if (!c->chunked)
-        c->parser.keep_alive = false;
+        c->frame.parser.keep_alive = false;
     begin_head(c, 200);
     buf_addf(&c->out, "Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n%s\r\n",
              c->chunked ? "Transfer-Encoding: chunked\r\n" : "");
@@ -259,13 +220,13 @@ void proxy_stream_end(struct proxy_conn *c, struct events *plan)
 static void refuse(struct proxy_conn *c)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    const char *why = reason(c->parser.status);
+    const char *why = http_reason(c->frame.parser.status);
     buf_adds(&text, "{\"error\":{");
     json_member_string(&text, "message", why);
     json_member_string(&text, "type", "invalid_request_error");
     buf_adds(&text, "}}");
-    c->parser.keep_alive = false;
-    proxy_answer(c, c->parser.status, "Content-Type: application/json\r\n", span_of(&text));
+    c->frame.parser.keep_alive = false;
+    proxy_answer(c, c->frame.parser.status, "Content-Type: application/json\r\n", span_of(&text));
 }
 
 /* Percent-decodes in place; a NUL is left as it was written. */
@@ -286,48 +247,39 @@ static void decode(char *s)
 
 static void hand_on(struct proxy_conn *c)
 {
-    char *path = mem_strdup(buf_str(&c->parser.target)), *query = strchr(path, '?');
+    char *path = mem_strdup(buf_str(&c->frame.parser.target)), *query = strchr(path, '?');
     if (query)
         *query++ = '\0';
     decode(path);
-    struct proxy_request request = {c->parser.method, path, query ? query : "", span_of(&c->parser.body)};
+    struct proxy_request request = {c->frame.parser.method, path, query ? query : "",
+                                    span_of(&c->frame.parser.body)};
     c->state = WAITING;
     c->server->handler(c->server->arg, c, &request);
     free(path);
-}
-
-static void send_continue(struct proxy_conn *c)
-{
-    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    c->parser.expects = false;
-    if (send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return; /* it will send the body without */
 }
 
 /* Takes up a request, and what is behind it once that has been answered. */
 static void take_in(struct proxy_conn *c, const char *data, size_t n)
 {
     size_t taken = 0;
-    while (taken < n && c->state == READING && !c->closed) {
-        taken += http_parse(&c->parser, data + taken, n - taken);
-        if (c->parser.state == HTTP_COMPLETE)
+    while (taken < n && c->state == READING && !c->frame.closed) {
+        taken += http_frame_parse(&c->frame, data + taken, n - taken);
+        if (c->frame.parser.state == HTTP_COMPLETE)
             hand_on(c);
-        else if (c->parser.state == HTTP_REFUSED)
+        else if (c->frame.parser.state == HTTP_REFUSED)
             refuse(c);
-        else if (c->parser.expects)
-            send_continue(c);
     }
-    if (!c->closed && c->state != LEAVING)
-        buf_add(&c->input, data + taken, n - taken);
+    if (!c->frame.closed && c->state != LEAVING)
+        buf_add(&c->frame.input, data + taken, n - taken);
 }
 
 static void take_up(struct proxy_conn *c)
 {
-    struct buf input = c->input;
-    buf_init(&c->input, BUF_NO_MAX);
+    struct buf input = c->frame.input;
+    buf_init(&c->frame.input, BUF_NO_MAX);
     take_in(c, input.data, input.len);
     buf_release(&input);
-    if (!c->closed)
+    if (!c->frame.closed)
         await(c);
 }
 
@@ -335,27 +287,27 @@ static void take_up(struct proxy_conn *c)
  * on: left in the socket it would hide that the client goes. */
 static void keep_ahead(struct proxy_conn *c, const char *data, size_t n)
 {
-    if (c->input.len + n > INPUT_MAX) {
-        buf_release(&c->input);
-        c->last = true;
+    if (c->frame.input.len + n > HTTP_AHEAD_MAX) {
+        buf_release(&c->frame.input);
+        c->frame.last = true;
     }
-    if (!c->last)
-        buf_add(&c->input, data, n);
+    if (!c->frame.last)
+        buf_add(&c->frame.input, data, n);
 }
 
 static void read_more(struct proxy_conn *c)
 {
-    static char data[READ_STEP];
-    ssize_t n = recv(c->fd, data, sizeof data, MSG_DONTWAIT);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    const char *data;
+    ssize_t n = http_frame_read(&c->frame, &data);
+    if (n == 0 || n == -1)
         finish(c);
-    else if (n > 0 && c->state == READING && c->input.len == 0)
+    else if (n > 0 && c->state == READING && c->frame.input.len == 0)
         take_in(c, data, (size_t)n);
     else if (n > 0 && c->state == READING)
-        buf_add(&c->input, data, (size_t)n); /* the loop has the rest of it for us */
+        buf_add(&c->frame.input, data, (size_t)n); /* the loop has the rest of it for us */
     else if (n > 0 && c->state != LEAVING)
         keep_ahead(c, data, (size_t)n);
-    if (!c->closed)
+    if (!c->frame.closed)
         await(c);
 }
 
@@ -364,14 +316,14 @@ static void on_event(void *arg, int events)
     struct proxy_conn *c = arg;
     if (events & LOOP_HANGUP)
         finish(c);
-    if (!c->closed && (events & LOOP_READ))
+    if (!c->frame.closed && (events & LOOP_READ))
         read_more(c);
-    if (!c->closed && (events & LOOP_WRITE) && c->state == READING && c->input.len > 0)
+    if (!c->frame.closed && (events & LOOP_WRITE) && c->state == READING && c->frame.input.len > 0)
         take_up(c);
-    else if (!c->closed && (events & LOOP_WRITE) && c->state != LEAVING && c->state != READING &&
+    else if (!c->frame.closed && (events & LOOP_WRITE) && c->state != LEAVING && c->state != READING &&
              flush(c) < 0)
         finish(c);
-    if (c->closed)
+    if (c->frame.closed)
         free(c);
 }
 
@@ -388,17 +340,10 @@ static void take_connection(struct proxy_server *s, int fd)
 {
     struct proxy_conn *c = mem_zalloc(sizeof *c);
     c->server = s;
-    c->fd = fd;
-    http_parser_init_any(&c->parser);
-    buf_init(&c->input, BUF_NO_MAX);
+    http_parser_init_any(&c->frame.parser);
     buf_init(&c->out, BUF_NO_MAX);
     events_init(&c->plan);
-    c->link = &s->conns;
-    c->next = s->conns;
-    if (c->next)
-        c->next->link = &c->next;
-    s->conns = c;
-    c->source = loop_fd(s->loop, fd, LOOP_READ, on_event, c);
+    http_frame_open(&c->frame, &s->conns, s->loop, fd, on_event, c);
 }
 
 /* Whether a connection leaves enough descriptors: without a file no request is answered, and a call that
@@ -447,7 +392,7 @@ void proxy_server_free(struct proxy_server *s)
     loop_drop(&s->retry);
     io_close(&s->fd);
     while (s->conns) {
-        struct proxy_conn *c = s->conns;
+        struct proxy_conn *c = (struct proxy_conn *)s->conns;
         /* One that has ended is in the list no more. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
         finish(c);
         free(c);
