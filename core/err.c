@@ -21,42 +21,37 @@ static void cut_at_character(char *msg, size_t cap)
     }
 }
 
-static void format(struct err *err, const char *fmt, va_list ap)
+/* The text, and behind a colon what it comes from (NULL: nothing). Returns -1. */
+static int put(struct err *err, int code, const char *fmt, va_list ap, const char *behind)
 {
+    if (!err)
+        return -1;
     vsnprintf(err->msg, sizeof err->msg, fmt, ap);
     cut_at_character(err->msg, sizeof err->msg);
+    size_t len = strlen(err->msg);
+    if (behind)
+        snprintf(err->msg + len, sizeof err->msg - len, ": %s", behind);
+    cut_at_character(err->msg, sizeof err->msg);
+    err->code = code;
+    return -1;
 }
 
 int err_set(struct err *err, int code, const char *fmt, ...)
 {
-    if (!err)
-        return -1;
     va_list ap;
     va_start(ap, fmt);
-    format(err, fmt, ap);
+    int result = put(err, code, fmt, ap, NULL);
     va_end(ap);
-    err->code = code;
-    return -1;
-}
-
-static void append(struct err *err, const char *text)
-{
-    size_t len = strlen(err->msg);
-    snprintf(err->msg + len, sizeof err->msg - len, ": %s", text);
-    cut_at_character(err->msg, sizeof err->msg);
+    return result;
 }
 
 int err_sys(struct err *err, int code, int errnum, const char *fmt, ...)
 {
-    if (!err)
-        return -1;
     va_list ap;
     va_start(ap, fmt);
-    format(err, fmt, ap);
+    int result = put(err, code, fmt, ap, err_text(errnum));
     va_end(ap);
-    append(err, err_text(errnum));
-    err->code = code;
-    return -1;
+    return result;
 }
 
 int err_wrap(struct err *err, const char *fmt, ...)
@@ -67,10 +62,9 @@ int err_wrap(struct err *err, const char *fmt, ...)
     memcpy(inner, err->msg, sizeof inner);
     va_list ap;
     va_start(ap, fmt);
-    format(err, fmt, ap);
+    int result = put(err, err->code, fmt, ap, inner);
     va_end(ap);
-    append(err, inner);
-    return -1;
+    return result;
 }
 
 int err_take(struct err *err, const void *data, size_t n)
