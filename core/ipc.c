@@ -1,6 +1,5 @@
 #include "ipc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -11,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "dir_read.h"
 #include "io.h"
 
 #define BACKLOG 1024
@@ -276,17 +276,10 @@ bool ipc_split(const char *name, char owner[IPC_NAME_MAX], char build[BUILD_ID_S
 static void each_name(int dirfd, bool (*wanted)(const char *name), void (*fn)(void *arg, const char *name),
                       void *arg)
 {
-    int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir) {
-        io_close(&copy);
-        return;
-    }
-    struct dirent *entry;
-    while ((entry = readdir(dir)))
-        if (wanted(entry->d_name))
-            fn(arg, entry->d_name);
-    closedir(dir);
+    DIR *dir DIR_AUTO = dir_read_again(dirfd);
+    for (const char *name; (name = dir_next(dir));)
+        if (wanted(name))
+            fn(arg, name);
 }
 
 struct visit {

@@ -1,6 +1,5 @@
 #include "chunk_store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dir_read.h"
 #include "io.h"
 #include "memory_share.h"
 #include "place.h"
@@ -40,16 +40,9 @@ static int new_handle(char handle[CHUNK_HANDLE_LEN + 1], struct err *err)
 /* Calls fn for every name in the directory, whose descriptor stays the caller's. */
 static void each_name(int dirfd, bool (*fn)(int dirfd, const char *name, void *arg), void *arg)
 {
-    int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir) {
-        io_close(&copy);
-        return;
-    }
-    struct dirent *entry;
-    while ((entry = readdir(dir)) && fn(dirfd, entry->d_name, arg))
+    DIR *dir DIR_AUTO = dir_read_again(dirfd);
+    for (const char *name; (name = dir_next(dir)) && fn(dirfd, name, arg);)
         ;
-    closedir(dir);
 }
 
 static bool remove_old(int dirfd, const char *name, void *arg)

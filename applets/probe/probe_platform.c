@@ -1,6 +1,5 @@
 /* The system around: kernel, distribution, C library, container, shells. Read from files; nothing is
  * executed. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dir_read.h"
 #include "io.h"
 #include "mem.h"
 #include "probe_controller.h"
@@ -64,18 +64,11 @@ static bool loader_of_program(int root, const char *program, char loader[PATH_MA
  * always the same. */
 static bool loader_in_directory(int root, const char *directory, char loader[PATH_MAX])
 {
-    int fd = openat(root, directory + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        io_close(&fd);
-        return false;
-    }
+    DIR *dir DIR_AUTO = dir_read(openat(root, directory + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     char first[NAME_MAX + 1] = "";
-    struct dirent *entry;
-    while ((entry = readdir(dir)))
-        if (libc_of_loader(entry->d_name) && (!*first || strcmp(entry->d_name, first) < 0))
-            snprintf(first, sizeof first, "%s", entry->d_name);
-    closedir(dir);
+    for (const char *name; (name = dir_next(dir));)
+        if (libc_of_loader(name) && (!*first || strcmp(name, first) < 0))
+            snprintf(first, sizeof first, "%s", name);
     return *first && snprintf(loader, PATH_MAX, "%s/%s", directory, first) < PATH_MAX;
 }
 

@@ -1,12 +1,12 @@
 #include "release_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dir_read.h"
 #include "io.h"
 #include "mem.h"
 #include "release.h"
@@ -100,16 +100,10 @@ static int check_listed(struct checking *c, struct err *err)
 static void check_unlisted(struct checking *c)
 {
     char hex[SHA256_HEX_SIZE];
-    int copy = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, "toolbox-", 8) == 0 && !sums_find(span_of(&c->sums), entry->d_name, hex))
-            tell(c, entry->d_name, false, "isn't in SHA256SUMS");
-    if (dir)
-        closedir(dir);
-    else
-        io_close(&copy);
+    DIR *dir DIR_AUTO = dir_read_again(c->dir);
+    for (const char *name; (name = dir_next(dir));)
+        if (strncmp(name, "toolbox-", 8) == 0 && !sums_find(span_of(&c->sums), name, hex))
+            tell(c, name, false, "isn't in SHA256SUMS");
 }
 
 static int run(struct checking *c, struct err *err)

@@ -1,7 +1,6 @@
 /* Several placements of one build have one server: the program is in two directories, or one of them came
  * with the image. In the server's directory is a mark for each that has settled, SETTLE_MARK DEVICE-INODE of
  * the program, with its path. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dir_read.h"
 #include "io.h"
 #include "ipc.h"
 #include "mem.h"
@@ -51,18 +51,15 @@ static bool is_live(int place, const char *mark)
 static bool others_are_marked(int place, const char *own)
 {
     bool found = false;
-    int again = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again >= 0 ? fdopendir(again) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        if (strncmp(e->d_name, SETTLE_MARK, strlen(SETTLE_MARK)) != 0)
+    DIR *d DIR_AUTO = dir_read_again(place);
+    for (const char *name; (name = dir_next(d));) {
+        if (strncmp(name, SETTLE_MARK, strlen(SETTLE_MARK)) != 0)
             continue;
-        if (strcmp(e->d_name, own) != 0 && is_live(place, e->d_name))
+        if (strcmp(name, own) != 0 && is_live(place, name))
             found = true;
         else
-            unlinkat(place, e->d_name, 0);
+            unlinkat(place, name, 0);
     }
-    if (d)
-        closedir(d);
     return found;
 }
 

@@ -1,7 +1,6 @@
 #include "settle/settle.h"
 
 #include <errno.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "dir_read.h"
 #include "io.h"
 #include "json.h"
 #include "mem.h"
@@ -144,17 +144,14 @@ static void tidy(const struct settling *s)
 {
     if (strstr(s->final, "/" SETTLE_DIR))
         fchmod(s->dir, 0700);
-    int again = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again >= 0 ? fdopendir(again) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+    DIR *d DIR_AUTO = dir_read_again(s->dir);
+    for (const char *name; (name = dir_next(d));) {
         struct stat st;
-        if (strncmp(e->d_name, SETTLE_TEMPORARY, strlen(SETTLE_TEMPORARY)) == 0 &&
-            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+        if (strncmp(name, SETTLE_TEMPORARY, strlen(SETTLE_TEMPORARY)) == 0 &&
+            fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
             st.st_mtime < time(NULL) - STALE_S)
-            unlinkat(dirfd(d), e->d_name, 0);
+            unlinkat(s->dir, name, 0);
     }
-    if (d)
-        closedir(d);
 }
 
 /* ---- record and links ---- */

@@ -1,6 +1,5 @@
 #include "settle_others.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "dir_read.h"
 #include "io.h"
 #include "mem.h"
 #include "program.h"
@@ -99,19 +99,16 @@ static void each_aside(int dir, const char *path, void (*fn)(void *arg, const ch
 {
     char *prefix MEM_AUTO = mem_printf(".%s.", base_name(path));
     size_t n = strlen(prefix);
-    int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again >= 0 ? fdopendir(again) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+    DIR *d DIR_AUTO = dir_read_again(dir);
+    for (const char *name; (name = dir_next(d));) {
         struct stat st;
-        const char *build = e->d_name + n;
-        if (strncmp(e->d_name, prefix, n) == 0 && strlen(build) == BUILD_ID_SIZE - 1 &&
+        const char *build = name + n;
+        if (strncmp(name, prefix, n) == 0 && strlen(build) == BUILD_ID_SIZE - 1 &&
             strspn(build, "0123456789abcdef") == BUILD_ID_SIZE - 1 &&
-            fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+            fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
             st.st_uid == geteuid())
-            fn(arg, e->d_name, build);
+            fn(arg, name, build);
     }
-    if (d)
-        closedir(d);
 }
 
 static int stop_server(int program)

@@ -11,6 +11,7 @@
 #include "as_user.h"
 #include "buf.h"
 #include "dir_empty.h"
+#include "dir_read.h"
 #include "io.h"
 #include "ipc.h"
 #include "mem.h"
@@ -28,14 +29,11 @@
 
 static bool has_socket(int fd)
 {
-    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again >= 0 ? fdopendir(again) : NULL;
+    DIR *d DIR_AUTO = dir_read_again(fd);
     bool found = false;
     struct stat st;
-    for (struct dirent *e; d && !found && (e = readdir(d)) != NULL;)
-        found = fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
-    if (d)
-        closedir(d);
+    for (const char *name; !found && (name = dir_next(d));)
+        found = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
     return found;
 }
 
@@ -57,13 +55,10 @@ static void empty_ours(int fd)
 {
     static const char *const files[] = {".lock", "log", "log.old"};
     static const char *const dirs[] = {"undo", "journal", "answers"};
-    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = again >= 0 ? fdopendir(again) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
-        if (ipc_is_file(e->d_name) || strncmp(e->d_name, SETTLE_MARK, strlen(SETTLE_MARK)) == 0)
-            unlinkat(fd, e->d_name, 0);
-    if (d)
-        closedir(d);
+    DIR *d DIR_AUTO = dir_read_again(fd);
+    for (const char *name; (name = dir_next(d));)
+        if (ipc_is_file(name) || strncmp(name, SETTLE_MARK, strlen(SETTLE_MARK)) == 0)
+            unlinkat(fd, name, 0);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (is_ours(fd, files[i]))
             unlinkat(fd, files[i], 0);
@@ -142,16 +137,13 @@ static void remove_places(void)
 static void remove_links(void *arg, const char *dir)
 {
     const char *program = arg;
-    int fd = safe_path_open(-1, dir, 0, NULL, NULL);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+    DIR *d DIR_AUTO = dir_read(safe_path_open(-1, dir, 0, NULL, NULL));
+    for (const char *name; (name = dir_next(d));) {
         char to[4096];
-        ssize_t n = readlinkat(dirfd(d), e->d_name, to, sizeof to);
+        ssize_t n = readlinkat(dirfd(d), name, to, sizeof to);
         if (n > 0 && (size_t)n == strlen(program) && memcmp(to, program, (size_t)n) == 0)
-            unlinkat(dirfd(d), e->d_name, 0);
+            unlinkat(dirfd(d), name, 0);
     }
-    if (d)
-        closedir(d);
 }
 
 static void remove_dir(void *arg, const char *dir)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dir_read.h"
 #include "io.h"
 #include "mem.h"
 #include "text_editor_types.h"
@@ -66,13 +67,10 @@ static bool is_directory(int dir, const struct dirent *entry)
 static int list(struct listing *l, int at, const char *name, const char *path, int levels)
 {
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        io_close(&fd);
+    DIR *dir DIR_AUTO = dir_read(fd);
+    if (!dir)
         return -1;
-    }
     const struct dirent *entry;
-    int failed;
     errno = 0;
     for (; (entry = readdir(dir)) != NULL; errno = 0) {
         if (entry->d_name[0] == '.')
@@ -84,10 +82,7 @@ static int list(struct listing *l, int at, const char *name, const char *path, i
         if (list(l, fd, entry->d_name, below, levels - 1) < 0 && errno != ENOENT) /* gone meanwhile */
             note(l, path, entry->d_name, errno);
     }
-    failed = errno;
-    closedir(dir);
-    errno = failed;
-    return failed ? -1 : 0;
+    return errno ? -1 : 0;
 }
 
 static void print(struct listing *l, const char *top, struct buf *out)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dir_read.h"
 #include "edit_file.h"
 #include "io.h"
 #include "mem.h"
@@ -110,12 +111,9 @@ static int by_order(const void *a, const void *b)
 int entry_list(struct entry_list *list, int dir)
 {
     *list = (struct entry_list){0};
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-    if (!stream) {
-        io_close(&fd);
+    DIR *stream DIR_AUTO = dir_read_again(dir);
+    if (!stream)
         return -1;
-    }
     size_t room = 0;
     const struct dirent *found;
     while (errno = 0, (found = readdir(stream)) != NULL) {
@@ -129,7 +127,6 @@ int entry_list(struct entry_list *list, int dir)
         list->items[list->n++] = item;
     }
     int failed = errno;
-    closedir(stream);
     if (failed) { /* a part of the history would be taken for all of it */
         entry_list_release(list);
         return errno = failed, -1;
