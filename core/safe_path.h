@@ -40,8 +40,8 @@ int safe_path_open_of(const char *path, struct err *err);
  * *name is that part, inside `path`. What is found under the name is still to be looked at. */
 int safe_path_above(int root, const char *path, const char **name, struct err *err);
 
-/* Whether a file is as trustworthy, wherever links lead to it: nobody else can write to it, or put another one
- * there. 0, or -1 as safe_path_open. */
+/* Whether a file is as trustworthy, wherever links lead to it: nobody else can write to it, or put another
+ * one there. 0, or -1 as safe_path_open. */
 int safe_path_file(const char *path, struct err *err);
 
 /* Removes an empty directory. 0, or -1 with errno. */

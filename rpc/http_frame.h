@@ -9,8 +9,7 @@
 #include "http_parse.h"
 #include "loop.h"
 
-#define HTTP_AHEAD_MAX 65536 /* bytes that are kept of what a client sends ahead while its request is open   \
-                              */
+#define HTTP_AHEAD_MAX 65536 /* bytes kept of what a client sends ahead while its request is open */
 #define HTTP_LINGER_MS 2000  /* for a client whose request was refused to notice and close */
 
 struct http_frame {

@@ -199,7 +199,9 @@ static int write_record(const struct settling *s, struct err *err)
     if (s->made && *s->made)
         settle_made(&lines, dir, s->made);
     missing_parents(&lines);
-    return settle_record_add(s->dir, s->final, &lines, err) < 0 || (s->links && make_links(s, err) < 0) ? -1 : 0;
+    if (settle_record_add(s->dir, s->final, &lines, err) < 0)
+        return -1;
+    return s->links ? make_links(s, err) : 0;
 }
 
 /* ---- server and health ---- */
