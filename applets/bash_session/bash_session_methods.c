@@ -304,11 +304,13 @@ static int take_over(struct keeper *k, const struct handover *record, struct err
 {
     struct hosted *h = mem_zalloc(sizeof *h);
     long long age;
-    if (handover_int(record, "keeper.age_ms", 0, INT64_MAX / 2, &age, err) < 0 ||
-        session_take_over(&h->session, k ? k->base.loop : NULL, record, err) < 0)
-        return -1;
+    int result = handover_int(record, "keeper.age_ms", 0, INT64_MAX / 2, &age, err) < 0
+                     ? -1
+                     : session_take_over(&h->session, k ? k->base.loop : NULL, record, err);
     if (!k)
-        return 0;
+        free(h);
+    if (result < 0 || !k)
+        return result;
     h->dirfd = k->base.dirfd;
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
     keeper_set_age(h->service, age);

@@ -6,8 +6,7 @@
 
 #include "io.h"
 
-#define TERMINAL_HOLDS 4094 /* N_TTY_BUF_SIZE - 2: with less free a signal key behind it has no effect */
-#define RAW_STEP 3072       /* leaves room for a signal key behind it */
+#define RAW_STEP 3072 /* leaves room for a signal key behind it */
 
 static void write_some(struct input *in, const struct pty *pty, size_t n)
 {

@@ -16,6 +16,8 @@
 
 #define SESSION_INPUT_MAX (64u << 20)
 
+#define TERMINAL_HOLDS 4094 /* N_TTY_BUF_SIZE - 2: with less free a signal key behind it has no effect */
+
 struct input {
     struct buf pending;
     struct memory_share share;

@@ -309,6 +309,34 @@ static int get_text(const struct handover *h, const char *key, char *text, size_
     return 0;
 }
 
+static void release_parts(const struct part *p, void *base)
+{
+    for (; p->key; p++) {
+        char *at = (char *)base + p->offset;
+        if (p->type == BYTES)
+            buf_release((struct buf *)(void *)at);
+        else if (p->type == STRING)
+            free(*(char **)(void *)at);
+    }
+}
+
+/* What was read, for nobody who goes on from it. The descriptors are the process's. */
+static void release(struct session *s)
+{
+    struct session_options *o = &s->options;
+    release_parts(parts, s);
+    if (s->capture)
+        capture_free(s->capture);
+    if (o->env)
+        spawn_env_free(o->env);
+    if (o->user)
+        user_release((struct user *)o->user);
+    free((struct user *)o->user);
+    free((char *)o->user_name);
+    free((char *)o->cwd);
+    free((char *)o->shell);
+}
+
 /* What the rest of the code takes for granted. */
 static int check(const struct session *s, struct err *err)
 {
@@ -317,8 +345,9 @@ static int check(const struct session *s, struct err *err)
                  term_filter_is_valid(&s->terminal.filter) && s->output.text.len <= SESSION_OUTPUT_MAX &&
                  s->terminal.input.written <= s->terminal.input.pending.len &&
                  s->shell.channel.outgoing.written <= s->shell.channel.outgoing.pending.len &&
-                 s->shell.pid >= 0 && s->shell.state < SHELL_STATES &&
-                 (s->shell.pid == 0) == (s->shell.state == SHELL_ENDED) &&
+                 s->terminal.input.partial <= TERMINAL_HOLDS &&
+                 s->shell.channel.outgoing.partial <= TERMINAL_HOLDS && s->shell.pid >= 0 &&
+                 s->shell.state < SHELL_STATES && (s->shell.pid == 0) == (s->shell.state == SHELL_ENDED) &&
                  (s->shell.pid == 0 || (s->terminal.pty.master >= 0 && s->terminal.pty.slave >= 0)) &&
                  r->result.state >= RUN_COMPLETED && r->result.state <= RUN_EXITED &&
                  (!s->capture || (s->capture->head.len <= s->capture->max && s->capture->max > 0));
@@ -354,10 +383,12 @@ int session_take_over(struct session *s, struct loop *loop, const struct handove
     siginfo_t info;
     *s = (struct session){.terminal = {.pty = PTY_INIT}, .shell = {.channel = {.pty = PTY_INIT}}};
     session_own(s, loop);
-    if (read_session(s, h, err) < 0)
-        return -1; /* what was read is the process's, which is about to end or to become another program */
+    int result = read_session(s, h, err);
     if (!loop)
-        return 0;
+        release(s);
+    if (result < 0 ||
+        !loop) /* with a loop, what was read is the process's, which ends or becomes another program */
+        return result;
     if (s->shell.pid > 0 && waitid(P_PID, (id_t)s->shell.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
         return err_set(err, ERR_TOOL, "process %ld is no child of this one", (long)s->shell.pid);
     pace_start(&s->pace, loop, session_evaluate, s);

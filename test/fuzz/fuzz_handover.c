@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec_remote/exec_remote_keeper.h"
+#include "bash_session/bash_session_keeper.h"
 #include "handover.h"
 #include "server/moving.h"
 
@@ -23,5 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     }
     job_moving.take(NULL, &h, &err);
+    session_moving.take(NULL, &h, &err);
     return 0;
 }
