@@ -66,7 +66,7 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 # takes time at each start, and they count as resident.
 LAYOUT := core/net.c core/signature.c core/tls.c core/handover.c applets/server/adopt.c applets/server/upgrade.c \
     applets/server/keeper_move.c rpc/http_response.c applets/install_legacy.c applets/release/% applets/inject/% \
-    applets/call/% applets/settle/% applets/web_browser/% applets/model_proxy/% applets/mcp_serve/% applets/text_editor/% \
+    applets/call/% applets/connect/% rpc/stream_client.c applets/settle/% applets/web_browser/% applets/model_proxy/% applets/mcp_serve/% applets/text_editor/% \
     applets/probe/% applets/mcp/% applets/exec_remote/% applets/bash_session/%
 
 # objects DIR SOURCES: with the foreign code

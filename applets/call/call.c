@@ -7,6 +7,8 @@
 
 #include "call/call_unanswered.h"
 #include "client.h"
+#include "connect/connect.h"
+#include "connect/connection.h"
 #include "inject/inject.h"
 #include "inject/inject_one.h"
 #include "inject/inject_report.h"
@@ -27,6 +29,15 @@ struct asked {
     struct span params;
     bool whole; /* the answer is wanted as it is */
     int status;
+};
+
+enum { OPT_PERSIST = 512, OPT_NO_SHARE };
+
+/* The command line. */
+struct line {
+    struct inject_options o;
+    int persist_ms; /* of a connection that is to be kept; -1: none is */
+    bool alone;     /* none is used */
 };
 
 static enum transport_step answered(void *arg, struct transport_call *c)
@@ -124,39 +135,84 @@ static int call(const struct inject_options *o, const struct target *t, struct t
     return status;
 }
 
+/* Over a connection that is kept, where there is one, or is to be. False: in the usual way. */
+static bool call_over_connection(const struct line *l, const struct target *t, struct asked *a, int *status)
+{
+    int fd = l->alone ? -1 : connection_open(&l->o, t);
+    if (fd < 0 && l->persist_ms >= 0) {
+        *status = connect_start(NAME, &l->o, t, l->persist_ms);
+        if (*status != EXIT_OK)
+            return true;
+        fd = connection_open(&l->o, t);
+    }
+    if (fd < 0 || !connection_request(fd, &a->request, l->o.timeout_ms))
+        return false;
+    *status = a->request.answered ? a->status : call_unanswered(&l->o, t, a->method, a->params, &a->request);
+    return true;
+}
+
+static int call_by_itself(const struct line *l, const struct target *t, struct asked *a)
+{
+    struct transport transport;
+    struct err err;
+    if (transport_init(&transport, l->o.timeout_ms, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    int status = call(&l->o, t, &transport, a);
+    transport_release(&transport);
+    return status;
+}
+
+static int parse(struct line *l, int argc, char **argv)
+{
+    static const struct option options[] = {INJECT_OPTIONS,
+                                            {"json", 0, NULL, OPT_JSON},
+                                            {"persist", 2, NULL, OPT_PERSIST},
+                                            {"no-share", 0, NULL, OPT_NO_SHARE},
+                                            {0}};
+    inject_options_init(&l->o);
+    opterr = 0;
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
+        int status = EXIT_OK;
+        if (option == OPT_PERSIST)
+            status = connect_persist(NAME, optarg ? optarg : "60", &l->persist_ms);
+        else if (option == OPT_NO_SHARE)
+            l->alone = true;
+        else
+            status = inject_option(&l->o, option, optarg, NAME, argv[at]);
+        if (status != EXIT_OK)
+            return status;
+    }
+    if (l->alone && l->persist_ms >= 0)
+        return usage_error(NAME, "--persist and --no-share don't go together");
+    if (argc - optind < 2)
+        return usage_error(NAME, "a target and a method are wanted, and perhaps params");
+    return EXIT_OK;
+}
+
 static int call_main(int argc, char **argv)
 {
-    static const struct option options[] = {INJECT_OPTIONS, {"json", 0, NULL, OPT_JSON}, {0}};
-    struct inject_options o;
-    struct transport transport;
+    struct line l = {.persist_ms = -1};
     struct target t TARGET_AUTO = {0};
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf request BUF_AUTO = BUF_INIT;
-    struct err err;
-    inject_options_init(&o);
-    opterr = 0;
-    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;)
-        if (inject_option(&o, option, optarg, NAME, argv[at]) != EXIT_OK)
-            return EXIT_USAGE;
-    if (argc - optind < 2)
-        return usage_error(NAME, "a target and a method are wanted, and perhaps params");
-    if (inject_running_target(&t, argv[optind], &o, NAME) != EXIT_OK)
-        return EXIT_USAGE;
-    int status = words_params(NAME, argv + optind + 2, argc - optind - 2, &params);
+    int status = parse(&l, argc, argv);
     if (status != EXIT_OK)
         return status;
-    if (transport_init(&transport, o.timeout_ms, &err) < 0)
-        return applet_failed(NAME, "%s", err.msg);
+    if (inject_running_target(&t, argv[optind], &l.o, NAME) != EXIT_OK)
+        return EXIT_USAGE;
+    status = words_params(NAME, argv + optind + 2, argc - optind - 2, &params);
+    if (status != EXIT_OK)
+        return status;
     rpc_put_request(&request, (struct span){"1", 1}, argv[optind + 1], span_of(&params));
     buf_addc(&request, '\n');
     struct asked asked = {
         .request = {.text = span_of(&request), .deliver = deliver, .deliver_arg = &asked, .said = BUF_INIT},
         .method = argv[optind + 1],
         .params = span_of(&params),
-        .whole = o.json};
-    status = call(&o, &t, &transport, &asked);
+        .whole = l.o.json};
+    if (!call_over_connection(&l, &t, &asked, &status))
+        status = call_by_itself(&l, &t, &asked);
     buf_release(&asked.request.said);
-    transport_release(&transport);
     return status;
 }
 
@@ -173,6 +229,9 @@ const struct applet call_applet = {
              "  toolbox call k8s:prod/api-0 exec_remote_start - <params.json\n"
              "\n" WORDS_PARAMS_USAGE "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
              "  --json           print the whole answer, be it a result or an error\n"
+             "  --persist[=TIME] keep a connection for the calls that follow, until there was\n"
+             "                   none for so long (60 s)\n"
+             "  --no-share       don't use one that is kept ('toolbox connect')\n"
              "  --help           this text\n"
              "\n"
              "A request is sent once. --timeout bounds the wait for its answer, not the work:\n"

@@ -47,9 +47,10 @@ static const char usage[] =
     "8 server, 9 health. Also: 1 others, 2 usage, 128+N by signal N. Of several\n"
     "targets the highest one counts.\n";
 
-static const char *const option_names[] = {"--dir",       "--name",    "--links", "--user", "--runtime",
-                                           "--root-exec", "--timeout", "--json",  "--help", "--with",
-                                           "--replace",   "--upgrade", NULL};
+static const char *const option_names[] = {"--dir",       "--name",    "--links",   "--user",     "--runtime",
+                                           "--root-exec", "--timeout", "--json",    "--help",     "--with",
+                                           "--replace",   "--upgrade", "--persist", "--no-share", "--list",
+                                           "--stop",      NULL};
 
 /* ---- options ---- */
 

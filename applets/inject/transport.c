@@ -231,36 +231,42 @@ static void end(struct running *r)
     io_close(&r->err);
 }
 
-static int start(struct running *r, char *const *argv, struct err *err)
+pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *err)
 {
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, other[2] = {-1, -1};
+    int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
     const char *const programs[] = {argv[0], NULL};
-    int failed = 0;
-    if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(other, O_CLOEXEC) < 0)
-        failed = err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
-    if (failed == 0) {
+    pid_t pid = -1;
+    if (io_pipes(pipes, 3) < 0) {
+        err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
+    } else {
         struct spawn s = {.programs = programs,
                           .argv = argv,
                           .env = environ, /* a runtime is the user's own program */
-                          .start_dir = r->t->start_dir,
-                          .fds = {in[0], out[1], other[1]}};
-        r->pid = spawn(&s, NULL, err);
+                          .start_dir = start_dir,
+                          .fds = {pipes[0][0], pipes[1][1], pipes[2][1]}};
+        pid = spawn(&s, NULL, err);
     }
-    io_close(&in[0]);
-    io_close(&out[1]);
-    io_close(&other[1]);
-    r->in = in[1];
-    r->out = out[0];
-    r->err = other[0];
-    if (failed < 0 || r->pid < 0) {
-        r->pid = 0;
-        end(r);
-        return -1;
+    for (int i = 0; i < 3; i++) {
+        int ours = i == 0;
+        io_close(&pipes[i][!ours]);
+        if (pid < 0)
+            io_close(&pipes[i][ours]);
+        else
+            io_set_nonblock(pipes[i][ours], true);
+        fds[i] = pipes[i][ours];
     }
-    io_set_nonblock(r->in, true);
-    io_set_nonblock(r->out, true);
-    io_set_nonblock(r->err, true);
-    return 0;
+    return pid;
+}
+
+static int start(struct running *r, char *const *argv, struct err *err)
+{
+    int fds[3];
+    pid_t pid = transport_start(r->t->start_dir, argv, fds, err);
+    r->in = fds[0];
+    r->out = fds[1];
+    r->err = fds[2];
+    r->pid = pid < 0 ? 0 : pid;
+    return pid < 0 ? -1 : 0;
 }
 
 static void explain(enum transport_end how, int timeout_ms, const char *program, struct err *err)

@@ -6,6 +6,7 @@
 #define INJECT_TRANSPORT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "buf.h"
 #include "err.h"
@@ -64,6 +65,10 @@ struct transport_call {
     }
 void transport_call_release(struct transport_call *c);
 #define TRANSPORT_CALL_AUTO __attribute__((cleanup(transport_call_release)))
+
+/* Starts a runtime, which leads a process group of its own, with pipes at its stdin, stdout and stderr: ours
+ * ends, which don't block, in fds. Its pid; -1 with ERR_TOOL. */
+pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *err);
 
 /* The error is ERR_TOOL, and filled unless the program ended by itself. */
 enum transport_end transport_run(struct transport *t, char *const *argv, struct transport_call *c,

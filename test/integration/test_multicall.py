@@ -25,6 +25,7 @@ APPLETS = [
     "inject",
     "eject",
     "call",
+    "connect",
     "settle",
     "methods",
     "server",

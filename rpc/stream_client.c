@@ -1,0 +1,165 @@
+#include "stream_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+#include "rpc.h"
+
+#define SILENT_TICKS 4
+
+struct stream_request {
+    struct stream_client *client;
+    struct stream_request *next, **link;
+    unsigned long long number; /* its id on the stream */
+    char *id;                  /* that of its caller */
+    void *work;
+    bool answered;
+};
+
+struct stream_client {
+    struct stream_client_owner owner;
+    struct stream_request *first, **last;
+    unsigned long long numbers;
+    struct buf in, out;
+    size_t looked; /* bytes of the input in which there is no newline */
+    bool greeted;
+    int silent; /* ticks */
+};
+
+struct stream_client *stream_client_new(const struct stream_client_owner *owner)
+{
+    struct stream_client *c = mem_zalloc(sizeof *c);
+    c->owner = *owner;
+    c->last = &c->first;
+    buf_init(&c->in, STREAM_ANSWER_MAX);
+    buf_init(&c->out, BUF_NO_MAX);
+    return c;
+}
+
+static void request_free(struct stream_request *r)
+{
+    *r->link = r->next;
+    *(r->next ? &r->next->link : &r->client->last) = r->link;
+    free(r->id);
+    free(r);
+}
+
+void stream_client_free(struct stream_client *c)
+{
+    while (c->first)
+        request_free(c->first);
+    buf_release(&c->in);
+    buf_release(&c->out);
+    free(c);
+}
+
+/* ---- out ---- */
+
+/* Text with other bytes in the place of a part of it. */
+static void put_with(struct buf *out, struct span text, struct span part, struct span other)
+{
+    size_t before = (size_t)(part.s - text.s);
+    buf_reserve(out, text.n + other.n + 1);
+    buf_add(out, text.s, before);
+    buf_add(out, other.s, other.n);
+    buf_add(out, part.s + part.n, text.n - before - part.n);
+}
+
+struct stream_request *stream_client_send(struct stream_client *c, struct span text, struct span id,
+                                          void *work)
+{
+    struct buf number BUF_AUTO = BUF_INIT;
+    struct stream_request *r = NULL;
+    if (id.s) {
+        r = mem_zalloc(sizeof *r);
+        *r = (struct stream_request){
+            .client = c, .number = ++c->numbers, .id = mem_dup(id.s, id.n), .work = work, .link = c->last};
+        *c->last = r;
+        c->last = &r->next;
+        buf_addf(&number, "%llu", r->number);
+        put_with(&c->out, text, id, span_of(&number));
+    } else {
+        buf_add(&c->out, text.s, text.n);
+    }
+    buf_addc(&c->out, '\n');
+    return r;
+}
+
+void stream_client_settle(struct stream_request *r, bool delivered)
+{
+    if (delivered)
+        buf_addf(&r->client->out,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.ack\",\"params\":{\"ids\":[%llu]}}\n", r->number);
+    else
+        buf_addf(&r->client->out,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.cancel\",\"params\":{\"id\":%llu}}\n", r->number);
+    request_free(r);
+}
+
+struct buf *stream_client_out(struct stream_client *c)
+{
+    return &c->out;
+}
+
+/* ---- in ---- */
+
+static struct stream_request *find(const struct stream_client *c, struct span id)
+{
+    struct stream_request *r = c->first;
+    unsigned long long number = strtoull(id.s, NULL, 10);
+    while (r && (r->number != number || r->answered))
+        r = r->next;
+    return r;
+}
+
+/* A line is an answer, or a notification, of which the hello alone matters. */
+static int take_line(struct stream_client *c, struct span line)
+{
+    static const char *const names[] = {"id", "method", "params"};
+    struct span found[3];
+    int count[3];
+    if (json_check(line, NULL) < 0 || json_kind(line) != JSON_OBJECT)
+        return -1;
+    json_members(line, names, 3, found, count);
+    if (!c->greeted) {
+        if (!found[1].s || !json_string_is(found[1], "rpc.hello") || !found[2].s)
+            return -1;
+        c->greeted = true;
+        c->owner.hello(c->owner.arg, found[2]);
+        return 0;
+    }
+    struct stream_request *r = found[0].s && !found[1].s ? find(c, found[0]) : NULL;
+    if (!r)
+        return 0; /* of one that was cancelled */
+    struct buf response BUF_AUTO = BUF_INIT;
+    put_with(&response, line, found[0], (struct span){r->id, strlen(r->id)});
+    r->answered = true;
+    c->owner.answer(c->owner.arg, r->work, span_of(&response));
+    return 0;
+}
+
+int stream_client_feed(struct stream_client *c, const char *data, size_t n)
+{
+    size_t from = 0;
+    const char *end;
+    c->silent = 0;
+    if (buf_add(&c->in, data, n) < 0)
+        return -1;
+    while ((end = memchr(c->in.data + c->looked, '\n', c->in.len - c->looked)) != NULL) {
+        size_t at = (size_t)(end - c->in.data);
+        if (take_line(c, (struct span){c->in.data + from, at - from}) < 0)
+            return -1;
+        from = c->looked = at + 1;
+    }
+    buf_consume(&c->in, from);
+    buf_shrink(&c->in);
+    c->looked = c->in.len;
+    return 0;
+}
+
+bool stream_client_tick(struct stream_client *c)
+{
+    buf_adds(&c->out, "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.alive\"}\n");
+    return ++c->silent < SILENT_TICKS;
+}

@@ -1,0 +1,246 @@
+"""`toolbox connect`: connections that are kept, and calls that go over them."""
+import contextlib
+import json
+import os
+import shlex
+import signal
+import socket
+import stat
+
+import pytest
+
+from harness import processes, stream
+from harness.containers import Options
+from harness.injection import script
+from harness.machine import HANG
+
+LOST = 125
+
+
+class Connected:
+    """One target, by a runtime that counts its calls."""
+
+    def __init__(self, client, workdir):
+        self.client, self.log, self.there = client, workdir / "log", workdir / "there"
+        self.target = f"exec:{script(workdir / 'runtime', f'echo $$ >>{self.log}; exec ' + chr(34) + '$@' + chr(34))}"
+
+    def run(self, command, *words, **how):
+        options = () if command == "connect" and words and words[0] in ("--list", "--stop") else ("--dir", str(self.there))
+        return self.client.cli(command, *options, *words, **how)
+
+    def connect(self, *options, **how):
+        done = self.run("connect", "--json", *options, self.target, **how)
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)[0]
+
+    def call(self, method, *params, options=(), **how):
+        done = self.run("call", *options, self.target, method, *params, **how)
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    def calls(self):
+        """Of the runtime, so far."""
+        return len(self.log.read_text().split()) if self.log.exists() else 0
+
+    def list(self):
+        done = self.run("connect", "--list", "--json")
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    def socket(self):
+        where = socket.socket(socket.AF_UNIX)
+        where.connect(self.list()[0]["socket"])
+        file = where.makefile("rwb", buffering=0)
+        where.close()
+        return stream.Stream(file, file)
+
+    def stop(self):
+        pids = [entry["pid"] for entry in self.list()]
+        assert self.run("connect", "--stop").returncode == 0
+        processes.wait_until(lambda: not any(map(_lives, pids)), "the connections to end")
+
+
+def _lives(pid):
+    return os.path.exists(f"/proc/{pid}")
+
+
+@pytest.fixture
+def made(client, workdir):
+    made = Connected(client, workdir)
+    yield made
+    made.stop()
+
+
+def test_calls_go_over_it(made):
+    about = made.connect()
+    assert (about["target"], about["persist_s"]) == (made.target, None)
+    before = made.calls()
+    session = made.call("bash_session_new_session")["session_name"]
+    for i in range(5):
+        assert made.call("bash_session_run", f"session_name={session}", f"command=echo {i}")["output"] == f"{i}\n"
+    assert made.calls() == before, "the runtime was called"
+    done = made.run("call", made.target, "no_such_method")
+    assert done.returncode == 1 and b"Method not found" in done.stderr
+    assert made.call("remote_version", options=["--no-share"]) and made.calls() > before
+
+
+def test_it_is_made_once_and_stopped(made):
+    assert made.connect()["pid"] == made.connect()["pid"]
+    assert [entry["target"] for entry in made.list()] == [made.target]
+    table = made.run("connect", "--list").stdout.decode().splitlines()
+    assert len(table) == 2 and table[0].startswith("target")
+    done = made.run("connect", "--stop", "local:")
+    assert done.returncode == 1 and b"no connection to local:" in done.stderr
+    assert made.run("connect", "--stop", made.target).returncode == 0
+    assert made.list() == []
+
+
+def test_many_begin_at_once(made):
+    """However many want it, one connection is made."""
+    words = ("call", "--dir", str(made.there), "--persist", made.target, "version")
+    callers = [made.client.popen(*words) for _ in range(8)]
+    for caller in callers:
+        out, err = caller.communicate(timeout=HANG)
+        assert caller.returncode == 0, err
+    assert len(made.list()) == 1
+
+
+def test_persist_ends_without_use(made):
+    made.call("version", options=["--persist=300ms"])
+    pid = (made.list() or [{"pid": 0}])[0]["pid"]
+    processes.wait_until(lambda: not _lives(pid) or not pid, "the connection to end")
+    assert made.list() == []
+    assert made.call("version")
+
+
+@pytest.mark.parametrize("words, env", [(["--user", "default"], {}), (["--name", "other"], {}), ([], {"DOCKER_HOST": "unix:///nowhere"}),
+                                        ([], {"KUBECONFIG": "/nowhere"})])
+def test_what_may_lead_elsewhere_is_another_connection(made, words, env):
+    made.connect()
+    before = made.calls()
+    done = made.run("call", *words, made.target, "version", env=env)
+    assert done.returncode == 0 and made.calls() > before, done
+
+
+def test_nobody_else_gets_in(made):
+    path = made.connect()["socket"]
+    folder = os.stat(os.path.dirname(path))
+    assert stat.S_IMODE(folder.st_mode) == 0o700 and folder.st_uid == os.geteuid()
+
+
+def test_programs_share_it(made):
+    """Each has ids, acknowledgements and an end of its own."""
+    made.connect()
+    a, b = made.socket(), made.socket()
+    session = a.call("bash_session_new_session")["session_name"]
+    a.request("bash_session_run", {"session_name": session, "command": "read x; echo $x"}, id="same")
+    assert b.request("version", id="same") and b.receive()["id"] == "same"
+    assert a.receive()["result"]["state"] == "awaiting_input"
+    a.notify("rpc.cancel", {"id": "same"})
+    a.sink.close()
+    again = b.call("bash_session_run", {"session_name": session})
+    assert again["state"] == "awaiting_input", again
+    b.sink.close()
+
+
+def test_what_a_client_did_not_acknowledge_is_there_for_the_next(made):
+    made.connect()
+    a = made.socket()
+    session = a.call("bash_session_new_session")["session_name"]
+    a.request("bash_session_run", {"session_name": session, "command": "echo kept"})
+    assert a.receive()["result"]["output"] == "kept\n"
+    a.sink.close()
+    assert made.call("bash_session_run", f"session_name={session}")["output"] == "kept\n"
+
+
+def test_a_killed_caller_takes_nothing_along(made, workdir):
+    os.mkfifo(workdir / "go")
+    made.connect()
+    session = made.call("bash_session_new_session")["session_name"]
+    run = ("call", "--dir", str(made.there), made.target, "bash_session_run", f"session_name={session}")
+    caller = made.client.popen(*run, f"command=read x <{workdir}/go; echo $x")
+    with open(workdir / "go", "w") as go:  # opens once the command reads
+        caller.kill()
+        caller.communicate()
+        go.write("late\n")
+    assert made.call("bash_session_run", f"session_name={session}")["output"] == "late\n"
+
+
+def _kill_runtime(made):
+    """The one call of the runtime that carries the stream."""
+    os.kill(int(made.log.read_text().split()[-1]), signal.SIGKILL)
+
+
+def test_the_end_of_the_targets_side_says_what_was_open(made, workdir):
+    os.mkfifo(workdir / "go")
+    pid = made.connect()["pid"]
+    session = made.call("bash_session_new_session")["session_name"]
+    s = made.socket()
+    caller = made.client.popen("call", "--dir", str(made.there), made.target, "bash_session_run", f"session_name={session}",
+                               f"command=read x <{workdir}/go; echo $x")
+    with open(workdir / "go", "w") as go:
+        job = s.call("exec_remote_start", {"command": "read x", "stdin_open": True})["pid"]
+        s.request("exec_remote_wait", {"pid": job, "ack_seq": 0}, id="open")
+        assert s.call("version")
+        _kill_runtime(made)
+        ended = s.receive()
+        assert ended["method"] == "rpc.ended" and ended["params"]["open"] == ["open"] and s.receive() is None
+        s.sink.close()
+        out, err = caller.communicate(timeout=HANG)
+        assert (caller.returncode, out) == (LOST, b""), err
+        words = shlex.split(err.decode().split("what has become of it: ")[1])
+        processes.wait_until(lambda: not _lives(pid), "the connection to end")
+        go.write("late\n")
+    done = made.client.cli(*words[1:])  # it says how the outcome is had
+    assert json.loads(done.stdout)["output"] == "late\n"
+    made.call("exec_remote_kill", f"pid:={job}", "ack_seq:=0")
+
+
+def test_a_thousand_calls_of_one_program(made):
+    made.connect()
+    s = made.socket()
+    job = s.call("exec_remote_start", {"command": "read x", "stdin_open": True})["pid"]
+    first = s.next_id + 1
+    for _ in range(900):
+        s.request("exec_remote_wait", {"pid": job, "ack_seq": 0})
+    s.request("exec_remote_close_stdin", {"pid": job, "ack_seq": 0}, id="close")
+    ids = [answer["id"] for answer in (s.receive() for _ in range(901)) if "result" in answer]
+    assert len(ids) == 901 and set(ids) == {*range(first, first + 900), "close"}
+    s.ack(*ids)
+    assert s.call("version")
+    s.sink.close()
+
+
+def test_a_container_that_was_replaced_is_never_taken_for_the_new_one(docker, toolbox, workdir):
+    """One of the same name begins anew: what was in the old one isn't there, and nobody meets the old connection."""
+    from harness import roots
+    from harness.client import Client
+    from harness.machine import Host
+    with contextlib.ExitStack() as stack:
+        container = docker.start(roots.get("busybox"), Options())
+        client = Client(Host(), toolbox, workdir / "server", env=docker.env)
+        target = f"docker:{container.name}"
+        stack.callback(lambda: client.cli("connect", "--stop"))
+        assert client.cli("connect", target).returncode == 0
+        call = ("call", target, "bash_session_list")
+        assert client.cli("call", target, "bash_session_new_session").returncode == 0
+        assert len(json.loads(client.cli(*call).stdout)) == 1
+        docker.call("rm", "--force", container.name)
+        container.destroy()
+        named = docker.start(roots.get("busybox"), Options())
+        stack.callback(named.destroy)
+        docker.call("rename", named.name, container.name)
+        stack.callback(docker.call, "rename", container.name, named.name)
+        done = client.cli(*call)
+        assert done.returncode == 0 and json.loads(done.stdout) == [], done
+
+
+@pytest.mark.parametrize("words", [[], ["--list", "local:"], ["local:", "local:"], ["docker:*"], ["--persist", "x", "local:"],
+                                   ["--list", "--stop"]])
+def test_usage(client, words):
+    assert client.cli("connect", *words).returncode == 2
+
+
+def test_call_takes_one_way(client):
+    done = client.cli("call", "--no-share", "--persist", "local:", "version")
+    assert done.returncode == 2 and b"--no-share" in done.stderr
