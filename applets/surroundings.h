@@ -1,5 +1,6 @@
-/* What a program would have if it were started here, as params of a call that has it started elsewhere. What
- * can't be had through JSON, which is UTF-8, is left out. */
+/* The caller's environment, working directory and umask: what a program would inherit if it were started
+ * here, as params of a call that has it started elsewhere. What can't be had through JSON, which is UTF-8, is
+ * left out. */
 #ifndef APPLETS_SURROUNDINGS_H
 #define APPLETS_SURROUNDINGS_H
 

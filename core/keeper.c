@@ -80,27 +80,28 @@ void keeper_socket_names(const struct keeper *k, char shown[IPC_NAME_MAX], char 
 }
 
 /* False: there is to be one, and is none. */
-static bool listens(struct keeper *k, const struct door *door, struct err *err)
+static bool listens(struct keeper *k, const struct pooled_socket *pooled, struct err *err)
 {
     k->listen_fd = -1;
     if (*k->name)
         k->listen_fd = ipc_listen(k->base.dirfd, k->name, err);
-    if (*k->name || !door || door_enter(door) < 0)
+    if (*k->name || !pooled || socket_pool_enter(pooled) < 0)
         return k->listen_fd >= 0 || !*k->name;
-    k->listen_fd = door->fd;
-    snprintf(k->hidden, sizeof k->hidden, "%s", door->hidden);
+    k->listen_fd = pooled->fd;
+    snprintf(k->hidden, sizeof k->hidden, "%s", pooled->hidden);
     return true;
 }
 
-static void be_keeper(struct keeper *k, const struct door *door, int word, keeper_start_fn start, void *arg)
+static void be_keeper(struct keeper *k, const struct pooled_socket *pooled, int word, keeper_start_fn start,
+                      void *arg)
 {
     struct err err = {0};
-    int keep[] = {k->base.dirfd, k->base.start_dir, word, door ? door->fd : -1};
+    int keep[] = {k->base.dirfd, k->base.start_dir, word, pooled ? pooled->fd : -1};
     io_close_others(keep, sizeof keep / sizeof *keep);
     char *title MEM_AUTO = mem_printf("toolbox %s", *k->name ? k->name : "keeper");
     background(&k->base, title, !k->base.detached);
     k->base.loop = loop_new(&err);
-    if (k->base.loop && listens(k, door, &err) && start(k, arg, &err) == 0) {
+    if (k->base.loop && listens(k, pooled, &err) && start(k, arg, &err) == 0) {
         /* Where the server is gone nobody will know of us, and whoever asked asks again. */
         if (tell(word, UP, k->word, strlen(k->word) + 1) < 0)
             kill(getpid(), SIGTERM);
@@ -140,8 +141,8 @@ static void born(void *arg, int events)
     free(b);
 }
 
-pid_t keeper_fork(const struct base *server, const char *name, const struct door *door, keeper_start_fn start,
-                  void *start_arg, keeper_up_fn up, void *up_arg)
+pid_t keeper_fork(const struct base *server, const char *name, const struct pooled_socket *pooled,
+                  keeper_start_fn start, void *start_arg, keeper_up_fn up, void *up_arg)
 {
     int ends[2];
     pid_t pid = -1, self = getpid();
@@ -163,7 +164,7 @@ pid_t keeper_fork(const struct base *server, const char *name, const struct door
         k->base = *server;
         k->server = self;
         snprintf(k->name, sizeof k->name, "%s", name);
-        be_keeper(k, door, ends[1], start, start_arg);
+        be_keeper(k, pooled, ends[1], start, start_arg);
     }
     close(ends[1]);
     struct birth *b = mem_zalloc(sizeof *b);

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "buf.h"
-#include "door.h"
+#include "socket_pool.h"
 #include "err.h"
 #include "ipc.h"
 #include "loop.h"
@@ -44,10 +44,10 @@ typedef int (*keeper_start_fn)(struct keeper *k, void *arg, struct err *err);
  * succeeded), or pid -1 and why not. */
 typedef void (*keeper_up_fn)(void *arg, pid_t pid, const char *word, const struct err *err);
 
-/* Forks one, which listens as `name`; "": see above, and `door` (may be NULL) is its socket. Its pid; or -1,
- * after `up` has been called with the reason. */
-pid_t keeper_fork(const struct base *server, const char *name, const struct door *door, keeper_start_fn start,
-                  void *start_arg, keeper_up_fn up, void *up_arg);
+/* Forks one, which listens as `name`; "": see above, and `pooled` (may be NULL) is its socket. Its pid; or
+ * -1, after `up` has been called with the reason. */
+pid_t keeper_fork(const struct base *server, const char *name, const struct pooled_socket *pooled,
+                  keeper_start_fn start, void *start_arg, keeper_up_fn up, void *up_arg);
 
 /* What a new one has written to its server: its word, or NULL with the reason why there is none. */
 const char *keeper_word(const struct buf *message, struct err *err);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inject/carry.h"
+#include "inject/pack.h"
 #include "inject/inject_many.h"
 #include "inject/inject_one.h"
 #include "inject/inject_report.h"
@@ -222,7 +222,7 @@ static int do_one(const struct inject_options *o, const struct target *t, struct
 static int run(int argc, char **argv, inject_many_fn one)
 {
     const char *with = NULL;
-    struct carried carried = {0};
+    struct packed_folder packed = {0};
     struct inject_options o;
     struct transport transport;
     struct target_list targets TARGET_LIST_AUTO = {0};
@@ -230,9 +230,9 @@ static int run(int argc, char **argv, inject_many_fn one)
     int status = parse(&o, &with, argc, argv);
     if (status != EXIT_OK)
         return status;
-    if (with && carry_read(&carried, with, &err) < 0)
+    if (with && pack_folder(&packed, with, &err) < 0)
         return applet_failed(argv[0], "--with %s", err.msg);
-    o.with = with ? &carried : NULL;
+    o.with = with ? &packed : NULL;
     if (transport_init(&transport, o.timeout_ms, &err) < 0)
         return applet_failed(argv[0], "%s", err.msg);
     status = collect(&targets, &o, argv + optind, &transport, argv[0]);
@@ -244,7 +244,7 @@ static int run(int argc, char **argv, inject_many_fn one)
         status = targets.n == 1 ? do_one(&o, &targets.list[0], &transport, argv[0], one)
                                 : inject_many(&o, &targets, &transport, argv[0], one);
     transport_release(&transport);
-    carry_release(&carried);
+    packed_folder_release(&packed);
     return status;
 }
 

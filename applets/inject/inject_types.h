@@ -10,7 +10,7 @@
 #include "inject/target.h"
 #include "sha256.h"
 
-struct carried;
+struct packed_folder;
 struct release_file;
 
 struct inject_options {
@@ -23,9 +23,9 @@ struct inject_options {
     int timeout_ms; /* for a call of the runtime */
     int jobs;
     bool verbose, json;
-    bool replace;                   /* what other builds run there is ended */
-    bool upgrade;                   /* it is moved to this one */
-    const struct carried *with;     /* a folder that is to come along; NULL: none */
+    bool replace;                     /* what other builds run there is ended */
+    bool upgrade;                     /* it is moved to this one */
+    const struct packed_folder *with; /* a folder that is to come along; NULL: none */
     const struct release_file *own; /* this machine's own file, picked before; NULL: it is picked each time */
     bool batch; /* of several: one call for each where that will do, since they share the processors */
 };

@@ -1,5 +1,5 @@
 /* The folder that comes along: the program that is there by now takes it, and puts it beside itself. */
-#include "inject/carry.h"
+#include "inject/pack.h"
 #include "inject/inject_steps.h"
 
 static int refused(struct injection *i, struct transport_call *c, struct err *err)

@@ -1,4 +1,4 @@
-/* The front door: starts, lists and ends keepers, and passes calls on for clients that know no other door.
+/* The front door: starts, lists and ends keepers, and passes calls on for clients that know no other way.
  *
  * It holds no session and no output of one: killed at any moment it loses nothing, and the next one finds the
  * keepers by their sockets. */

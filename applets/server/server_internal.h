@@ -10,7 +10,7 @@ struct kept {
     struct kept *next;
     struct server *server;
     pid_t pid;
-    struct door *door; /* NULL: its socket is its own */
+    struct pooled_socket *pooled; /* NULL: its socket is its own */
     char name[IPC_NAME_MAX];
 };
 
@@ -22,7 +22,7 @@ struct server {
     struct base base;
     struct http_server *http;
     struct kept *kept;
-    struct door doors[DOORS];
+    struct pooled_socket pool[SOCKET_POOL_SIZE];
     struct work *works;    /* what is being done in processes of their own */
     struct ending *ending; /* NULL: not yet */
     struct other_builds *others;

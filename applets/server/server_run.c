@@ -103,8 +103,8 @@ static void keeper_exited(void *arg, pid_t pid, int status)
         log_line(LOG_ERROR, "%s (keeper %ld) was killed by signal %d", name, (long)pid, WTERMSIG(status));
     else
         log_line(*k->name ? LOG_INFO : LOG_DEBUG, "%s (keeper %ld) has ended", name, (long)pid);
-    if (k->door)
-        door_return(k->door, s->base.dirfd);
+    if (k->pooled)
+        socket_pool_return(k->pooled, s->base.dirfd);
     forget(k);
     server_may_retire(s);
     if (WIFSIGNALED(status))
@@ -120,14 +120,14 @@ void server_fork_keeper(struct server *s, const char *name, keeper_start_fn star
         up(up_arg, -1, NULL, &err);
         return;
     }
-    struct door *door = *name ? NULL : door_lend(s->doors, s->base.dirfd);
-    pid_t pid = keeper_fork(&s->base, name, door, start, arg, up, up_arg);
-    if (pid <= 0 && door)
-        door_return(door, s->base.dirfd);
+    struct pooled_socket *pooled = *name ? NULL : socket_pool_lend(s->pool, s->base.dirfd);
+    pid_t pid = keeper_fork(&s->base, name, pooled, start, arg, up, up_arg);
+    if (pid <= 0 && pooled)
+        socket_pool_return(pooled, s->base.dirfd);
     if (pid <= 0)
         return;
     struct kept *k = mem_zalloc(sizeof *k);
-    *k = (struct kept){.next = s->kept, .server = s, .pid = pid, .door = door};
+    *k = (struct kept){.next = s->kept, .server = s, .pid = pid, .pooled = pooled};
     snprintf(k->name, sizeof k->name, "%s", name);
     s->kept = k;
     s->keepers_started++;
@@ -175,7 +175,7 @@ static void to_keeper_again(struct rpc_call *call, void *ctx)
     to_keeper(call, r.params, ctx);
 }
 
-/* For clients that know no other door. */
+/* For clients that know no other way. */
 static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
 {
     struct server *s = ctx;
@@ -346,7 +346,7 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
     }
     background(&s->base, "toolbox server", !foreground);
     s->base.detached = !foreground;
-    door_clear(s->base.dirfd);
+    socket_pool_clear(s->base.dirfd);
     watch_directory(s);
     take_signals(s);
     s->program = self_path(); /* now: by then another build may have its name */

@@ -1,5 +1,5 @@
-/* The half of `toolbox inject` that runs inside: the binary that has just been written proves itself, takes
- * its name and starts its server; and later removes itself again.
+/* Installing itself: the half of `toolbox inject` that runs inside the target. The binary that has just been
+ * written verifies its own sum, takes its name and starts its server; and later removes itself again.
  *
  * Beside the program DIR/NAME stands a record, DIR/.NAME.inject, where something has been made that the
  * program's removal has to undo: a line "made DIR" for each directory that was made for it or for its

@@ -112,7 +112,7 @@ static void end_evaluation(struct action *a)
     step_next(a);
 }
 
-static const step_fn rest_steps[] = {step_settle, end_evaluation, NULL};
+static const step_fn rest_steps[] = {step_await_idle, end_evaluation, NULL};
 
 static void evaluated(struct action *a)
 {

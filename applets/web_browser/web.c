@@ -107,7 +107,7 @@ static void check_what_happened(struct action *a)
 }
 
 /* What is last answers and frees it. */
-static const step_fn tail_steps[] = {step_settle, check_what_happened, step_read, finish, NULL};
+static const step_fn tail_steps[] = {step_await_idle, check_what_happened, step_read, finish, NULL};
 static const step_fn bare_tail_steps[] = {finish, NULL};
 
 /* ---- the queue ---- */
@@ -166,7 +166,7 @@ void web_changed(void *arg)
 {
     struct web *web = arg;
     if (web->busy && web->first->settling)
-        settle_look(web->first);
+        idle_look(web->first);
 }
 
 void web_end(struct web *web, const struct err *why)

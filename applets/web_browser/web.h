@@ -71,7 +71,7 @@ struct action {
     /* typing (keys.c) */
     size_t keys; /* that are not dealt with yet */
     bool keys_awaited;
-    /* settling (settle.c) */
+    /* coming to rest (idle.c) */
     bool settling;
     bool flushing; /* the page has been asked, and has not answered */
     bool stirred;  /* something has happened since it was asked */
@@ -117,12 +117,12 @@ void step_branch(struct action *a, const step_fn *steps);
 /* Ends the action's own steps; ERR_TOOL. */
 void step_fail(struct action *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- common steps (settle.c, read.c) ---- */
+/* ---- common steps (idle.c, read.c) ---- */
 
 /* Waits until the page has come to rest. */
-void step_settle(struct action *a);
+void step_await_idle(struct action *a);
 /* Looks at the page again; goes on when nothing is missing any more. */
-void settle_look(struct action *a);
+void idle_look(struct action *a);
 /* Reads the page into web->tree; an action that has failed is answered all the same. */
 void step_read(struct action *a);
 void read_forget(struct action *a);

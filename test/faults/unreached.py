@@ -11,7 +11,7 @@ UNREACHED = [
     (r"in (make|clear|copy_xattrs|rename_with|beside_link|beside_release|entry_copy|is_same_file|journal_recover|take_back|write_in_place"
      r"|is_directory|refuse_missing|edit_path_resolve|edit_file_read|skip_hole|begin_writeback|write_pseudo) \(applets/text_editor/",
      "edits on other file systems, full ones, and after a kill: test_text_editor_faults.py"),
-    (r"applets/web_browser/|applets/inject/carry\.c|in copy_files \(applets/inject/|applets/settle/unpack\.c|core/dir_empty\.c"
+    (r"applets/web_browser/|applets/inject/pack\.c|in copy_files \(applets/inject/|applets/settle/unpack\.c|core/dir_empty\.c"
      r"|in install_name \(applets/install_legacy\.c|in child \(core/spawn\.c", "takes a browser, and what is carried to a target for it"),
 
     # ---- hours, floods and odd machines, which a story of seconds can't wait for ----

@@ -2,19 +2,19 @@
  * of ours can have, and what is ours is cleared away, nothing else.
  *
  * The input is names, each behind a byte that says what is put behind it (our ending, another build's, none),
- * in front of it (a dot, a door's name) and what it is (a file, a socket, a link, a FIFO). */
+ * in front of it (a dot, a pooled socket's name) and what it is (a file, a socket, a link, a FIFO). */
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "door.h"
+#include "socket_pool.h"
 #include "exec_remote/job_stored.h"
 #include "ipc.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { OURS = 1, OTHERS = 2, HIDDEN = 4, DOOR = 8, NAME_MAX_BYTES = 255 };
+enum { OURS = 1, OTHERS = 2, HIDDEN = 4, POOLED = 8, NAME_MAX_BYTES = 255 };
 
 static void put(const char *name, unsigned kind)
 {
@@ -36,7 +36,7 @@ static void make(const char *ending, uint8_t how, const uint8_t *at, size_t n)
     snprintf(other, sizeof other, "%s", ending);
     for (char *digit = other + 1; (how & OTHERS) && *digit && *digit != '.'; digit++)
         *digit = '0';
-    int len = snprintf(name, sizeof name, "%s%s%s%s", how & HIDDEN ? "." : "", how & DOOR ? "Door-" : "",
+    int len = snprintf(name, sizeof name, "%s%s%s%s", how & HIDDEN ? "." : "", how & POOLED ? "Pool-" : "",
                        given, how & (OURS | OTHERS) ? other : "");
     if (len > 0 && len <= NAME_MAX_BYTES && !strchr(name, '/'))
         put(name, how / 16 % 4);
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ipc_each_other(scratch_fd, check_file, &others);
     record_each(scratch_fd, check_record, NULL);
     record_sweep(scratch_fd);
-    door_clear(scratch_fd);
+    socket_pool_clear(scratch_fd);
     ipc_clear(scratch_fd);
     ipc_each(scratch_fd, check_owner, &after);
     ipc_each_file(scratch_fd, ".", check_file, &after);

@@ -315,7 +315,7 @@ def test_jobs_of_a_killed_server_leave_the_next_one_alone(client):
         assert run(client, f"exit {i}")[0] == i
     no_keepers()
     ((server, _),) = titled("toolbox server")
-    assert {path.name.split("-")[1] for path in client.dir.glob(".Door-*")} == {str(server)}
+    assert {path.name.split("-")[1] for path in client.dir.glob(".Pool-*")} == {str(server)}
 
 
 def test_sockets_that_somebody_has_removed(client):
@@ -323,7 +323,7 @@ def test_sockets_that_somebody_has_removed(client):
     for i in range(5):
         assert run(client, f"exit {i}")[0] == i
         no_keepers()
-        for path in client.dir.glob(".Door-*"):
+        for path in client.dir.glob(".Pool-*"):
             path.unlink()
     assert run(client, "echo still")[1] == "still\n"
 

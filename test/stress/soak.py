@@ -32,7 +32,7 @@ from socket_client import Connection  # noqa: E402
 
 SANITIZED = bool(os.environ.get("TOOLBOX_SANITIZED"))
 MEMORY_KB = 512  # what a process may have grown by in the end
-DOORS = 16  # sockets that the server keeps for jobs to come (core/door.h), one for each that ran at once
+POOL = 16  # sockets that the server keeps for jobs to come (core/socket_pool.h), one for each that ran at once
 STAYS = {".lock", "log", "log.old", "undo", "answers"}
 
 
@@ -210,7 +210,7 @@ def settled(s):
 def grown(first, last):
     found = []
     for what, before in first.items():
-        slack = (MEMORY_KB if not SANITIZED else 10 ** 9) if "memory" in what else DOORS if what == "descriptors of toolbox server" else 0
+        slack = (MEMORY_KB if not SANITIZED else 10 ** 9) if "memory" in what else POOL if what == "descriptors of toolbox server" else 0
         if last[what] > before + slack:
             found.append(f"{what}: {before} at first, {last[what]} in the end")
     return found

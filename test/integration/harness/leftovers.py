@@ -72,7 +72,7 @@ def _doors(pid, descriptors):
     """At most how many sockets a server keeps for jobs, those that run and those to come: their files stand in its directory,
     the descriptor of which it has."""
     return sum(len(glob.glob(f"{place}/{name}")) for place in descriptors.values() if place.startswith("/")
-               for name in (f".Door-{pid}-*", "Job_*"))
+               for name in (f".Pool-{pid}-*", "Job_*"))
 
 
 def _extra(pid):

@@ -1,4 +1,4 @@
-/* Waiting until a page has come to rest.
+/* Waiting until a page is idle: it has come to rest.
  *
  * What an action sets in motion is told by the browser before the page answers the next question: a document
  * that is asked for, a new tab, a request of a script. So the page is asked to let what waits in it run, and
@@ -45,7 +45,7 @@ static void flushed(void *arg, struct span result, const struct err *err)
     a->flushing = false;
     if (!err) /* otherwise another document has come meanwhile, or the tab is closed */
         a->timers_ms = now_ms() + timers_left(result);
-    settle_look(a);
+    idle_look(a);
 }
 
 static void flush(struct action *a)
@@ -71,7 +71,7 @@ static void at_rest(struct action *a)
 
 static void look_again(struct action *a)
 {
-    settle_look(a);
+    idle_look(a);
 }
 
 /* How long what is under way may still take; 0: nothing is, or its time is over. */
@@ -121,7 +121,7 @@ static void never_came(struct action *a, struct tab *t)
     t->navigation = NAVIGATION_NONE;
 }
 
-void settle_look(struct action *a)
+void idle_look(struct action *a)
 {
     struct tab *t = a->web->tabs.first;
     if (t)
@@ -152,7 +152,7 @@ void settle_look(struct action *a)
     action_limit(a, (int)left, look_again);
 }
 
-void step_settle(struct action *a)
+void step_await_idle(struct action *a)
 {
     a->settling = true;
     a->flushing = false;
@@ -167,5 +167,5 @@ void step_settle(struct action *a)
         a->loads = a->seen_tab->loads;
         a->seen_navigation = a->seen_tab->navigation;
     }
-    settle_look(a);
+    idle_look(a);
 }

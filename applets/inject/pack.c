@@ -1,4 +1,4 @@
-#include "inject/carry.h"
+#include "inject/pack.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -126,7 +126,7 @@ static int temporary_file(void)
 }
 
 /* What is in `out` behind the head, as a stream with its head. */
-static int finish(struct carried *c, struct reading *r)
+static int finish(struct packed_folder *c, struct reading *r)
 {
     char hex[SHA256_HEX_SIZE];
     struct buf head BUF_AUTO = BUF_INIT;
@@ -142,12 +142,12 @@ static int finish(struct carried *c, struct reading *r)
     return 0;
 }
 
-int carry_read(struct carried *c, const char *dir, struct err *err)
+int pack_folder(struct packed_folder *c, const char *dir, struct err *err)
 {
     int out FD_AUTO = temporary_file();
     struct reading r = {.out = out, .err = err};
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *c = (struct carried){.dir = dir};
+    *c = (struct packed_folder){.dir = dir};
     if (fd < 0)
         return err_sys(err, ERR_TOOL, errno, "%s", dir);
     if (out < 0 || lseek(out, (off_t)HEAD_SIZE, SEEK_SET) < 0) {
@@ -165,9 +165,9 @@ int carry_read(struct carried *c, const char *dir, struct err *err)
     return err_wrap(err, "%s", dir);
 }
 
-void carry_release(struct carried *c)
+void packed_folder_release(struct packed_folder *c)
 {
     if (c->stream.s)
         munmap((void *)(size_t)c->stream.s, c->stream.n);
-    *c = (struct carried){0};
+    *c = (struct packed_folder){0};
 }
