@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import socket
 import stat
@@ -11,6 +12,7 @@ import pytest
 
 from harness import processes
 from harness.client import LIMIT, TOOLERR, RpcError
+from harness.jobs import Job
 from harness.server import only_server, request, socket_of
 from harness.users import NOBODY_KNOWS, needs_root
 
@@ -36,6 +38,34 @@ def test_another_user_reads_nothing(client, workdir):
         done = as_user(client, "python3", "-c", f"import socket; socket.socket(socket.AF_UNIX).connect({str(socket_of(client.dir))!r})")
         assert b"PermissionError" in done.stderr
         sock.connect(str(socket_of(client.dir)))
+
+
+# Adds a key to a session keyring of its own and runs a program, or says what key there is.
+KEYS = """
+import ctypes, os, sys
+call, (add, keyctl) = ctypes.CDLL(None, use_errno=True).syscall, (int(word) for word in sys.argv[1].split(","))
+if len(sys.argv) > 2:
+    if call(keyctl, 1, None) < 0 or call(add, b"user", b"toolbox-test", b"secret", 6, -3) < 0:
+        sys.exit("no keys: " + os.strerror(ctypes.get_errno()))
+    os.execv(sys.argv[2], sys.argv[2:])
+print("key" if call(keyctl, 10, -3, b"user", b"toolbox-test", 0) > 0 else "none")
+"""
+KEY_CALLS = {"x86_64": "248,250", "aarch64": "217,219"}.get(os.uname().machine)  # add_key, keyctl
+
+
+@needs_root
+def test_no_key_of_roots_is_another_users(client):
+    """The kernel's session keyring goes to whatever its owner starts."""
+    if not KEY_CALLS:
+        pytest.skip("the numbers of the system calls are known for two machines alone")
+    started = client.machine.run(["/usr/bin/python3", "-c", KEYS, KEY_CALLS, client.binary, "start-server"], env=client.env)
+    if b"no keys" in started.stderr:
+        pytest.skip(started.stderr.decode())
+    assert started.returncode == 0, started
+    look, user = ["/usr/bin/python3", "-c", KEYS, KEY_CALLS], str(NOBODY_KNOWS)
+    for who, seen in (({}, "key\n"), ({"user": user}, "none\n")):
+        assert Job(client, argv=look, **who).finish()[1] == seen
+        assert client.run(shlex.join(look), session=client.new(**who))["output"] == seen
 
 
 @needs_root
