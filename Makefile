@@ -445,6 +445,7 @@ stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers, 50
 	@/usr/bin/python3 test/stress/starters.py $(CURDIR)/toolbox
 	@/usr/bin/python3 test/stress/clients.py $(CURDIR)/toolbox
 	@/usr/bin/python3 test/stress/killed.py $(CURDIR)/toolbox
+	@/usr/bin/python3 test/stress/interrupts.py $(CURDIR)/toolbox
 	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py test/integration/stress_inject.py \
 	    test/integration/stress_hostile.py
 .PHONY: stress

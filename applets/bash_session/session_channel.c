@@ -273,10 +273,14 @@ bool channel_read(struct channel *c, struct channel_message *m)
     return take_message(c, m);
 }
 
+void channel_flush(struct channel *c)
+{
+    tcflush(c->pty.slave, TCIFLUSH);
+}
+
 void channel_acknowledge(struct channel *c)
 {
     make_plain(c->pty.slave);
-    tcflush(c->pty.slave,
-            TCIFLUSH); /* an answer that came too late for its message must not serve the next one */
+    channel_flush(c);
     io_write_all(c->pty.master, "\n", 1);
 }

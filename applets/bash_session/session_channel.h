@@ -74,5 +74,8 @@ bool channel_read(struct channel *c, struct channel_message *m);
 void channel_message_release(struct channel_message *m);
 /* Lets the shell go on to its prompt. */
 void channel_acknowledge(struct channel *c);
+/* Nobody waits for what was written there and not read: an answer whose message was interrupted must not
+ * serve the next one. */
+void channel_flush(struct channel *c);
 
 #endif

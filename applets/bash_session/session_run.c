@@ -53,11 +53,12 @@ static int64_t give_command(struct session *s, struct session_call *c)
         return ASK_MS;
     }
     session_run_typed_in(s, c);
+    channel_flush(&s->shell.channel);
     if (c->input.len >= LINE_MAX_BYTES || (c->input.len > 0 && memchr(c->input.data, '\n', c->input.len))) {
         shell_put_eval(&text, c->input.data, c->input.len);
         channel_put_code(&s->shell.channel, &text);
         buf_truncate(&c->input, 0);
-        buf_addf(&c->input, SHELL_SOURCE "%s", s->shell.channel.path);
+        buf_addf(&c->input, SHELL_SOURCE "%s" SHELL_EVAL, s->shell.channel.path);
     }
     buf_addc(&c->input, '\n');
     if (input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, &err) < 0)

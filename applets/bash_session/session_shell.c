@@ -17,6 +17,8 @@
 
 #define PIECES "__line"
 #define SECRET "__word"
+#define STATUS "__status"
+#define BACK "__back"
 #define BEGIN "__begin"
 #define BEGUN "__begun"
 #define SET_SECRET SECRET "=\x02; export -n " SECRET " 2>@\n"
@@ -24,11 +26,13 @@
 /* What the shell's user has redefined (functions, aliases) is passed by. bash reads -t so that a shell whose
  * keeper hangs is not lost. */
 #define WAIT "\\builtin read -r -t \"${" SECRET ":+5}\" _"
+#define COUNT_AFRESH                                                                                         \
+    "case ${BASHOPTS-} in *promptvars*) " BEGUN "=${" BEGIN ":+0}; [[ ! ${" BEGIN                            \
+    "-} || ${PS0-} == *@* ]] || \\builtin printf -v PS0 %s \"$" BEGIN "${PS0-}\";; *) " BEGUN                \
+    "=; [[ ${PS0-} != *@* ]] || \\builtin printf -v PS0 %s \"${PS0/\"$" BEGIN "\"}\";; esac; "
 #define HOOK                                                                                                 \
     "'{ \\builtin printf \"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"${" SECRET "-}\" \"$$\" \"$? ${" BEGUN             \
-    "-}\" \"$PWD\" \"${PS2-}\"; " BEGUN "=${" BEGUN ":+0}; "                                                 \
-    "[[ ! ${" BEGIN "-} || ${PS0-} == *@* ]] || \\builtin printf -v PS0 %s \"$" BEGIN "${PS0-}\"; " WAIT     \
-    "; } <>@ >&0 2>&0 || :'"
+    "-}\" \"$PWD\" \"${PS2-}\"; " COUNT_AFRESH WAIT "; } <>@ >&0 2>&0 || :'"
 
 /* Before each command that it has read (bash 4.4), in what the shell expands then: it counts them, so that
  * the hook can tell whether what was typed was begun at all; and where one of several lines has failed it
@@ -136,7 +140,7 @@ void shell_put_adoption(struct buf *out, struct channel *channel)
 void shell_put_eval(struct buf *out, const char *command, size_t n)
 {
     size_t in_line = 0;
-    buf_adds(out, "eval '");
+    buf_adds(out, STATUS "=$?; " BACK "() { return $" STATUS "; }\n" PIECES "='unset " PIECES "; " BACK "; ");
     for (size_t i = 0; i < n; i++) {
         buf_adds(out, command[i] == '\'' ? "'\\'" : "");
         buf_addc(out, command[i]);

@@ -30,7 +30,10 @@ void shell_put_adoption(struct buf *out, struct channel *channel);
 /* Typed (with the path and Enter behind): runs what comes through the channel. */
 #define SHELL_SOURCE " . "
 
-/* Others than bash: the command as one word, so that no continuation prompt comes between its lines. */
+/* Others than bash: the command as one word, so that no continuation prompt comes between its lines. Typed as
+ * the line SHELL_SOURCE with SHELL_EVAL behind it: the code has been read to its end then, whatever becomes
+ * of the command. */
+#define SHELL_EVAL "; eval \"$__line\""
 void shell_put_eval(struct buf *out, const char *command, size_t n);
 
 /* bash: tells that it has taken the command (message T), which then stands in the line editor and waits for

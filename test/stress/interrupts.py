@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
-from harness.interrupted import FORMS, SHELLS, Interrupted, path_of  # noqa: E402
+from harness.interrupted import SHELLS, Interrupted, forms, path_of  # noqa: E402
 from harness.sessions import Shell, shared_server  # noqa: E402
 
 
@@ -44,7 +44,7 @@ def main():
             if not path_of(name, Path(folder)):
                 print(f"no {name} here")
                 continue
-            for form in FORMS:
+            for form in forms(name):
                 one(client, Path(folder), name, form, dice, args.count, wrong)
                 tries += args.count
     faults = sum(map(len, wrong.values()))

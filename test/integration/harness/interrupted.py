@@ -29,7 +29,13 @@ FORMS = {
     "set -e": "(set -e\nNOW\nLATER)\nLATER",
     "one that exits itself": "sh -c 'trap \"exit 3\" INT; while :; do sleep 0.02; done'\nLATER",
 }
-SHELLS = ("bash",)
+# What other shells than bash go on behind: they know no more than how the program ended.
+BASH_ALONE = ("one that exits itself",)
+SHELLS = ("bash", "dash", "busybox")
+
+
+def forms(shell):
+    return [form for form in FORMS if shell == "bash" or form not in BASH_ALONE]
 
 
 def path_of(shell, folder):
