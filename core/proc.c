@@ -99,6 +99,17 @@ bool proc_handles(pid_t pid, int signal)
             is_in_mask(buf_str(&text), "\nSigCgt:", signal));
 }
 
+bool proc_reaps(pid_t pid)
+{
+    char path[40];
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    return !proc_is_ours() || io_read_file(AT_FDCWD, path, &text) < 0 ||
+           is_in_mask(buf_str(&text), "\nSigBlk:", SIGCHLD) ||
+           is_in_mask(buf_str(&text), "\nSigIgn:", SIGCHLD) ||
+           is_in_mask(buf_str(&text), "\nSigCgt:", SIGCHLD);
+}
+
 bool proc_link(pid_t pid, const char *name, char *path, size_t size)
 {
     char link[48];

@@ -46,6 +46,10 @@ void proc_put_living(struct buf *out);
 /* Resident memory in KiB; -1 when it can't be told. */
 long long proc_memory_kb(pid_t pid);
 
+/* False when that process waits for no children that it doesn't know of, as far as can be told from outside:
+ * SIGCHLD is nothing to it. What ends below it as an orphan is a zombie for ever where it is process 1. */
+bool proc_reaps(pid_t pid);
+
 /* Signals exactly that process: a pid that has been given to another one meanwhile is left alone. */
 int proc_signal(const struct proc *p, int signal);
 

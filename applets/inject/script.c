@@ -3,8 +3,9 @@
  * P  the PATH that was found: ours is started with it, but no program is looked for there (way, below)
  * J  where we began, and where the server is to be        u  the uid        V  another that counts as root
  * S  the end of the directory's name for it               N  its mounts without execution
- * r  runs the program as anybody would        B  runs a program, or BusyBox's of that name        D  removes
- * a file, or empties it where nothing removes: in what nobody else can write to
+ * r  runs the program as anybody would                    R  becomes it: its server is no orphan then
+ * B  runs a program, or BusyBox's of that name            D  removes a file, or empties it where nothing
+ * removes: in what nobody else can write to
  *
  * A target is shared with people who would like to have their program run, or something of ours removed, as
  * us. So nothing is run, looked at or removed by its path: the shell goes into the directory (c), makes sure
@@ -14,7 +15,7 @@
 #include "settle/settle.h"
 
 static const char prelude[] = "P=$PATH;J=$PWD;PATH=/usr/bin:/bin:/usr/sbin:/sbin\n"
-                              "g=$(umask);r(){ (umask $g;PATH=$P;exec \"$@\");}\n";
+                              "g=$(umask);R(){ umask $g;PATH=$P;exec \"$@\";};r(){ (R \"$@\");}\n";
 
 static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
                               "D(){ B rm -f \"$1\"||[ -h \"$1\" ]||:>|\"$1\";}\n";
@@ -113,7 +114,7 @@ static const char writer[] =
  * hands it out. h: sets the mode, or takes it from the shell's own file. z: says whether the file system is
  * mounted without execution. It prints a letter and the directory for each that didn't do: o not safe, x not
  * to be written to, f full, c cut short, r not run, with the exit status; and h with a program that is
- * missing. Y: gives this directory up; X: all of them. */
+ * missing. Y: gives this directory up; X: all of them. E: removes the pieces. */
 static const char placer[] =
     "h(){ B chmod 700 \"$f\"||{ cp /bin/sh \"$f.x\"&&$C<\"$f\">|\"$f.x\"&&{ D "
     "\"$f\";f=$f.x;};};}\n"
@@ -128,7 +129,8 @@ static const char placer[] =
     "h||{ echo h chmod;X;};exec 8<\"$f\";o=1;"
     "r \"$f\" settle --at \"$d/${f#./}\" --from \"$J\" --sums $H --name \"$n\" ${Q:+--made \"$Q\"} "
     "\"$@\"<&- 8<&-;s=$?;"
-    "case $s in 0)exit;;3)X;;esac;echo \"r $d\" $s $(z);Y;}\n"
+    "case $s in 0)E;cd \"$J\";unset OLDPWD;R \"$d/$n\" start-server<&- 8<&-;;3)X;;esac;echo \"r $d\" $s "
+    "$(z);Y;}\n"
     "trap 'D \"$f\";exit 1' 1 2 13 15\n";
 
 void script_shell(struct argv *out)
@@ -201,13 +203,14 @@ void script_recon(struct buf *out, const struct script_options *o, enum script_a
                   "$1\";;esac;}\nmain(){ w;");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END);
+    if (after == SCRIPT_ENDS)
+        buf_adds(out, ";[ \"$G\" ]&&R \"$G\" start-server<&-;:");
     if (after == SCRIPT_CALLS)
-        buf_adds(out, ";[ \"$G\" ]&&{ echo " SCRIPT_CALL ";r \"$G\" exec --whole --detect;}");
+        buf_adds(out, ";[ \"$G\" ]&&{ echo " SCRIPT_CALL ";R \"$G\" exec --whole --detect;}");
     if (after == SCRIPT_GOES_ON)
-        buf_adds(
-            out,
-            ";[ \"$G\" ]&&return;main(){ :;};PATH=$P;while IFS= read -r l&&[ \"$l\" != . ];do eval \"$l\";"
-            "done;main");
+        buf_adds(out, ";[ \"$G\" ]&&R \"$G\" start-server<&-;main(){ :;};PATH=$P;while IFS= read -r l&&[ "
+                      "\"$l\" != . ];do eval \"$l\";"
+                      "done;main");
     buf_adds(out, ";}\n.\n");
 }
 
@@ -287,7 +290,7 @@ void script_place(struct buf *out, const struct script_options *o, const struct 
             "E(){ (c \"$W\"&&I&&{ a=0;while [ $a -lt %d ];do D \"./$t.$a\";a=$((a+1));done;});}\ntrap E 0\n",
             pieces);
     } else {
-        buf_adds(out, "i(){ $C;}\n");
+        buf_adds(out, "E(){ :;}\ni(){ $C;}\n");
     }
     buf_adds(out, placer);
     buf_adds(out, "main(){ o=;");

@@ -255,6 +255,10 @@ struct frame_output {
     size_t n_out;
 };
 
+/* In the process that serves: what starts programs needs the server, and one that is started from here is no
+ * orphan, as that of a process of ours would be (server_start.c). */
+void serve_have_server(const struct call *c);
+
 _Noreturn void serve_work(struct call *c, int out);
 
 #endif

@@ -244,6 +244,7 @@ static int begin(struct call *c)
 {
     struct serve *s = c->serve;
     int ends[2];
+    serve_have_server(c);
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
     pid_t pid = loop_fork(s->loop);

@@ -13,6 +13,7 @@
 #include "io.h"
 #include "mem.h"
 #include "serve.h"
+#include "server/server.h"
 
 /* ---- saying ---- */
 
@@ -206,6 +207,13 @@ static void say_result(struct work *w)
     if (w->text.len > 0)
         say(w->out, FRAME_TEXT, w->text.data, w->text.len);
     say(w->out, FRAME_STRUCTURED, w->structured.data, w->structured.len);
+}
+
+void serve_have_server(const struct call *c)
+{
+    bool wanted = getppid() == 0 && c->tool && (c->tool->hints & TOOL_OPEN_WORLD);
+    int fd = wanted ? server_connect(NULL) : -1;
+    io_close(&fd);
 }
 
 _Noreturn void serve_work(struct call *c, int out)

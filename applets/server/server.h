@@ -33,6 +33,11 @@ int server_connect(struct err *err);
 int server_call(int *fd, struct span request, bool query, int timeout_ms, struct buf *answer,
                 struct err *err);
 
+/* A method of the server's that is not for others: it ends, without an answer, if it keeps nothing and is
+ * asked nothing else; otherwise it answers null. */
+#define SERVER_LEAVE "toolbox_server_leave"
+void server_leave(struct rpc_call *call, struct span params, void *ctx);
+
 /* Ends all servers of other builds of this container in the user's places, with all that is theirs, also
  * where the server itself has died. `ended` gets the names of the sessions, jobs, MCP servers and browsers
  * that there were, with ", " between them. -1: something is left. */

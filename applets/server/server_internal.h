@@ -111,6 +111,9 @@ void server_without_keeper(struct server *s, struct rpc_call *call);
 /* Only the latter; `why` is the errno with which its socket could not be connected to. */
 void server_no_keeper(struct rpc_call *call, int dirfd, const char *owner, int why);
 
+/* Whether it keeps nothing and does nothing but `calls` calls. */
+bool server_is_idle(const struct server *s, size_t calls);
+
 /* Something may have been the last of what a server of a replaced build has to do: looks soon, and ends it
  * then, with its program (server_retire.c). */
 void server_may_retire(struct server *s);

@@ -163,6 +163,17 @@ static void shutdown_all(struct rpc_call *call, struct span params, void *ctx)
     server_end_all(ctx, all_ended, s);
 }
 
+/* Within this call: whoever connects or asks from now on is turned away unread, and starts another one. */
+void server_leave(struct rpc_call *call, struct span params, void *ctx)
+{
+    (void)params;
+    if (server_is_idle(ctx, 1)) {
+        server_clear_sockets(ctx);
+        _exit(EXIT_OK);
+    }
+    rpc_null(call);
+}
+
 static const struct rpc_method in_process[] = {
     {"version", version, &version_table, DOC("The version of the program"),
      DOC("a string: MAJOR.MINOR.PATCH"), DOC("no such user"), NULL, NULL},

@@ -41,17 +41,21 @@ static char *replaced(const struct server *s)
     return NULL;
 }
 
+bool server_is_idle(const struct server *s, size_t calls)
+{
+    struct living l = {.dirfd = s->base.dirfd};
+    if (s->ending || s->kept || s->works || http_server_pending(s->http) > calls || tools_keep(s->base.dirfd))
+        return false;
+    ipc_each(s->base.dirfd, look_whether_alive, &l);
+    return !l.any;
+}
+
+/* Whatever there still is has an end, which comes here again. */
 static void retire(void *arg)
 {
     struct server *s = arg;
-    struct living l = {.dirfd = s->base.dirfd};
-    if (s->ending || s->kept || s->works || http_server_pending(s->http) > 0)
-        return; /* each of them has an end, which comes here again */
-    char *aside MEM_AUTO = replaced(s);
-    if (!aside || tools_keep(s->base.dirfd))
-        return;
-    ipc_each(s->base.dirfd, look_whether_alive, &l);
-    if (l.any)
+    char *aside MEM_AUTO = server_is_idle(s, 0) ? replaced(s) : NULL;
+    if (!aside)
         return;
     log_line(LOG_INFO, "another build has taken the place of this one, and nothing runs here any more");
     unlink(aside);

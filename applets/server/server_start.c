@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +81,22 @@ static int choose_place(struct place *p, struct err *err)
 
 /* ---- starting ---- */
 
+/* A process of its own, whose end nobody here waits for. Process 1 of a container may be one that waits for
+ * nobody (`sleep infinity`), and keeps every orphan that has ended. Whoever was started from outside of the
+ * container (docker exec) has a parent there, which the new process gets as well: what starts processes in
+ * containers does wait for them, or leaves them to somebody who does. */
+static pid_t fork_beside(void)
+{
+    long pid = -1;
+    if (getppid() == 0)
+#ifdef __s390x__
+        pid = syscall(SYS_clone, NULL, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL);
+#else
+        pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+#endif
+    return pid < 0 ? fork() : (pid_t)pid;
+}
+
 /* The server is this very program, forked: nothing has to be found or executed again. The lock is its own as
  * well until it listens, so that it holds when this process is killed. 0, -1, or -2 when it was killed. */
 static int fork_server(struct place *place, int lock_fd, struct err *err)
@@ -86,7 +104,7 @@ static int fork_server(struct place *place, int lock_fd, struct err *err)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot start the server");
-    pid_t pid = fork();
+    pid_t pid = fork_beside();
     if (pid == 0)
         _exit(server_run(place, lock_fd, ends[1], false));
     int failed = pid < 0 ? errno : 0;

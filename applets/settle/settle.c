@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client.h"
 #include "dir_read.h"
 #include "io.h"
 #include "json.h"
@@ -19,7 +18,6 @@
 #include "osinfo.h"
 #include "place.h"
 #include "proc.h"
-#include "rpc.h"
 #include "safe_path.h"
 #include "server/moving.h"
 #include "server/server.h"
@@ -28,7 +26,7 @@
 #include "spawn.h"
 #include "version.h"
 
-#define HEALTH_MS 5000
+#define LINKS_MS 5000
 #define STALE_S (15 * 60L) /* a temporary file that nobody can be writing any more */
 
 static const char NAME[] = "settle";
@@ -186,7 +184,7 @@ static int make_links(const struct settling *s, struct err *err)
     buf_addf(&line, "links %s\n", dir);
     if (settle_record_add(s->dir, s->final, &line, err) < 0)
         return -1;
-    if (run_quietly(s->final, arguments, HEALTH_MS) != 0)
+    if (run_quietly(s->final, arguments, LINKS_MS) != 0)
         return err_set(err, ERR_TOOL, "cannot make links in %s: try '%s --install -s %s' there", dir,
                        s->final, dir);
     return 0;
@@ -202,48 +200,6 @@ static int write_record(const struct settling *s, struct err *err)
     if (settle_record_add(s->dir, s->final, &lines, err) < 0)
         return -1;
     return s->links ? make_links(s, err) : 0;
-}
-
-/* ---- server and health ---- */
-
-/* Asks the server who it is; the first question starts it. */
-static int ask_server(struct buf *text, struct err *err)
-{
-    struct buf request BUF_AUTO = BUF_INIT;
-    struct buf answer BUF_AUTO = BUF_INIT;
-    struct span result;
-    int fd FD_AUTO = -1;
-    rpc_put_request(&request, (struct span){"1", 1}, "remote_version", (struct span){0});
-    if (server_call(&fd, span_of(&request), true, HEALTH_MS, &answer, err) < 0 ||
-        client_result(span_of(&answer), &result, err) < 0)
-        return -1;
-    client_delivered(fd);
-    text->len = 0;
-    json_string_text(result, text);
-    return 0;
-}
-
-/* The server keeps the environment of its starter, which is to be that of any program here: what the shell
- * that started us has put in goes. */
-static int start_server(struct settling *s, struct err *err)
-{
-    static const char *const of_shells[] = {"_", "OLDPWD", "SHLVL"};
-    for (size_t i = 0; i < sizeof of_shells / sizeof *of_shells; i++)
-        unsetenv(of_shells[i]);
-    if (s->from && chdir(s->from) == 0 && getenv("PWD"))
-        setenv("PWD", s->from, 1);
-    return ask_server(&s->server, err);
-}
-
-static int check_health(struct settling *s, struct err *err)
-{
-    struct buf again BUF_AUTO = BUF_INIT;
-    if (ask_server(&again, err) < 0)
-        return -1;
-    if (strcmp(buf_str(&again), buf_str(&s->server)) != 0)
-        return err_set(err, ERR_TOOL, "the server that was started ('%s') is not the one that answers ('%s')",
-                       buf_str(&s->server), buf_str(&again));
-    return 0;
 }
 
 /* ---- the whole ---- */
@@ -330,19 +286,20 @@ static int settle(struct settling *s)
         return report(s, &err, SETTLE_REFUSED);
     s->step = "server";
     began = now_us();
-    if (start_server(s, &err) < 0) {
+    if (settle_start_server(s->from, &s->server, &err) < 0) {
         give_back(s);
         return report(s, &err, SETTLE_REFUSED);
     }
     s->us[1] = now_us() - began;
     s->step = "health";
     began = now_us();
-    if (check_health(s, &err) < 0 || (s->replaces && server_end_other_builds(&s->ended, &err) < 0))
+    if (settle_check_server(&s->server, &err) < 0 || (s->replaces && server_end_other_builds(&s->ended, &err) < 0))
         return report(s, &err, SETTLE_REFUSED);
     if (s->upgrades && move_others(s, &err) < 0)
         return report(s, &err, SETTLE_REFUSED);
     settle_sweep_others(s->dir, s->final);
     settle_mark(s->dir, s->final);
+    settle_leave_no_orphan();
     s->us[2] = now_us() - began;
     return report(s, NULL, EXIT_OK);
 }

@@ -24,6 +24,18 @@ enum {
     SETTLE_ELSEWHERE = 4, /* not in this directory */
 };
 
+/* settle_server.c: starts the server where none runs, in the directory `from` (NULL: here), and has it say who
+ * it is. It keeps the environment of its starter, which is to be that of any program here: what the shell
+ * that started us has put in goes. -1 with ERR_TOOL. */
+struct buf;
+int settle_start_server(const char *from, struct buf *server, struct err *err);
+/* Whether it answers again, the same one: -1 where there never is one that does so twice. */
+int settle_check_server(struct buf *server, struct err *err);
+/* A server that was started here is an orphan once we end. Where process 1 would keep it as a zombie, it ends
+ * again while we can wait for it, if nobody uses it yet: the first call from outside starts the one that
+ * stays (server_start.c). */
+void settle_leave_no_orphan(void);
+
 /* settle_remove.c: stops the server and removes what the program has kept, unless another placement uses
  * them; its links, its record, itself, and the directories that were made for it. `dir` is the opened
  * directory of `path`, in which nobody else can change anything. -1 with ERR_TOOL when something is left. */
@@ -36,7 +48,6 @@ void settle_mark(int dir, const char *program);
 bool settle_leave(int dir, const char *program);
 
 /* Appends the lines for a directory and those above it, up to the topmost one that was made. */
-struct buf;
 void settle_made(struct buf *record, const char *dir, const char *topmost);
 
 /* settle_record.c: path of the record of a program; free() it. */

@@ -114,7 +114,7 @@ def files(container, kind):
 
 
 def check_end(client, container, before):
-    """Nothing runs any more, but for the ended server where the first process doesn't wait for orphans. Of files there is
+    """Nothing runs any more, but for the ended server of an emulated processor, which is an orphan. Of files there is
     the editor's history and the starters' lock in the user's own place, and what bash has written itself."""
     client.stop()
     wait_until(lambda: all(line.startswith("Z") for line in container.processes()), "everything to end")

@@ -13,7 +13,7 @@ from typing import Optional
 
 from harness.machine import HANG, PATH, Machine
 from harness.needs import Unavailable, program
-from harness.processes import descendants
+from harness.processes import neighbours
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -98,7 +98,7 @@ class NamespaceContainer(Container):
                        check=True, timeout=HANG)
 
     def processes(self):
-        return [str(process).split(" ", 1)[1] for process in descendants(self.init)]
+        return [str(process).split(" ", 1)[1] for process in neighbours(self.init)]
 
     def destroy(self):
         try:

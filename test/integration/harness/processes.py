@@ -129,6 +129,23 @@ def is_zombie(process):
     return stat is not None and stat.start == process.start and stat.state == "Z"
 
 
+def neighbours(pid):
+    """Who else is in that process's pid namespace: what was started from outside is no child of its first process."""
+    inside, found = os.stat(f"/proc/{pid}/ns/pid").st_ino, []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == pid:
+            continue
+        try:
+            # of one that has ended nobody can tell, but who its parent was
+            same = os.stat(entry / "ns/pid").st_ino == inside
+        except OSError:
+            same = False
+        stat = _stat(int(entry.name))
+        if stat and (same or stat.parent == pid):
+            found.append(Process(int(entry.name), stat.start))
+    return found
+
+
 def count_zombies(pid):
     """Ended children that pid has not waited for."""
     return sum(1 for child in descendants(pid) if is_zombie(child))
