@@ -283,6 +283,18 @@ int safe_path_file(const char *path, struct err *err)
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? 0 : failed(&w, EINVAL);
 }
 
+char *safe_path_find(const char *path, const char *name)
+{
+    for (size_t n; path && *path; path += n + (path[n] == ':')) {
+        n = strcspn(path, ":");
+        char *file = mem_printf("%.*s/%s", (int)n, path, name);
+        if (n > 0 && *file == '/' && access(file, X_OK) == 0 && safe_path_file(file, NULL) == 0)
+            return file;
+        free(file);
+    }
+    return NULL;
+}
+
 int safe_path_rmdir(const char *path)
 {
     const char *name;

@@ -44,6 +44,9 @@ int safe_path_above(int root, const char *path, const char **name, struct err *e
  * one there. 0, or -1 as safe_path_open. */
 int safe_path_file(const char *path, struct err *err);
 
+/* The first program of that name on a PATH that is such a file; free() it. NULL: there is none. */
+char *safe_path_find(const char *path, const char *name);
+
 /* Removes an empty directory. 0, or -1 with errno. */
 int safe_path_rmdir(const char *path);
 

@@ -5,6 +5,7 @@
 
 #include "io.h"
 #include "mem.h"
+#include "safe_path.h"
 #include "session_shell.h"
 #include "session_state.h"
 #include "spawn.h"
@@ -64,19 +65,29 @@ static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
     return pid;
 }
 
+/* A default shell of the PATH is run where nobody else could have put it; as another user it is his matter.
+ */
+static char *find_shell(const struct shell *sh, const char *shell)
+{
+    if (strchr(shell, '/') || sh->options->shell || sh->options->user)
+        return mem_strdup(shell);
+    return safe_path_find(spawn_env_get(sh->options->env, "PATH"), shell);
+}
+
 static pid_t spawn_shell(struct shell *sh, struct err *err)
 {
     const char *asked[] = {sh->options->shell, NULL};
     struct buf tried BUF_AUTO = BUF_INIT;
     for (const char *const *at = sh->options->shell ? asked : default_shells; *at; at++) {
         struct err why;
-        pid_t pid = spawn_one(sh, *at, &why);
+        char *shell MEM_AUTO = find_shell(sh, *at);
+        pid_t pid = shell ? spawn_one(sh, shell, &why) : err_set(&why, ERR_TOOL, "%s: not found", *at);
         if (pid > 0) {
-            snprintf(sh->path, sizeof sh->path, "%s", *at);
+            snprintf(sh->path, sizeof sh->path, "%s", shell);
             return pid;
         }
         /* A directory or user that can't be used is no matter of the shell. */
-        if (strncmp(why.msg, *at, strlen(*at)) != 0) {
+        if (shell && strncmp(why.msg, shell, strlen(shell)) != 0) {
             *err = why;
             return -1;
         }

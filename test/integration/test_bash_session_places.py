@@ -33,6 +33,20 @@ def shell_of(client, **params):
     return answer["shell"]
 
 
+def test_a_shell_of_others_on_the_path_is_not_run(place):
+    """A container's PATH may begin with a directory of its agent's, who knows that there is no bash."""
+    client = place("busybox")
+    client.env = {**(client.env or {}), "PATH": "/home/theirs:/home/mine:/bin"}
+    fake = '#!/bin/sh\n: >/tmp/ran-$(id -u)\nexec /bin/sh "$@"\n'
+    do(client, f"mkdir -p /home/theirs /home/mine && printf '{fake}' >/home/theirs/bash && chmod 755 /home/*/bash"
+               f" && cp /home/theirs/bash /home/mine/ && chmod 777 /home/mine/bash && chown -R {NOBODY_KNOWS} /home/theirs")
+    assert shell_of(client) == "/bin/sh" and client.run("echo $0")["exit_code"] == 0
+    do(client, "! ls /tmp/ran-*")
+    do(client, "chmod 755 /home/mine/bash")
+    assert shell_of(client) == "/home/mine/bash"
+    do(client, "ls /tmp/ran-0")
+
+
 def check_sh(client):
     """All that a session of any shell has to do."""
     first = client.bs(wait=25, idle=25)

@@ -153,6 +153,11 @@ static void files(void **state)
             fail_msg("%s: %s", bad[i], err.msg);
     assert_true(safe_path_file(at("a"), &err) < 0 && safe_path_file(at("a/f/x"), &err) < 0);
     assert_true(safe_path_file(at("nowhere"), &err) < 0 && errno == ENOENT);
+    char *path MEM_AUTO = mem_printf(":a:%s/open:%s/none:%s/sticky:%s/a", dir, dir, dir, dir);
+    char *found MEM_AUTO = safe_path_find(path, "f"), *none MEM_AUTO = safe_path_find(path, "w");
+    assert_string_equal(found, at("sticky/f"));
+    assert_null(none);
+    assert_null(safe_path_find(NULL, "f"));
     assert_int_equal(open_descriptors(), before);
 }
 
