@@ -10,12 +10,12 @@
 
 #include "mem.h"
 #include "page_number.h"
+#include "page_place.h"
 #include "page_reader.h"
 
 #define CALLS_MAX 256       /* unanswered at a time */
 #define LIST_NODES_MAX 2000 /* of all open lists together: a page can nest them in each other */
 #define PARENTS_MAX 200     /* missing ones that are asked for, each with all that is above it */
-#define NOT_THERE ((size_t)-1)
 
 /* What the browser takes, measured with Chromium 156: only their ratios matter. */
 #define COST_OF_NODE 150 /* asked for by itself */
@@ -32,12 +32,6 @@ struct call {
     bool answered;
 };
 
-struct source {
-    struct page_snapshot snapshot;
-    size_t first; /* its documents start there among the reader's */
-    long long owner;
-};
-
 /* A node to be taken from a whole tree. */
 struct wanted {
     long long backend;
@@ -49,7 +43,7 @@ enum round { LAYOUT, NODES, LISTS, PARENTS, DONE };
 struct page_reader {
     struct page_view view;
     struct page_target *targets;
-    struct source *sources; /* one for each target */
+    struct page_source *sources; /* one for each target */
     size_t n_targets;
     struct page_document *documents;
     size_t n_documents;
@@ -105,84 +99,6 @@ void page_reader_free(struct page_reader *r)
     free(r->wanted);
     free(r->calls);
     free(r);
-}
-
-/* ---- first round: where everything is ---- */
-
-static struct page_document *add_document(struct page_reader *r, size_t target, size_t layout)
-{
-    const struct page_snapshot *snapshot = &r->sources[target].snapshot;
-    struct page_document *document = &r->documents[r->sources[target].first + layout];
-    *document = (struct page_document){.target = target,
-                                       .layout = &snapshot->documents[layout],
-                                       .sources = buf_str(&snapshot->sources),
-                                       .holder = NOT_THERE};
-    return document;
-}
-
-/* What of a frame's document is in the viewport: that part of its box which is. Its border isn't known, and
- * doesn't matter for this. */
-static void place_frame(struct page_document *frame, const struct page_document *holder, size_t holder_index,
-                        const struct page_spot *spot)
-{
-    struct page_rect part = page_rect_common(&spot->box, &holder->window);
-    if (frame->holder != NOT_THERE || part.width == 0)
-        return;
-    frame->holder = holder_index;
-    frame->owner = spot->backend;
-    frame->window =
-        (struct page_rect){frame->layout->scroll_x + part.left - spot->box.left,
-                           frame->layout->scroll_y + part.top - spot->box.top, part.width, part.height};
-}
-
-static void place_frames_within(struct page_reader *r, size_t index)
-{
-    struct page_document *holder = &r->documents[index];
-    const struct source *source = &r->sources[holder->target];
-    for (size_t i = 0; i < holder->layout->n; i++) {
-        const struct page_spot *spot = &holder->layout->spots[i];
-        if (spot->content > 0 && (size_t)spot->content < source->snapshot.n &&
-            source->first + (size_t)spot->content > index)
-            place_frame(&r->documents[source->first + (size_t)spot->content], holder, index, spot);
-    }
-}
-
-/* The <iframe> of a target, among the documents of the one that it is in. */
-static void place_target(struct page_reader *r, size_t target)
-{
-    const struct page_target *t = &r->targets[target];
-    if (t->parent < 0 || (size_t)t->parent >= target)
-        return;
-    const struct source *parent = &r->sources[t->parent];
-    for (size_t d = parent->first; d < parent->first + parent->snapshot.n; d++)
-        for (size_t i = 0; i < r->documents[d].layout->n; i++)
-            if (r->documents[d].layout->spots[i].backend == r->sources[target].owner) {
-                place_frame(&r->documents[r->sources[target].first], &r->documents[d], d,
-                            &r->documents[d].layout->spots[i]);
-                return;
-            }
-}
-
-static void place_documents(struct page_reader *r)
-{
-    for (size_t t = 0; t < r->n_targets; t++) {
-        r->sources[t].first = r->n_documents;
-        r->n_documents += r->sources[t].snapshot.n;
-    }
-    r->documents = mem_zalloc((r->n_documents + 1) * sizeof *r->documents);
-    for (size_t t = 0; t < r->n_targets; t++) {
-        size_t first = r->sources[t].first, n = r->sources[t].snapshot.n;
-        for (size_t i = 0; i < n; i++)
-            add_document(r, t, i);
-        if (t > 0 && n > 0)
-            place_target(r, t);
-        else if (n > 0)
-            r->documents[0].window =
-                (struct page_rect){r->documents[0].layout->scroll_x, r->documents[0].layout->scroll_y,
-                                   r->view.width, r->view.height};
-        for (size_t i = first; i < first + n; i++)
-            place_frames_within(r, i);
-    }
 }
 
 /* ---- second round: the nodes there ---- */
@@ -357,7 +273,7 @@ static void next_round(struct page_reader *r)
 {
     switch (r->round) {
     case LAYOUT:
-        place_documents(r);
+        r->documents = page_place(&r->view, r->targets, r->sources, r->n_targets, &r->n_documents);
         ask_all_visible(r);
         break;
     case NODES:
