@@ -19,6 +19,7 @@ struct command_option {
 };
 
 struct command_line;
+struct tool;
 
 struct command {
     const char *name; /* the list ends with NULL */
@@ -38,6 +39,7 @@ struct command_set {
     const char *more;  /* behind their list; NULL: nothing */
     const struct command_option *options;
     const struct command *list;
+    const struct tool *tool; /* whose list the command `list` prints; NULL: there is none */
     /* What is said here for what the methods' messages say, and for the parameters that they refuse: pairs,
      * the last one empty; each may be NULL. */
     const char *const (*words)[2], *const (*params)[2];

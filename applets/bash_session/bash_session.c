@@ -12,8 +12,6 @@
 #include "bash_session_cut.h"
 #include "command.h"
 #include "exec/command_print.h"
-#include "exec/caller.h"
-#include "exec/route.h"
 #include "json.h"
 #include "server/other_builds.h"
 #include "surroundings.h"
@@ -26,14 +24,6 @@ static void begin(const struct command_line *c, struct buf *params)
 {
     buf_addc(params, '{');
     json_member_string(params, "session_name", c->words[0]);
-}
-
-static int call(const struct command_line *c, const char *method, struct buf *params, struct buf *result)
-{
-    struct err err;
-    buf_addc(params, '}');
-    caller_watch();
-    return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 
 /* The result as JSON, or the string `member` of it (NULL: the result is the string), or nothing for null. */
@@ -54,7 +44,7 @@ static int simple(const struct command_line *c, const char *method, struct buf *
                   bool line)
 {
     struct buf result BUF_AUTO = BUF_INIT;
-    int status = call(c, method, params, &result);
+    int status = command_call(c, method, params, &result);
     return status == EXIT_OK ? print_result(c, &result, member, line) : status;
 }
 
@@ -141,7 +131,7 @@ static int interact(const struct command_line *c, const char *input, size_t n)
     put_max(c, max, &params);
     if (input)
         json_member_text(&params, "input", input, n);
-    status = call(c, "bash_session", &params, &result);
+    status = command_call(c, "bash_session", &params, &result);
     return status == EXIT_OK ? print_read(c, &result, max) : status;
 }
 
@@ -238,7 +228,7 @@ static int step_of(const struct command_line *c, const struct buf *command, doub
         buf_addf(&params, "%.9g", timeout_s);
     }
     put_max(c, max, &params);
-    int status = call(c, "bash_session_run", &params, result);
+    int status = command_call(c, "bash_session_run", &params, result);
     return status == EXIT_FAILED ? EXIT_NOT_RUN : status;
 }
 
@@ -319,17 +309,12 @@ static int do_attach(const struct command_line *c)
     char *const same[] = {program, applet, command, c->words[0], NULL};
     other_builds_hand_over(c->words[0], same, (struct span){0});
     begin(c, &params);
-    int status = call(c, "bash_session_attach", &params, &result);
+    int status = command_call(c, "bash_session_attach", &params, &result);
     if (status != EXIT_OK)
         return status;
     if (json_member(span_of(&result), "socket", &socket, NULL))
         json_string_text(socket, &name);
     return attach(c->applet->name, buf_str(&name), c->words[0]);
-}
-
-static int do_list(const struct command_line *c)
-{
-    return command_print_list(c, &bash_session_tool);
 }
 
 /* ---- the table ---- */
@@ -381,7 +366,7 @@ static const struct command list[] = {
      3, do_resize, NULL},
     {"attach", "SESSION", NULL, "connect this terminal with the session, live; Ctrl-] detaches", NULL,
      "BashSession", 1, 1, do_attach, NULL},
-    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, do_list, NULL},
+    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, command_print_list, NULL},
     {0},
 };
 
@@ -407,6 +392,7 @@ static const struct command_set commands = {
     .more = COMMAND_TIME_HELP,
     .options = options,
     .list = list,
+    .tool = &bash_session_tool,
     .words = words,
     .params = params_said,
 };

@@ -4,10 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "route.h"
+#include "caller.h"
 #include "io.h"
 #include "json_table.h"
 #include "mem.h"
+#include "route.h"
 
 int command_print(const struct command_line *c, struct span text)
 {
@@ -67,6 +68,14 @@ int command_failed(const struct command_line *c, const struct err *err)
     return applet_failed(c->applet->name, "%s", buf_str(&text));
 }
 
+int command_call(const struct command_line *c, const char *method, struct buf *params, struct buf *result)
+{
+    struct err err;
+    buf_addc(params, '}');
+    caller_watch();
+    return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
+}
+
 /* ---- lists ---- */
 
 enum { FIELDS_MAX = 16 };
@@ -105,8 +114,9 @@ int command_print_table(const struct command_line *c, struct span list, const ch
     return command_print(c, span_of(&table));
 }
 
-int command_print_list(const struct command_line *c, const struct tool *tool)
+int command_print_list(const struct command_line *c)
 {
+    const struct tool *tool = c->applet->commands->tool;
     struct buf list BUF_AUTO = BUF_INIT;
     struct err err;
     if (call_method(tool->list.method, (struct span){"{}", 2}, &list, &err) < 0)

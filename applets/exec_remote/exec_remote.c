@@ -9,8 +9,6 @@
 
 #include "command.h"
 #include "exec/command_print.h"
-#include "exec/caller.h"
-#include "exec/route.h"
 #include "exec_remote_logs.h"
 #include "json.h"
 #include "surroundings.h"
@@ -68,14 +66,6 @@ static int do_run(const struct command_line *c)
     return exec_remote_run(c, &params, command_value(c, "command") ? "/bin/sh" : c->words[0]);
 }
 
-static int call(const struct command_line *c, const char *method, struct buf *params, struct buf *result)
-{
-    struct err err;
-    buf_addc(params, '}');
-    caller_watch();
-    return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
-}
-
 static int do_start(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
@@ -90,7 +80,7 @@ static int do_start(const struct command_line *c)
     if (command_value(c, "stdin"))
         json_member_bool(&params, "stdin_open", true);
     if (status == EXIT_OK)
-        status = call(c, "exec_remote_start", &params, &result);
+        status = command_call(c, "exec_remote_start", &params, &result);
     if (status != EXIT_OK || !json_member(span_of(&result), "pid", &pid, NULL))
         return status;
     return command_print_line(c, command_value(c, "json") ? span_of(&result) : pid);
@@ -125,7 +115,7 @@ static int of_job(const struct command_line *c, const char *method, const char *
     if (status == EXIT_OK && more)
         status = command_put_text(c, c->words[1], &params, more);
     if (status == EXIT_OK)
-        status = call(c, method, &params, &result);
+        status = command_call(c, method, &params, &result);
     return status == EXIT_OK ? print_answer(c, &result) : status;
 }
 
@@ -160,12 +150,7 @@ static int do_signal(const struct command_line *c)
     struct buf result BUF_AUTO = BUF_INIT;
     int status = put_job(c, &params);
     json_member_string(&params, "signal", c->words[1]);
-    return status == EXIT_OK ? call(c, "exec_remote_signal", &params, &result) : status;
-}
-
-static int do_list(const struct command_line *c)
-{
-    return command_print_list(c, &exec_remote_tool);
+    return status == EXIT_OK ? command_call(c, "exec_remote_signal", &params, &result) : status;
 }
 
 /* ---- the table ---- */
@@ -222,7 +207,7 @@ static const struct command list[] = {
     {"signal", "PID SIGNAL", NULL, "signal its process group", "SIGNAL is a name (HUP, SIGHUP) or a number.",
      "4711 HUP", 2, 2, do_signal, NULL},
     {"list", "", COMMAND_LIST_TAKES, "show the jobs: those that run, and those that ended in the last hour",
-     NULL, "--format pid,state,command", 0, 0, do_list, NULL},
+     NULL, "--format pid,state,command", 0, 0, command_print_list, NULL},
     {0},
 };
 
@@ -241,6 +226,7 @@ static const struct command_set commands = {
     .more = "poll, wait, kill, write and close print their result as JSON. " COMMAND_TIME_HELP,
     .options = options,
     .list = list,
+    .tool = &exec_remote_tool,
     .words = words,
     .params = params_said,
 };

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include "exec/command_print.h"
-#include "exec/caller.h"
-#include "exec/route.h"
 #include "io.h"
 #include "job_text.h"
 
@@ -30,14 +28,11 @@ int exec_remote_print_text(const struct command_line *c, struct span answer)
 static int ask(const struct command_line *c, const char *method, long long ack, struct buf *answer)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    struct err err;
     buf_addc(&params, '{');
     if (command_number(c, "PID", c->words[0], &params, "pid") != EXIT_OK)
         return EXIT_USAGE;
     json_member_int(&params, "ack_seq", ack);
-    buf_addc(&params, '}');
-    caller_watch();
-    return call_method(method, span_of(&params), answer, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
+    return command_call(c, method, &params, answer);
 }
 
 static size_t length_of(struct span answer, const char *key)

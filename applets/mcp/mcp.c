@@ -52,11 +52,6 @@ static int do_launch(const struct command_line *c)
     return command_print_line(c, span_of(&session));
 }
 
-static int do_list(const struct command_line *c)
-{
-    return command_print_list(c, &mcp_tool);
-}
-
 static int do_tools(const struct command_line *c)
 {
     struct buf found BUF_AUTO = BUF_INIT;
@@ -146,7 +141,8 @@ static const struct command list[] = {
      "start an MCP server that speaks on stdin and stdout, and print the number of its session",
      "It begins in the current directory with the current environment, unless it runs as another user.",
      "uvx mcp-server-time", 1, COMMAND_PROGRAM, do_launch, NULL},
-    {"list", "", COMMAND_LIST_TAKES, "show the servers that were launched", NULL, "", 0, 0, do_list, NULL},
+    {"list", "", COMMAND_LIST_TAKES, "show the servers that were launched", NULL, "", 0, 0,
+     command_print_list, NULL},
     {"tools", "SESSION", "json", "show what a server offers, and what each tool takes", NULL, "0", 1, 1,
      do_tools, NULL},
     {"call", "SESSION TOOL [PARAM]...", "json", "call a tool and print what it answers",
@@ -174,6 +170,7 @@ static const struct command_set commands = {
     .about = "MCP servers of this container, and this container as one.",
     .options = options,
     .list = list,
+    .tool = &mcp_tool,
     .words = words,
     .params = params_said,
 };

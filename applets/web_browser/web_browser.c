@@ -11,7 +11,6 @@
 #include "base64.h"
 #include "command.h"
 #include "exec/command_print.h"
-#include "exec/caller.h"
 #include "exec/route.h"
 #include "io.h"
 
@@ -72,14 +71,6 @@ static int begin(const struct command_line *c, bool may_open, struct buf *params
     buf_addc(params, '{');
     json_member_text(params, "session_name", buf_str(&name), name.len);
     return EXIT_OK;
-}
-
-static int call(const struct command_line *c, const char *method, struct buf *params, struct buf *result)
-{
-    struct err err;
-    buf_addc(params, '}');
-    caller_watch();
-    return call_method(method, span_of(params), result, &err) < 0 ? command_failed(c, &err) : EXIT_OK;
 }
 
 /* ---- what answers with the page ---- */
@@ -154,7 +145,7 @@ static int do_action(const struct command_line *c)
             json_member_string(&params, action->arguments[i], c->words[i]);
     }
     if (result == EXIT_OK)
-        result = call(c, action->method, &params, &page);
+        result = command_call(c, action->method, &params, &page);
     return result == EXIT_OK ? print_page(c, &page) : result;
 }
 
@@ -167,7 +158,7 @@ static int do_text(const struct command_line *c)
     struct buf text BUF_AUTO = BUF_INIT;
     int result = begin(c, false, &params);
     if (result == EXIT_OK)
-        result = call(c, "web_text", &params, &answer);
+        result = command_call(c, "web_text", &params, &answer);
     if (result != EXIT_OK || command_value(c, "json"))
         return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
     member(span_of(&answer), "text", &text);
@@ -196,7 +187,7 @@ static int do_shot(const struct command_line *c)
     if (result == EXIT_OK && command_value(c, "full"))
         json_member_bool(&params, "full_page", true);
     if (result == EXIT_OK)
-        result = call(c, "web_screenshot", &params, &answer);
+        result = command_call(c, "web_screenshot", &params, &answer);
     if (result != EXIT_OK || command_value(c, "json"))
         return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
     print_notes(c, span_of(&answer));
@@ -214,7 +205,7 @@ static int do_eval(const struct command_line *c)
     int result = begin(c, false, &params);
     if (result == EXIT_OK) {
         json_member_string(&params, "expression", c->words[0]);
-        result = call(c, "web_evaluate", &params, &answer);
+        result = command_call(c, "web_evaluate", &params, &answer);
     }
     if (result != EXIT_OK || command_value(c, "json"))
         return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
@@ -232,7 +223,7 @@ static int do_tabs(const struct command_line *c)
     struct buf answer BUF_AUTO = BUF_INIT;
     int result = begin(c, false, &params);
     if (result == EXIT_OK)
-        result = call(c, "web_tabs", &params, &answer);
+        result = command_call(c, "web_tabs", &params, &answer);
     return result == EXIT_OK ? command_print_table(c, span_of(&answer), columns) : result;
 }
 
@@ -252,7 +243,7 @@ static int do_tab(const struct command_line *c)
     if (closes)
         json_member_bool(&params, "close", true);
     if (result == EXIT_OK)
-        result = call(c, "web_tabs", &params, &page);
+        result = command_call(c, "web_tabs", &params, &page);
     return result == EXIT_OK ? print_page(c, &page) : result;
 }
 
@@ -263,17 +254,12 @@ static int do_new(const struct command_line *c)
     return open_session(c, &name, &err) < 0 ? command_failed(c, &err) : command_print_line(c, span_of(&name));
 }
 
-static int do_list(const struct command_line *c)
-{
-    return command_print_list(c, &web_browser_tool);
-}
-
 static int do_close(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
     int result = begin(c, false, &params);
-    return result == EXIT_OK ? call(c, "web_close_session", &params, &answer) : result;
+    return result == EXIT_OK ? command_call(c, "web_close_session", &params, &answer) : result;
 }
 
 /* ---- the table ---- */
@@ -319,7 +305,7 @@ static const struct command list[] = {
     {"tab", "N|new|close N", PAGE, "show a tab, open or close one", NULL, "close 2", 1, 2, do_tab, NULL},
     {"new", "", OPENING " json", "open a session and print its name", NULL, "--accept-dialogs", 0, 0, do_new,
      NULL},
-    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, do_list, NULL},
+    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, command_print_list, NULL},
     {"close", "", PAGE, "end a session", NULL, "--session WebBrowser_1", 0, 0, do_close, NULL},
     {0},
 };
@@ -345,6 +331,7 @@ static const struct command_set commands = {
         "action has failed.",
     .options = options,
     .list = list,
+    .tool = &web_browser_tool,
     .words = words,
     .params = params_said,
 };
