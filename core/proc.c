@@ -18,7 +18,10 @@
 #include "mem.h"
 
 #define SHOWN_MOST 5
-#define MANY 64 /* descendants: a look at all processes takes a third of the time that one at each's children does */
+/* Descendants: a look at all processes takes a third of the time of one at the children of each, from then
+ * on.
+ */
+#define MANY 64
 
 /* Fields of /proc/PID/stat behind the name, whose closing parenthesis is the last one in the line (a name may
  * hold any bytes): the state, and numbers from the parent to the time of the start. An ended process still

@@ -183,9 +183,9 @@ bool user_is_self(const struct user *u)
     return u->exact ? same_gid && has_its_groups(u) : same_gid || u->uid != 0;
 }
 
-/* What root has in the kernel's session keyring (which goes to whatever it starts) would be the user's to read:
- * he gets an empty one. Where there is no such call (a filter of the container's refuses it) no key is read
- * either. */
+/* What root has in the kernel's session keyring (which goes to whatever it starts) would be the user's to
+ * read: he gets an empty one. Where there is no such call (a filter of the container's refuses it) no key is
+ * read either. */
 static int leave_keyring(void)
 {
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 || errno == ENOSYS || errno == EPERM)
