@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "client.h"
 #include "connect/connect_serve.h"
 #include "connect/connection.h"
 #include "inject/inject.h"
@@ -19,11 +18,9 @@
 #include "inject/inject_report.h"
 #include "io.h"
 #include "json_table.h"
-#include "rpc.h"
 #include "title.h"
 #include "words.h"
 
-#define ASK_MS 5000
 #define LOCK_STEP_US 20000
 
 static const char NAME[] = "connect";
@@ -157,76 +154,17 @@ int connect_start(const char *applet, const struct inject_options *o, const stru
 
 /* ---- those that there are ---- */
 
-struct asked {
-    int dirfd;
-    const char *method, *target; /* target NULL: all */
-    struct buf answers;          /* with commas between */
-    int n;
-};
-
-static bool put_result(void *arg, struct span answer)
-{
-    struct buf *out = arg;
-    struct span result;
-    if (client_result(answer, &result, NULL) < 0)
-        return false;
-    buf_add(out, result.s, result.n);
-    return true;
-}
-
-static bool ask(int dirfd, const char *name, const char *method, struct buf *result)
-{
-    struct buf text BUF_AUTO = BUF_INIT;
-    int fd = ipc_connect(dirfd, name, IPC_WAIT_S);
-    if (fd < 0)
-        return false;
-    rpc_put_request(&text, (struct span){"1", 1}, method, (struct span){0});
-    buf_addc(&text, '\n');
-    struct inject_request q = {
-        .text = span_of(&text), .deliver = put_result, .deliver_arg = result, .said = BUF_INIT};
-    bool made = connection_request(fd, &q, ASK_MS) && q.answered;
-    buf_release(&q.said);
-    return made;
-}
-
-static void ask_one(void *arg, const char *name)
-{
-    struct asked *a = arg;
-    struct buf status BUF_AUTO = BUF_INIT;
-    struct buf result BUF_AUTO = BUF_INIT;
-    struct span target;
-    if (!ask(a->dirfd, name, CONNECTION_STATUS, &status) || status.len == 0)
-        return;
-    if (a->target &&
-        !(json_member(span_of(&status), "target", &target, NULL) && json_string_is(target, a->target)))
-        return;
-    if (a->method && !ask(a->dirfd, name, a->method, &result))
-        return;
-    buf_adds(&a->answers, a->n++ > 0 ? "," : "");
-    buf_add(&a->answers, status.data, status.len);
-}
-
-/* All, or those to one target. Their states, as an array. */
-static void ask_all(struct asked *a)
-{
-    a->dirfd = connection_find_dir();
-    buf_addc(&a->answers, '[');
-    if (a->dirfd >= 0)
-        ipc_each(a->dirfd, ask_one, a);
-    buf_addc(&a->answers, ']');
-    io_close(&a->dirfd);
-}
-
-static int print_states(const struct asked *a, bool json)
+/* An array of states. */
+static int print_states(struct span states, bool json)
 {
     static const char *const columns[] = {"target", "pid",       "age_s",  "clients",
                                           "open",   "persist_s", "socket", NULL};
     struct buf out BUF_AUTO = BUF_INIT;
     if (json) {
-        json_put_shown(&out, span_of(&a->answers));
+        json_put_shown(&out, states);
         buf_addc(&out, '\n');
-    } else if (a->n > 0) {
-        json_table(&out, span_of(&a->answers), columns);
+    } else if (states.n > 2) {
+        json_table(&out, states, columns);
     }
     fputs(buf_str(&out), stdout);
     return stdout_flushed();
@@ -283,25 +221,19 @@ int connect_persist(const char *applet, const char *value, int *persist_ms)
 
 static int stop(const struct line *l)
 {
-    struct asked a = {.method = CONNECTION_STOP, .target = l->target, .answers = BUF_INIT};
-    int status = EXIT_OK;
-    ask_all(&a);
-    if (l->target && a.n == 0)
-        status = applet_failed(
+    struct buf states BUF_AUTO = BUF_INIT;
+    int n = connection_ask(NULL, l->target, CONNECTION_STOP, &states);
+    if (l->target && n == 0)
+        return applet_failed(
             NAME, "there is no connection to %s; 'toolbox connect --list' shows which there are", l->target);
-    if (status == EXIT_OK && l->o.json)
-        status = print_states(&a, true);
-    buf_release(&a.answers);
-    return status;
+    return l->o.json ? print_states(span_of(&states), true) : EXIT_OK;
 }
 
 static int list(const struct line *l)
 {
-    struct asked a = {.answers = BUF_INIT};
-    ask_all(&a);
-    int status = print_states(&a, l->o.json);
-    buf_release(&a.answers);
-    return status;
+    struct buf states BUF_AUTO = BUF_INIT;
+    connection_ask(NULL, NULL, CONNECTION_STATUS, &states);
+    return print_states(span_of(&states), l->o.json);
 }
 
 static int connect_main(int argc, char **argv)
@@ -321,17 +253,11 @@ static int connect_main(int argc, char **argv)
     if (status != EXIT_OK)
         return status;
     char name[IPC_NAME_MAX];
-    struct asked a = {.answers = BUF_INIT};
+    struct buf states BUF_AUTO = BUF_INIT;
     connection_name(&l.o, &t, name);
-    a.dirfd = connection_find_dir();
-    buf_addc(&a.answers, '[');
-    ask_one(&a, name);
-    buf_addc(&a.answers, ']');
-    io_close(&a.dirfd);
-    status = a.n == 0 ? applet_failed(NAME, "%s: the connection has ended already", t.text)
-                      : print_states(&a, l.o.json);
-    buf_release(&a.answers);
-    return status;
+    if (connection_ask(name, NULL, CONNECTION_STATUS, &states) == 0)
+        return applet_failed(NAME, "%s: the connection has ended already", t.text);
+    return print_states(span_of(&states), l.o.json);
 }
 
 const struct applet connect_applet = {

@@ -302,7 +302,7 @@ static void on_writable(void *arg, int events)
 /* Only now is there something to connect to. */
 static void on_hello(void *arg, struct span params)
 {
-    struct err err;
+    static struct err err; /* what it says is told at the end */
     (void)arg, (void)params;
     my.listen_fd = ipc_listen(my.setup->dirfd, my.setup->name, &err);
     if (my.listen_fd < 0) {

@@ -11,12 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "inject/inject_one.h"
 #include "io.h"
 #include "mem.h"
 #include "place.h"
+#include "rpc.h"
 #include "sha256.h"
 
+#define ASK_MS 5000
 #define NAME_DIGITS 16
 
 static const char folder[] = "connections";
@@ -173,4 +176,66 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms)
     buf_truncate(&q->said, 0);
     buf_adds(&q->said, "the connection that was kept has ended");
     return true;
+}
+
+/* ---- those that there are ---- */
+
+struct asked {
+    int dirfd;
+    const char *name, *target, *method;
+    struct buf *states;
+    int n;
+};
+
+static bool put_result(void *arg, struct span answer)
+{
+    struct buf *out = arg;
+    struct span result;
+    if (client_result(answer, &result, NULL) < 0)
+        return false;
+    buf_add(out, result.s, result.n);
+    return true;
+}
+
+static bool ask(int dirfd, const char *name, const char *method, struct buf *result)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    int fd = ipc_connect(dirfd, name, IPC_WAIT_S);
+    if (fd < 0)
+        return false;
+    rpc_put_request(&text, (struct span){"1", 1}, method, (struct span){0});
+    buf_addc(&text, '\n');
+    struct inject_request q = {
+        .text = span_of(&text), .deliver = put_result, .deliver_arg = result, .said = BUF_INIT};
+    bool made = connection_request(fd, &q, ASK_MS) && q.answered && result->len > 0;
+    buf_release(&q.said);
+    return made;
+}
+
+static void ask_one(void *arg, const char *name)
+{
+    struct asked *a = arg;
+    struct buf state BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct span target;
+    if ((a->name && strcmp(a->name, name) != 0) || !ask(a->dirfd, name, CONNECTION_STATUS, &state))
+        return;
+    if (a->target &&
+        !(json_member(span_of(&state), "target", &target, NULL) && json_string_is(target, a->target)))
+        return;
+    if (strcmp(a->method, CONNECTION_STATUS) != 0 && !ask(a->dirfd, name, a->method, &result))
+        return;
+    buf_adds(a->states, a->n++ > 0 ? "," : "");
+    buf_add(a->states, state.data, state.len);
+}
+
+int connection_ask(const char *name, const char *target, const char *method, struct buf *states)
+{
+    int dir FD_AUTO = connection_find_dir();
+    struct asked a = {.dirfd = dir, .name = name, .target = target, .method = method, .states = states};
+    buf_addc(states, '[');
+    if (dir >= 0)
+        ipc_each(dir, ask_one, &a);
+    buf_addc(states, ']');
+    return a.n;
 }

@@ -1,6 +1,7 @@
 /* The way out: the program removes itself, wherever in the target it may be. */
 #include <string.h>
 
+#include "connect/connection.h"
 #include "inject/inject_one.h"
 #include "inject/inject_steps.h"
 #include "io.h"
@@ -118,6 +119,8 @@ void eject_one(const struct inject_options *o, const struct target *t, struct tr
     if (t->unlisted) {
         inject_unlisted(&e.i);
     } else if (!t->kind->folder) {
+        connection_ask(NULL, t->text, CONNECTION_STOP, &said); /* its other end runs there */
+        buf_truncate(&said, 0);
         eject_running(&e, &said);
         conclude(&e, &said);
     } else {

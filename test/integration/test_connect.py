@@ -235,6 +235,16 @@ def test_a_container_that_was_replaced_is_never_taken_for_the_new_one(docker, to
         assert done.returncode == 0 and json.loads(done.stdout) == [], done
 
 
+def test_eject_ends_it_first(made):
+    """Nothing of ours runs there afterwards, and no call goes on without a program."""
+    pid = made.connect()["pid"]
+    carrier = int(made.log.read_text().split()[-1])
+    done = made.run("eject", made.target)
+    assert done.returncode == 0, done
+    assert made.list() == []
+    processes.wait_until(lambda: not _lives(pid) and not _lives(carrier), "both ends to go")
+
+
 @pytest.mark.parametrize("words", [[], ["--list", "local:"], ["local:", "local:"], ["docker:*"], ["--persist", "x", "local:"],
                                    ["--list", "--stop"]])
 def test_usage(client, words):
