@@ -17,10 +17,12 @@
 
 #include "buf.h"
 #include "io.h"
+#include "mem.h"
 #include "osinfo.h"
 #include "proc.h"
 
 #define BUSY_MS 500 /* a program that waits for less than that is at work */
+#define DEPTH_MAX 8 /* terminals in terminals */
 #define N_POLLED 64 /* descriptors of a poll that are looked at */
 
 /* The system call a process sleeps in (proc(5), /proc/PID/syscall), and its first arguments. */
@@ -51,15 +53,20 @@ static int read_sleeping(pid_t pid, struct sleeping *s)
     return 0;
 }
 
+static dev_t number_of(const struct pty *pty)
+{
+    struct stat st;
+    return fstat(pty->slave, &st) == 0 ? st.st_rdev : 0;
+}
+
 /* True when descriptor fd of the process is this terminal, by its own name or as /dev/tty. */
-static bool is_terminal(const struct pty *pty, pid_t pid, unsigned long long fd)
+static bool is_terminal(dev_t tty, pid_t pid, unsigned long long fd)
 {
     char path[48];
-    struct stat there, ours;
+    struct stat there;
     snprintf(path, sizeof path, "/proc/%ld/fd/%llu", (long)pid, fd);
-    if (stat(path, &there) < 0 || fstat(pty->slave, &ours) < 0 || !S_ISCHR(there.st_mode))
-        return false;
-    return there.st_rdev == ours.st_rdev || there.st_rdev == makedev(5, 0);
+    return stat(path, &there) == 0 && S_ISCHR(there.st_mode) &&
+           (there.st_rdev == tty || there.st_rdev == makedev(5, 0));
 }
 
 static bool read_memory(pid_t pid, unsigned long long address, void *into, size_t size)
@@ -90,7 +97,7 @@ static bool is_short64(pid_t pid, unsigned long long address)
 }
 #endif
 
-static bool selects_terminal(const struct pty *pty, const struct sleeping *s)
+static bool selects_terminal(dev_t tty, const struct sleeping *s)
 {
     fd_set set;
     unsigned long long n = s->arg[0] < FD_SETSIZE ? s->arg[0] : FD_SETSIZE;
@@ -98,12 +105,12 @@ static bool selects_terminal(const struct pty *pty, const struct sleeping *s)
     if (n == 0 || s->arg[1] == 0 || !read_memory(s->pid, s->arg[1], &set, size))
         return false;
     for (unsigned long long fd = 0; fd < n; fd++)
-        if (FD_ISSET(fd, &set) && is_terminal(pty, s->pid, fd))
+        if (FD_ISSET(fd, &set) && is_terminal(tty, s->pid, fd))
             return true;
     return false;
 }
 
-static bool polls_terminal(const struct pty *pty, const struct sleeping *s)
+static bool polls_terminal(dev_t tty, const struct sleeping *s)
 {
     struct pollfd polled[N_POLLED];
     size_t n = s->arg[1] < N_POLLED ? (size_t)s->arg[1] : N_POLLED;
@@ -111,14 +118,14 @@ static bool polls_terminal(const struct pty *pty, const struct sleeping *s)
         return false;
     for (size_t i = 0; i < n; i++)
         if (polled[i].fd >= 0 && (polled[i].events & POLLIN) &&
-            is_terminal(pty, s->pid, (unsigned)polled[i].fd))
+            is_terminal(tty, s->pid, (unsigned)polled[i].fd))
             return true;
     return false;
 }
 
 /* Not one that will soon do something else: programs with timers for their own housekeeping (node's garbage
  * collector) wait for seconds. */
-static bool epolls_terminal(const struct pty *pty, const struct sleeping *s)
+static bool epolls_terminal(dev_t tty, const struct sleeping *s)
 {
     char path[64];
     struct buf text BUF_AUTO = BUF_INIT;
@@ -130,43 +137,43 @@ static bool epolls_terminal(const struct pty *pty, const struct sleeping *s)
         char *end;
         unsigned long long fd = strtoull(at + 4, &end, 10);
         const char *events = strstr(end, "events:");
-        if (events && (strtoul(events + 7, NULL, 16) & EPOLLIN) && is_terminal(pty, s->pid, fd))
+        if (events && (strtoul(events + 7, NULL, 16) & EPOLLIN) && is_terminal(tty, s->pid, fd))
             return true;
     }
     return false;
 }
 
-static bool calls_for_terminal(const struct pty *pty, const struct sleeping *s)
+static bool calls_for_terminal(dev_t tty, const struct sleeping *s)
 {
     switch (s->call) {
     case SYS_read:
     case SYS_readv:
-        return is_terminal(pty, s->pid, s->arg[0]);
+        return is_terminal(tty, s->pid, s->arg[0]);
     case SYS_pselect6:
-        return selects_terminal(pty, s) && !is_short(s->pid, s->arg[4], 1000000);
+        return selects_terminal(tty, s) && !is_short(s->pid, s->arg[4], 1000000);
 #ifdef SYS_select
     case SYS_select:
-        return selects_terminal(pty, s) && !is_short(s->pid, s->arg[4], 1000);
+        return selects_terminal(tty, s) && !is_short(s->pid, s->arg[4], 1000);
 #endif
     case SYS_ppoll:
-        return polls_terminal(pty, s) && !is_short(s->pid, s->arg[2], 1000000);
+        return polls_terminal(tty, s) && !is_short(s->pid, s->arg[2], 1000000);
 #ifdef SYS_poll
     case SYS_poll:
-        return polls_terminal(pty, s) && ((int)s->arg[2] < 0 || (int)s->arg[2] >= BUSY_MS);
+        return polls_terminal(tty, s) && ((int)s->arg[2] < 0 || (int)s->arg[2] >= BUSY_MS);
 #endif
 #ifdef SYS_pselect6_time64 /* 32-bit processors have two sizes of time */
     case SYS_pselect6_time64:
-        return selects_terminal(pty, s) && !is_short64(s->pid, s->arg[4]);
+        return selects_terminal(tty, s) && !is_short64(s->pid, s->arg[4]);
     case SYS_ppoll_time64:
-        return polls_terminal(pty, s) && !is_short64(s->pid, s->arg[2]);
+        return polls_terminal(tty, s) && !is_short64(s->pid, s->arg[2]);
     case SYS__newselect:
-        return selects_terminal(pty, s) && !is_short(s->pid, s->arg[4], 1000);
+        return selects_terminal(tty, s) && !is_short(s->pid, s->arg[4], 1000);
 #endif
     case SYS_epoll_pwait:
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
 #endif
-        return epolls_terminal(pty, s);
+        return epolls_terminal(tty, s);
     default:
         return false;
     }
@@ -174,15 +181,15 @@ static bool calls_for_terminal(const struct pty *pty, const struct sleeping *s)
 
 /* What descriptor and memory say is of a later moment than the system call: it has to be the same one
  * afterwards. */
-static bool waits_for_terminal(const struct pty *pty, const struct sleeping *s)
+static bool waits_for_terminal(dev_t tty, const struct sleeping *s)
 {
     struct sleeping again;
-    return calls_for_terminal(pty, s) && read_sleeping(s->pid, &again) == 0 &&
+    return calls_for_terminal(tty, s) && read_sleeping(s->pid, &again) == 0 &&
            strcmp(s->text, again.text) == 0;
 }
 
 /* A thread other than the first may be the one that reads. */
-static bool any_thread(const struct pty *pty, pid_t pid)
+static bool any_thread(dev_t tty, pid_t pid)
 {
     char path[40];
     struct sleeping s;
@@ -192,19 +199,85 @@ static bool any_thread(const struct pty *pty, pid_t pid)
     struct dirent *entry;
     while (dir && !found && (entry = readdir(dir)))
         found = entry->d_name[0] != '.' && read_sleeping((pid_t)strtol(entry->d_name, NULL, 10), &s) == 0 &&
-                waits_for_terminal(pty, &s);
+                waits_for_terminal(tty, &s);
     if (dir)
         closedir(dir);
     return found;
 }
 
-static bool any_in_group(const struct pty *pty, pid_t group)
+/* ---- terminals behind the terminal ---- */
+
+/* The terminal that controls a process, and who is in the foreground there. */
+static bool read_terminal(pid_t pid, dev_t *tty, pid_t *foreground)
+{
+    char path[40];
+    struct buf text BUF_AUTO = BUF_INIT;
+    long number, group;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    const char *at = io_read_file(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
+    if (!at || sscanf(at, ") %*c %*d %*d %*d %ld %ld", &number, &group) != 2 || number == 0 || group <= 0)
+        return false;
+    *tty = makedev((unsigned)number >> 8 & 0xFFF,
+                   ((unsigned)number & 0xFF) | ((unsigned)number >> 12 & 0xFFF00));
+    *foreground = (pid_t)group;
+    return true;
+}
+
+/* It has the other end of a terminal of its own: script, expect, a multiplexer. */
+static bool has_master(pid_t pid)
+{
+    char path[48];
+    struct stat st;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir && !found && (entry = readdir(dir)))
+        found = fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISCHR(st.st_mode) &&
+                st.st_rdev == makedev(5, 2);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static bool any_in_group(dev_t tty, pid_t group, int depth);
+
+/* What such a program waits for is what those wait for who are behind it: whoever is in the foreground of a
+ * terminal other than its own. Without one it is about to end. */
+static bool behind_waits(const struct proc *list, size_t n, dev_t tty, pid_t relay, int depth)
+{
+    dev_t inner;
+    pid_t foreground;
+    struct proc *below = mem_zalloc((n + 1) * sizeof *below);
+    bool waits = false;
+    memcpy(below, list, n * sizeof *below);
+    size_t first = 0;
+    while (first < n && below[first].pid != relay)
+        first++;
+    if (first < n)
+        proc_swap(&below[0], &below[first]);
+    size_t found = first < n ? proc_below(below, n, 1) : 0;
+    for (size_t i = 1; i < found && !waits; i++)
+        waits = !below[i].ended && read_terminal(below[i].pid, &inner, &foreground) && inner != tty &&
+                any_in_group(inner, foreground, depth + 1);
+    free(below);
+    return waits;
+}
+
+static bool waits_itself(const struct proc *list, size_t n, dev_t tty, pid_t pid, int depth)
+{
+    if (!any_thread(tty, pid))
+        return false;
+    return depth >= DEPTH_MAX || !has_master(pid) || behind_waits(list, n, tty, pid, depth);
+}
+
+static bool any_in_group(dev_t tty, pid_t group, int depth)
 {
     struct proc *list;
     bool found = false;
     size_t n = proc_descendants(getpid(), &list);
     for (size_t i = 0; i < n && !found; i++)
-        found = list[i].group == group && any_thread(pty, list[i].pid);
+        found = list[i].group == group && waits_itself(list, n, tty, list[i].pid, depth);
     free(list);
     return found;
 }
@@ -224,14 +297,15 @@ static enum waiting look(const struct pty *pty, pid_t shell, bool thorough)
 {
     struct sleeping s;
     pid_t group = pty_foreground(pty);
+    dev_t tty = number_of(pty);
     if (group == 0 || !proc_is_ours() || read_sleeping(shell, &s) < 0 || !speaks_as_we(group))
         return WAITING_UNKNOWN;
-    if (group == shell && waits_for_terminal(pty, &s))
+    if (group == shell && waits_for_terminal(tty, &s))
         return WAITING_SHELL;
     /* In the shell's own group: what it substitutes, x=$(cat). */
-    if (group != shell && read_sleeping(group, &s) == 0 && waits_for_terminal(pty, &s))
+    if (group != shell && read_sleeping(group, &s) == 0 && waits_for_terminal(tty, &s) && !has_master(group))
         return WAITING_PROGRAM;
-    return thorough && any_in_group(pty, group) ? WAITING_PROGRAM : WAITING_NOT;
+    return thorough && any_in_group(tty, group, 0) ? WAITING_PROGRAM : WAITING_NOT;
 }
 
 /* True when it has become somebody else for what it looks at. */
@@ -298,7 +372,7 @@ static enum waiting reads_channel(const struct pty *channel, const struct sleepi
         !S_ISCHR(input.st_mode) || input.st_rdev != ours.st_rdev)
         return WAITING_NOT;
     if (s->call == SYS_read && s->arg[0] != 0)
-        return is_terminal(channel, s->pid, s->arg[0]) ? WAITING_CODE : WAITING_NOT;
+        return is_terminal(number_of(channel), s->pid, s->arg[0]) ? WAITING_CODE : WAITING_NOT;
     return read_sleeping(s->pid, &again) == 0 && strcmp(s->text, again.text) == 0 ? WAITING_SHELL
                                                                                   : WAITING_SOON;
 }
