@@ -61,13 +61,18 @@ LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
 FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
-# Where things lie in the binary: what a call to a running server doesn't need in front, the rarest first, so that what
-# every call needs lies together with libc behind it. The kernel maps the pages around those that are touched: that
-# takes time at each start, and they count as resident.
-LAYOUT := core/net.c core/signature.c core/tls.c core/handover.c applets/server/adopt.c applets/server/upgrade.c \
-    applets/server/keeper_move.c rpc/http_response.c applets/install_legacy.c applets/release/% applets/inject/% \
-    applets/call/% applets/connect/% rpc/stream_client.c applets/settle/% applets/web_browser/% applets/model_proxy/% applets/mcp_serve/% applets/text_editor/% \
-    applets/probe/% applets/mcp/% applets/exec_remote/% applets/bash_session/%
+# Where things lie in the binary: what a call and a server at rest need first, then libc's part of that, then the rest, what is
+# rare last. The kernel maps the pages around those that are touched: that takes time at each start, and they count as resident.
+HOT := applets/main.c applets/command.c applets/tool.c applets/usage.c applets/words.c applets/exec/% applets/server/keeper_service.c \
+    applets/server/other_builds.c applets/server/server% applets/web_browser/profile.c \
+    $(filter-out $(foreach f,as_user base64 dir_empty duration expression expression_find fifo glob handover net osinfo passwd pty \
+    signature term_filter text_sum tls user,core/$f.c),$(wildcard core/*.c core/static/*.c)) \
+    $(filter-out rpc/http_response.c rpc/json_table.c rpc/stream_client.c,$(wildcard rpc/*.c))
+HOT_VENDOR := platform_util sha256
+RARE := applets/web_browser/% applets/model_proxy/% applets/settle/% applets/connect/% rpc/stream_client.c applets/call/% \
+    applets/inject/% applets/release/% applets/install_legacy.c rpc/http_response.c applets/server/keeper_move.c \
+    applets/server/upgrade.c applets/server/adopt.c \
+    core/handover.c core/tls.c core/signature.c core/net.c
 
 # objects DIR SOURCES: with the foreign code
 VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
@@ -75,8 +80,10 @@ VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly 
     psa_crypto_cipher psa_crypto_client psa_crypto_driver_wrappers_no_static psa_crypto_ecp psa_crypto_hash psa_crypto_mac \
     psa_crypto_rsa psa_crypto_slot_management psa_util rsa rsa_alt_helpers sha256 sha512 ssl_ciphersuites ssl_client ssl_msg \
     ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt cJSON
-objects = $(patsubst %,$1/vendor/%.o,$(VENDOR)) \
-    $(patsubst %.c,$1/%.o,$(foreach p,$(LAYOUT),$(filter $p,$2)) $(filter-out $(LAYOUT),$2))
+hot_objects = $(patsubst %.c,$1/%.o,$(filter $(HOT),$2)) $(patsubst %,$1/vendor/%.o,$(HOT_VENDOR))
+other_objects = $(patsubst %.c,$1/%.o,$(filter-out $(HOT) $(RARE),$2) $(foreach p,$(RARE),$(filter-out $(HOT),$(filter $p,$2)))) \
+    $(patsubst %,$1/vendor/%.o,$(filter-out $(HOT_VENDOR),$(VENDOR)))
+objects = $(hot_objects) $(other_objects)
 
 # ---- flags -------------------------------------------------------------------------------------------------
 
@@ -201,12 +208,13 @@ $(B)/kernel/asm: | $(MUSL)/lib/libc.a
 $(MUSL)/lib/libc.a: | $(DEPS)/manifest
 	@$(FETCH) $(debian)
 
-# static_program FILE OBJECTS [FLAGS]: FILE.full is FILE with its symbols
-crt = $(shell $(STATIC_CC) -print-file-name=$1 2>/dev/null)
+# static_program FILE OBJECTS OTHERS [FLAGS]: FILE.full is FILE with its symbols. There are no constructors, and so none of the
+# compiler's start files.
 define static_program
-$(eval $(call program,$1.full,$(STATIC_CC),$2,$(STATIC_LINK) -Wl$(comma)-Map=$1.map $3 $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o \
-    $(call crt,crtbeginS.o) -L$(MUSL)/lib -Wl$(comma)--start-group -lc -lgcc -Wl$(comma)--end-group \
-    $(call crt,crtendS.o) $(MUSL)/lib/crtn.o))
+$1.full: $2 $3
+	$$(call say,LD,$$@)
+	$(Q)$(STATIC_CC) -o $$@ $(STATIC_LINK) -Wl,-Map=$1.map $4 $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o -L$(MUSL)/lib $2 -lc $3 \
+	    -Wl,--start-group -lc -lgcc -Wl,--end-group $(MUSL)/lib/crtn.o
 $1: $1.full scripts/check-static
 	@$(STRIP) -s -R .comment -o $$@.new $$<
 	@scripts/check-static $(READELF) $(ARCH) $$@.new
@@ -215,7 +223,7 @@ endef
 comma := ,
 
 HEAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
-$(eval $(call static_program,$(B)/toolbox,$(call objects,$(B),$(SRC)),$(HEAP)))
+$(eval $(call static_program,$(B)/toolbox,$(call hot_objects,$(B),$(SRC)),$(call other_objects,$(B),$(SRC)),$(HEAP)))
 BENCH := $(patsubst test/bench/%.c,$(B)/bench/%,$(wildcard test/bench/*.c))
 $(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b).o)))
 

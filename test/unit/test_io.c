@@ -111,7 +111,7 @@ static void max_tells_a_longer_file_from_a_full_one(void **state)
     static const size_t sizes[] = {0, 1, 4094, 4095, 4096, 4097, 70000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (size_t before = 0; before < 2; before++) {
-            for (size_t room = sizes[i] > 1 ? sizes[i] - 1 : 0; room < sizes[i] + 2; room++) {
+            for (size_t room = sizes[i] > 2 ? sizes[i] - 2 : 0; room < sizes[i] + 2; room++) {
                 struct buf b BUF_AUTO;
                 buf_init(&b, before + room);
                 buf_add(&b, "!", before);
