@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "mem.h"
+#include "memory_share.h"
 #include "rpc.h"
 #include "version.h"
 
@@ -20,6 +21,7 @@ struct stream {
     struct stream_owner owner;
     size_t open_max, open, n_calls; /* open: not answered */
     size_t held;                    /* bytes of the open ones */
+    struct memory_share share;      /* of the memory, for those and for the line that comes */
     struct stream_call *first, **last;
     struct buf in, out;
     size_t looked; /* bytes of the input in which there is no newline */
@@ -246,7 +248,7 @@ static bool take_own(struct stream *s, struct stream_batch *b, const struct rpc_
 
 /* ---- in ---- */
 
-static int check_room(const struct stream *s, size_t n, const struct rpc_request *r, struct err *err)
+static int check_room(struct stream *s, size_t n, const struct rpc_request *r, struct err *err)
 {
     if (r->id.s && find(s, r->id, false))
         return err_set(err, ERR_INVALID_REQUEST, "Invalid request: a call with this id is still open");
@@ -255,7 +257,7 @@ static int check_room(const struct stream *s, size_t n, const struct rpc_request
                        "%zu calls are open or not acknowledged: wait for answers, and acknowledge them with "
                        "rpc.ack",
                        s->n_calls);
-    if (s->held + n > STREAM_HELD_MAX)
+    if (s->held + n > memory_share(&s->share, s->held + n, STREAM_HELD_MAX))
         return err_set(err, ERR_TOOL,
                        "the requests of the open calls are too long together: wait for answers");
     return 0;
@@ -326,10 +328,16 @@ static long line_end(struct stream *s, size_t from)
     return end ? end - s->in.data : -1;
 }
 
+static size_t longest_line(struct stream *s)
+{
+    size_t share = memory_share(&s->share, s->in.len + s->held, STREAM_HELD_MAX);
+    return share < STREAM_LINE_MAX ? share : STREAM_LINE_MAX;
+}
+
 static void refuse_long_line(struct stream *s)
 {
     struct err err;
-    err_set(&err, ERR_INVALID_REQUEST, "Invalid request: a line is longer than %u bytes", STREAM_LINE_MAX);
+    err_set(&err, ERR_INVALID_REQUEST, "Invalid request: a line is longer than %zu bytes", longest_line(s));
     refuse(s, &err);
     s->skipping = true;
 }
@@ -347,7 +355,7 @@ void stream_go_on(struct stream *s)
     }
     buf_consume(&s->in, from);
     s->looked -= s->looked > from ? from : s->looked;
-    if (s->in.len > STREAM_LINE_MAX && s->looked == s->in.len && !s->skipping)
+    if (s->in.len > longest_line(s) && s->looked == s->in.len && !s->skipping)
         refuse_long_line(s);
     if (s->skipping && s->looked == s->in.len)
         buf_truncate(&s->in, s->looked = 0);

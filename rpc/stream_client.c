@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "memory_share.h"
 #include "rpc.h"
 
 #define SILENT_TICKS 4
@@ -23,6 +24,7 @@ struct stream_client {
     unsigned long long numbers;
     struct buf in, out;
     size_t looked; /* bytes of the input in which there is no newline */
+    struct memory_share share;
     bool greeted;
     int silent; /* ticks */
 };
@@ -144,7 +146,8 @@ int stream_client_feed(struct stream_client *c, const char *data, size_t n)
     size_t from = 0;
     const char *end;
     c->silent = 0;
-    if (buf_add(&c->in, data, n) < 0)
+    if (c->in.len + n > memory_share(&c->share, c->in.len + n, STREAM_ANSWER_MAX) ||
+        buf_add(&c->in, data, n) < 0)
         return -1;
     while ((end = memchr(c->in.data + c->looked, '\n', c->in.len - c->looked)) != NULL) {
         size_t at = (size_t)(end - c->in.data);

@@ -13,6 +13,7 @@
 
 #include "inject/argv.h"
 #include "io.h"
+#include "memory_share.h"
 #include "spawn.h"
 #include "term_filter.h"
 #include "utf8.h"
@@ -60,8 +61,9 @@ struct running {
     int in, out, err;
     size_t part, at; /* of the input */
     bool flooded;
-    bool holds; /* stdin is not to end yet */
-    bool ended; /* the conversation */
+    struct memory_share share; /* of the memory, for the output */
+    bool holds;                /* stdin is not to end yet */
+    bool ended;                /* the conversation */
     int timeout_ms;
     long long until;
 };
@@ -128,7 +130,8 @@ static void drain(struct running *r, int *fd, struct buf *into, bool bounded)
     static char chunk[READ_SIZE];
     ssize_t n = read(*fd, chunk, sizeof chunk);
     if (n > 0) {
-        size_t room = into->max - into->len;
+        size_t most = bounded ? memory_share(&r->share, into->len + (size_t)n, into->max) : into->max;
+        size_t room = most > into->len ? most - into->len : 0;
         if (bounded && (size_t)n > room)
             r->flooded = true;
         buf_add(into, chunk, (size_t)n < room ? (size_t)n : room);

@@ -275,6 +275,23 @@ static void a_call_has_an_end(void **state)
     assert_int_equal(run_script("sleep 600 & exit 0", 0, &c), TRANSPORT_ENDED); /* it holds the pipes */
 }
 
+static void an_answer_has_its_share_of_the_memory(void **state)
+{
+    struct rlimit limit, low;
+    struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
+    (void)state;
+    if (SANITIZED) /* which takes terabytes of addresses for itself */
+        skip();
+    c.out_max = 512u << 20;
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    low = (struct rlimit){256u << 20, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    enum transport_end how = run_script("yes", 0, &c);
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    assert_int_equal(how, TRANSPORT_FLOOD);
+    assert_true(c.out.len < 30u << 20);
+}
+
 static void a_program_that_is_not_there_is_said(void **state)
 {
     (void)state;
@@ -356,6 +373,7 @@ int main(void)
         cmocka_unit_test(what_is_shown_is_harmless),
         cmocka_unit_test(what_cannot_be_removed_is_emptied),
         cmocka_unit_test(a_call_has_an_end),
+        cmocka_unit_test(an_answer_has_its_share_of_the_memory),
         cmocka_unit_test(a_program_that_is_not_there_is_said),
         cmocka_unit_test(what_is_sent_may_depend_on_what_is_answered),
         cmocka_unit_test(links_stay_inside),

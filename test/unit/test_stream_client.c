@@ -1,14 +1,7 @@
 /* The stream's side that asks, by the bytes of a scripted peer; and both sides with each other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support.h"
 
-#include <cmocka.h>
-
+#include "mem.h"
 #include "rpc.h"
 #include "stream.h"
 #include "stream_client.h"
@@ -183,6 +176,25 @@ static void test_both_sides(void **state)
     assert_int_equal(undelivered, 1);
 }
 
+static void test_an_answer_has_its_share_of_the_memory(void **state)
+{
+    struct rlimit limit, low;
+    size_t n = 1u << 20, fed = 0;
+    (void)state;
+    if (SANITIZED) /* which takes terabytes of addresses for itself */
+        skip();
+    char *piece = mem_alloc(n);
+    memset(piece, ' ', n);
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    low = (struct rlimit){256u << 20, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    while (fed++ < 100 && stream_client_feed(my.client, piece, n) == 0)
+        continue;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    free(piece);
+    assert_true(fed < 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +204,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_is_no_stream_of_ours, setup, teardown),
         cmocka_unit_test_setup_teardown(test_four_silent_ticks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_both_sides, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_answer_has_its_share_of_the_memory, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
