@@ -62,6 +62,12 @@ static bool has_word(const char *words, const char *word)
 
 enum { OPTION_COLUMN = 21, COMMAND_COLUMN = 29 };
 
+static void put_example(struct buf *out, const struct applet *applet, const struct command *command)
+{
+    buf_addf(out, "\nExample:\n  toolbox %s %s%s%s\n", applet->name, command->name,
+             *command->example ? " " : "", command->example);
+}
+
 static void put_command(struct buf *out, const struct applet *applet, const struct command *command)
 {
     struct buf text BUF_AUTO = BUF_INIT;
@@ -82,8 +88,7 @@ static void put_command(struct buf *out, const struct applet *applet, const stru
         put_term(out, term.data, OPTION_COLUMN, o->help);
     }
     put_term(out, "-h, --help", OPTION_COLUMN, "this text");
-    buf_addf(out, "\nExample:\n  toolbox %s %s%s%s\n", applet->name, command->name,
-             *command->example ? " " : "", command->example);
+    put_example(out, applet, command);
 }
 
 void command_usage(const struct applet *applet, const struct command *command, struct buf *out)
@@ -104,11 +109,12 @@ void command_usage(const struct applet *applet, const struct command *command, s
         char *term MEM_AUTO = mem_printf("%s %s", c->name, c->arguments);
         put_term(out, term, COMMAND_COLUMN, c->summary);
     }
-    buf_addf(out, "\n'toolbox %s COMMAND --help' explains one.\n", applet->name);
+    buf_addf(out, "\n  -h, --help   this text; 'toolbox %s COMMAND --help' explains one\n", applet->name);
     if (set->more) {
         buf_addc(out, '\n');
         put_wrapped(out, set->more, 0);
     }
+    put_example(out, applet, set->list);
 }
 
 /* ---- which command ---- */

@@ -353,7 +353,7 @@ static const struct command list[] = {
      "TEXT - is read from stdin, where nobody can see it in a process list.", "BashSession yes --wait 2", 2,
      2, do_send, NULL},
     {"read", "SESSION", READ_OPTIONS, "print what has come since the last call", NULL,
-     "BashSession --wait 60", 1, 1, do_read, NULL},
+     "BashSession --wait 5", 1, 1, do_read, NULL},
     {"interrupt", "SESSION", READ_OPTIONS, "type Ctrl-C and print what comes", NULL, "BashSession", 1, 1,
      do_interrupt, NULL},
     {"restart", "SESSION", "json", "end everything in the session and start its shell anew", NULL,

@@ -280,10 +280,13 @@ const struct applet connect_applet = {
              "  --list           show the connections there are\n"
              "  --stop           end the one to the target, or all; what runs there goes on\n"
              "  --json           one JSON array\n"
-             "  --help           this text\n"
+             "  -h, --help       this text\n"
              "\n"
              "It ends when the target does, or its side of the connection: what was open then\n"
              "can be fetched as after any call whose connection breaks. Exit status: as of\n"
-             "'toolbox inject'; 1 also where there is nothing to stop.\n",
+             "'toolbox inject'; 1 also where there is nothing to stop.\n"
+             "\n"
+             "Example:\n"
+             "  toolbox connect --list\n",
     .run = connect_main,
 };

@@ -135,6 +135,11 @@ const struct applet exec_applet = {
              "it is there; the client says by rpc.ack which ones it has (docs/connection.md).\n"
              "\n"
              "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
-             "a notification, 1 no answer could be had, 2 usage.\n",
+             "a notification, 1 no answer could be had, 2 usage.\n"
+             "\n"
+             "  -h, --help   this text\n"
+             "\n"
+             "Example:\n"
+             "  toolbox exec remote_version\n",
     .run = exec_main,
 };

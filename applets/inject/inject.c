@@ -30,14 +30,15 @@ static const char usage[] =
     "  --upgrade        move them to this build while they run ('toolbox upgrade')\n"
     "  -j N             so many targets at a time (4)\n"
     "  -v               tell every step, with its time\n"
+    "  -q               say nothing of what went well\n"
     "  --json           one JSON object a target, on one line\n"
-    "  --help           this text\n"
+    "  -h, --help       this text\n"
     "\n"
     "Examples:\n"
     "  toolbox inject docker:web\n"
     "  toolbox inject -j 8 'docker:*' k8s:prod/api-0\n"
     "  toolbox inject --dir /var/tmp/.da7be258e003d428 \\\n"
-    "      --name inspect-sandbox-tools docker:web     (ready for inspect_ai)\n"
+    "      --name inspect-sandbox-tools docker:web     # ready for inspect_ai\n"
     "  toolbox inject --user default 'exec:runtime enter my-sandbox --'\n"
     "\n"
     "It is root's, and nobody else can read or run it, where root can be had. What is\n"
@@ -152,11 +153,13 @@ static int parse(struct inject_options *o, const char **with, int argc, char **a
     opterr = 0;
     for (;;) {
         int at = optind, result = EXIT_OK;
-        int option = getopt_long(argc, argv, ":j:v", options, NULL);
+        int option = getopt_long(argc, argv, ":j:qv", options, NULL);
         if (option < 0)
             break;
         if (option == 'v')
             o->verbose = true;
+        else if (option == 'q')
+            o->quiet = true;
         else if (option == OPT_WITH)
             *with = optarg;
         else if (option == OPT_REPLACE)
@@ -203,8 +206,9 @@ static void print_one(const struct inject_options *o, const struct inject_result
     }
     if (o->verbose)
         report_steps(r, &out);
-    report_text(r, applet, &out);
-    fputs(out.data, r->ok ? stdout : stderr);
+    if (!r->ok || !o->quiet)
+        report_text(r, applet, &out);
+    fputs(buf_str(&out), r->ok ? stdout : stderr);
 }
 
 static int do_one(const struct inject_options *o, const struct target *t, struct transport *transport,
@@ -283,10 +287,15 @@ const struct applet eject_applet = {
              "\n" INJECT_TARGETS_USAGE "\n" INJECT_OPTIONS_USAGE
              "  -j N             so many targets at a time (4)\n"
              "  -v               tell how many calls it took\n"
+             "  -q               say nothing of what went well\n"
              "  --json           one JSON object a target, on one line\n"
-             "  --help           this text\n"
+             "  -h, --help       this text\n"
              "\n"
              "With --dir and --name as they were given to inject. Exit status: 0 nothing is\n"
-             "left, 3 the target can't be reached, 6 something is left, 2 usage.\n",
+             "left, 3 the target can't be reached, 6 something is left, 2 usage.\n"
+             "\n"
+             "Examples:\n"
+             "  toolbox eject docker:web\n"
+             "  toolbox eject -q 'docker:*'\n",
     .run = eject_main,
 };

@@ -135,8 +135,65 @@ static void put_cell(const char *text, size_t bytes, int width)
     printf("%.*s%*s", (int)bytes, text, n < width ? width - n + 2 : 2, "");
 }
 
+static struct span result_of(const struct many *m, size_t i)
+{
+    const char *text = m->results[i] ? m->results[i] : "{}";
+    return (struct span){text, strlen(text)};
+}
+
+static bool failed_of(const struct many *m, size_t i)
+{
+    struct span ok;
+    return !json_member(result_of(m, i), "ok", &ok, NULL) || !span_is(ok, "true");
+}
+
+static void put_target(struct buf *out, const struct many *m, size_t i)
+{
+    const char *text = m->targets->list[i].text;
+    transport_show(out, text, strlen(text), 1000);
+}
+
+static void print_row(const struct many *m, size_t i, int width)
+{
+    struct span object = result_of(m, i);
+    struct buf cell[5] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
+    put_target(&cell[4], m, i);
+    recon_member(object, "state", &cell[0]);
+    if (cell[0].len == 0)
+        recon_member(object, "step", &cell[0]);
+    recon_member(object, "arch", &cell[1]);
+    recon_member(object, "ms", &cell[2]);
+    recon_member(object, "message", &cell[3]);
+    if (cell[3].len == 0)
+        recon_member(object, "path", &cell[3]);
+    put_cell(buf_str(&cell[4]), cell[4].len, width);
+    printf("%-10s  %-8s  %10s  %s\n", buf_str(&cell[0]), buf_str(&cell[1]), buf_str(&cell[2]),
+           buf_str(&cell[3]));
+    for (int c = 0; c < 5; c++)
+        buf_release(&cell[c]);
+}
+
+/* Once for all that failed in the same manner. */
+static void print_advice(const struct many *m)
+{
+    struct buf told BUF_AUTO = BUF_INIT; /* each between line feeds */
+    for (size_t i = 0; i < m->targets->n; i++) {
+        struct buf line BUF_AUTO = BUF_INIT, target BUF_AUTO = BUF_INIT;
+        buf_addc(&line, '\n');
+        recon_member(result_of(m, i), "advice", &line);
+        buf_addc(&line, '\n');
+        if (line.len == 2 || strstr(buf_str(&told), line.data))
+            continue;
+        buf_add(&told, line.data, line.len);
+        put_target(&target, m, i);
+        printf("what to do (%s): %.*s\n", buf_str(&target), (int)line.len - 2, line.data + 1);
+    }
+}
+
 static void print_table(const struct many *m)
 {
+    if (m->o->quiet && m->failed == 0)
+        return;
     size_t width = strlen("target");
     for (size_t i = 0; i < m->targets->n; i++)
         if (strlen(m->targets->list[i].text) > width)
@@ -145,25 +202,10 @@ static void print_table(const struct many *m)
         width = 60;
     put_cell("target", 6, (int)width);
     printf("%-10s  %-8s  %10s  what\n", "result", "arch", "ms");
-    for (size_t i = 0; i < m->targets->n; i++) {
-        struct span object = {m->results[i] ? m->results[i] : "{}", 0};
-        struct buf cell[5] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
-        object.n = strlen(object.s);
-        transport_show(&cell[4], m->targets->list[i].text, strlen(m->targets->list[i].text), 1000);
-        recon_member(object, "state", &cell[0]);
-        if (cell[0].len == 0)
-            recon_member(object, "step", &cell[0]);
-        recon_member(object, "arch", &cell[1]);
-        recon_member(object, "ms", &cell[2]);
-        recon_member(object, "message", &cell[3]);
-        if (cell[3].len == 0)
-            recon_member(object, "path", &cell[3]);
-        put_cell(buf_str(&cell[4]), cell[4].len, (int)width);
-        printf("%-10s  %-8s  %10s  %s\n", buf_str(&cell[0]), buf_str(&cell[1]), buf_str(&cell[2]),
-               buf_str(&cell[3]));
-        for (int c = 0; c < 5; c++)
-            buf_release(&cell[c]);
-    }
+    for (size_t i = 0; i < m->targets->n; i++)
+        if (!m->o->quiet || failed_of(m, i))
+            print_row(m, i, (int)width);
+    print_advice(m);
     printf("%zu of %zu done, %zu failed\n", m->done - m->failed, m->targets->n, m->failed);
 }
 

@@ -22,7 +22,7 @@ struct inject_options {
         *user; /* as whom; NULL: root, where that can be had; "default": as whom the target runs things */
     int timeout_ms; /* for a call of the runtime */
     int jobs;
-    bool verbose, json;
+    bool verbose, quiet, json;
     bool replace;                     /* what other builds run there is ended */
     bool upgrade;                     /* it is moved to this one */
     const struct packed_folder *with; /* a folder that is to come along; NULL: none */

@@ -182,7 +182,11 @@ static int unknown_kind(const char *text, struct err *err)
     struct buf known BUF_AUTO = BUF_INIT;
     for (const struct target_kind *k = target_kinds; k->scheme; k++)
         buf_addf(&known, "%s%s:%s", known.len > 0 ? ", " : "", k->scheme, k->form);
-    return err_set(err, ERR_PARAMS, "'%s' is no target; there are %s", text, buf_str(&known));
+    return strchr(text, ':') || !*text
+               ? err_set(err, ERR_PARAMS, "'%s' is no target; there are %s", text, buf_str(&known))
+               : err_set(err, ERR_PARAMS,
+                         "'%s' does not say what it is; did you mean 'docker:%s'? There are %s", text, text,
+                         buf_str(&known));
 }
 
 /* Where the parts of a name of so many go: two are NAMESPACE/POD, three NAMESPACE/POD/CONTAINER. */

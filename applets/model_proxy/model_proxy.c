@@ -38,11 +38,14 @@ static const char usage[] =
     "  --directory DIR  where requests/ and responses/ are; default:\n"
     "                   " SERVICE ",\n"
     "                   and in it $BRIDGE_MODEL_SERVICE_INSTANCE where that is set\n"
-    "  --help           this text\n"
+    "  -h, --help       this text\n"
     "\n"
     "It runs in the foreground until TERM. When the host fails a request it ends with\n"
     "status 1 and the reason on standard error: a model that can't be had is not to\n"
-    "be asked again and again.\n";
+    "be asked again and again.\n"
+    "\n"
+    "Example:\n"
+    "  toolbox model_proxy --port 8080 --directory /tmp/service\n";
 
 struct options {
     const char *port, *directory;

@@ -23,8 +23,11 @@ static const char usage[] =
     "\n"
     "On a terminal the answer is a table, elsewhere one JSON object on one line.\n"
     "\n"
-    "  --json   JSON on a terminal too\n"
-    "  --help   this text\n";
+    "  --json       JSON on a terminal too\n"
+    "  -h, --help   this text\n"
+    "\n"
+    "Example:\n"
+    "  toolbox probe --json\n";
 
 static int probe_run(int argc, char **argv)
 {

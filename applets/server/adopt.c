@@ -218,7 +218,11 @@ const struct applet adopt_applet = {
              "nobody else has to. It reads the record of a state from the descriptor and goes\n"
              "on from it; where it can't, the older program, open as PROGRAM, does.\n"
              "\n"
-             "  --check   only say whether that is possible\n"
-             "  --last    there is no other program to go back to\n",
+             "  --check      only say whether that is possible\n"
+             "  --last       there is no other program to go back to\n"
+             "  -h, --help   this text\n"
+             "\n"
+             "Example:\n"
+             "  toolbox adopt --check 9 7 9<record 7<toolbox\n",
     .run = adopt_main,
 };

@@ -147,6 +147,9 @@ static int stop_main(int argc, char **argv)
 
 /* ---- registration ---- */
 
+#define HELP_USAGE                                                                                           \
+    "  -h, --help          this text\n"                                                                      \
+    "\n"
 #define LOG_USAGE                                                                                            \
     "  --log-level LEVEL   error, warning, info (the default) or debug: how much is\n"                       \
     "                      noted in the file \"log\" in the server's directory\n"
@@ -160,7 +163,9 @@ const struct applet server_applet = {
              "TERM, INT or HUP; then ends all of them. Nobody needs to call it: `toolbox exec`\n"
              "starts a server in the background when a call needs one. As process 1 of a\n"
              "container it reaps orphans as well.\n"
-             "\n" LOG_USAGE "                      (here it goes to standard error as well)\n",
+             "\n" LOG_USAGE "                      (here it goes to standard error as well)\n" HELP_USAGE
+             "Example:\n"
+             "  toolbox server --log-level debug\n",
     .run = server_main,
 };
 
@@ -174,7 +179,8 @@ const struct applet start_server_applet = {
              "\n"
              "  --replace   ends the servers of other builds of toolbox first, with all their\n"
              "              sessions, jobs and MCP servers (they would go on side by side),\n"
-             "              and says which\n" LOG_USAGE,
+             "              and says which\n" LOG_USAGE HELP_USAGE "Example:\n"
+             "  toolbox start-server --log-level debug\n",
     .run = start_main,
 };
 
@@ -185,7 +191,9 @@ const struct applet stop_server_applet = {
              "\n"
              "Ends every session, job and MCP server with all their descendants (TERM, after\n"
              "2 s KILL), then the server. Does nothing where none runs. Exits with 1 when\n"
-             "something survived.\n",
+             "something survived.\n"
+             "\n" HELP_USAGE "Example:\n"
+             "  toolbox stop-server\n",
     .run = stop_main,
 };
 
@@ -195,6 +203,8 @@ const struct applet healthcheck_applet = {
     .usage = "Usage: toolbox healthcheck\n"
              "\n"
              "Prints the answers to `version` and `remote_version`, starting the server where\n"
-             "none runs. Exits with 1 when one of them isn't to be had within 5 seconds.\n",
+             "none runs. Exits with 1 when one of them isn't to be had within 5 seconds.\n"
+             "\n" HELP_USAGE "Example:\n"
+             "  toolbox healthcheck\n",
     .run = health_main,
 };

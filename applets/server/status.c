@@ -1,5 +1,6 @@
 /* status: what runs, as a table or as JSON. */
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,6 +91,45 @@ static int put_lists(struct buf *out, bool json, bool running, struct err *err)
     return 0;
 }
 
+/* Everything that runs as one list, whose entries say of which `kind` each is. */
+static int put_all(struct buf *list, struct err *err)
+{
+    buf_addc(list, '[');
+    for (const struct tool *const *t = tools; *t; t++) {
+        struct buf answer BUF_AUTO = BUF_INIT;
+        struct span result, entry;
+        if (!(*t)->list.method)
+            continue;
+        if (server_query((*t)->list.method, STATUS_MS, &answer, &result, err) < 0)
+            return -1;
+        for (size_t at = 0; json_element(result, &at, &entry);) {
+            buf_adds(list, list->len > 1 ? ",{" : "{");
+            json_member_string(list, "kind", (*t)->list.title);
+            buf_addf(list, ",%.*s", (int)entry.n - 1, entry.s + 1);
+        }
+    }
+    buf_addc(list, ']');
+    return 0;
+}
+
+/* The members that --format names, of all that runs, exact; a line each under one of headings. */
+static int put_format(struct buf *out, char *names, bool running, struct err *err)
+{
+    const char *columns[COLUMNS_MOST + 1] = {NULL};
+    struct buf list BUF_AUTO = BUF_INIT;
+    size_t n = 0;
+    for (char *rest = names, *name; (name = strsep(&rest, ","));) {
+        if (!*name || n == COLUMNS_MOST)
+            return err_set(err, ERR_PARAMS, "--format takes up to %d names with commas between",
+                           COLUMNS_MOST);
+        columns[n++] = name;
+    }
+    if (running && put_all(&list, err) < 0)
+        return -1;
+    json_table_exact(out, running ? span_of(&list) : (struct span){"[]", 2}, columns);
+    return 0;
+}
+
 enum { EXIT_NONE_RUNS = 3 }; /* as service managers have it */
 
 static int print(const struct buf *text)
@@ -99,48 +139,71 @@ static int print(const struct buf *text)
     return EXIT_OK;
 }
 
-static int status_main(int argc, char **argv)
+static int show(bool json, char *format, bool running, struct err *err)
 {
-    static const char *const options[] = {"--json", "--quiet", NULL};
-    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    bool quiet = argc > 1 && (strcmp(argv[1], "-q") == 0 || strcmp(argv[1], "--quiet") == 0);
-    const char *more = argc > 1 + json + quiet ? argv[1 + json + quiet] : NULL;
     struct buf text BUF_AUTO = BUF_INIT;
-    struct err err;
-    if (more)
-        return usage_unknown("status", more[0] == '-' ? "option" : "argument", more, options);
-    if (place_check_given(&err) < 0)
-        return applet_failed("status", "%s", err.msg);
-    bool running = anything_runs();
-    if (quiet)
-        return running ? EXIT_OK : EXIT_NONE_RUNS;
+    if (format)
+        return put_format(&text, format, running, err) < 0 ? -1 : print(&text);
     if (!running && !json) {
         puts("no server runs");
         return stdout_flushed();
     }
     if (json)
         buf_adds(&text, running ? "{" : "{\"server\":null,\"counters\":null");
-    if ((running && put_server(&text, json, &err) < 0) || put_lists(&text, json, running, &err) < 0)
-        return applet_failed("status", "%s", err.msg);
+    if ((running && put_server(&text, json, err) < 0) || put_lists(&text, json, running, err) < 0)
+        return -1;
     if (json)
         buf_adds(&text, "}\n");
     return print(&text);
 }
 
+static int status_main(int argc, char **argv)
+{
+    static const char *const names[] = {"--json", "--quiet", "--format", NULL};
+    static const struct option options[] = {
+        {"json", 0, NULL, 'j'}, {"quiet", 0, NULL, 'q'}, {"format", 1, NULL, 'f'}, {0}};
+    bool json = false, quiet = false;
+    char *format = NULL;
+    struct err err;
+    for (int option; (option = usage_option("status", argc, argv, ":q", options, names)) >= 0;) {
+        json = json || option == 'j';
+        quiet = quiet || option == 'q';
+        format = option == 'f' ? optarg : format;
+        if (option == '?')
+            return EXIT_USAGE;
+    }
+    if (optind < argc)
+        return usage_unknown("status", "argument", argv[optind], names);
+    if (json + quiet + (format != NULL) > 1)
+        return usage_error("status", "--json, --quiet and --format go alone");
+    if (place_check_given(&err) < 0)
+        return applet_failed("status", "%s", err.msg);
+    bool running = anything_runs();
+    if (quiet)
+        return running ? EXIT_OK : EXIT_NONE_RUNS;
+    int status = show(json, format, running, &err);
+    if (status < 0 && err.code == ERR_PARAMS)
+        return usage_error("status", "%s", err.msg);
+    return status < 0 ? applet_failed("status", "%s", err.msg) : status;
+}
+
 const struct applet status_applet = {
     .name = "status",
     .summary = "show what runs: server, sessions, jobs, MCP servers",
-    .usage = "Usage: toolbox status [--json|--quiet]\n"
+    .usage = "Usage: toolbox status [--json|--quiet|--format NAMES]\n"
              "\n"
              "Shows the server with what it has counted, and every session, job and MCP\n"
              "server: whose it is, how old, its processes and their memory, and the bytes that\n"
              "wait to be read. Starts nothing where nothing runs.\n"
              "\n"
-             "  --json       one JSON object on one line, its figures exact\n"
-             "  -q, --quiet  nothing but the exit status: 0 something runs, 3 nothing does\n"
-             "  -h, --help   this text\n"
+             "  --json          one JSON object on one line, its figures exact\n"
+             "  --format NAMES  a line for each session, job, MCP server and browser: what\n"
+             "                  --json calls so, exact, and its 'kind'; commas between\n"
+             "  -q, --quiet     nothing but the exit status: 0 something runs, 3 nothing does\n"
+             "  -h, --help      this text\n"
              "\n"
-             "Example:\n"
-             "  toolbox status --json\n",
+             "Examples:\n"
+             "  toolbox status --json\n"
+             "  toolbox status --format kind,pid,age_s,memory_kb\n",
     .run = status_main,
 };

@@ -217,8 +217,12 @@ const struct applet upgrade_applet = {
              "runs: nothing ends, and no output is lost. What can't be moved stays where it\n"
              "is, and is listed with the reason; its own program goes on answering for it.\n"
              "\n"
-             "  --json   one JSON array on one line\n"
+             "  --json       one JSON array on one line\n"
+             "  -h, --help   this text\n"
              "\n"
-             "Exit status: 0 all was moved, 1 something stays, 2 usage.\n",
+             "Exit status: 0 all was moved, 1 something stays, 2 usage.\n"
+             "\n"
+             "Example:\n"
+             "  toolbox upgrade --json\n",
     .run = upgrade_main,
 };

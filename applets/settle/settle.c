@@ -435,6 +435,11 @@ const struct applet settle_applet = {
              "object is printed.\n"
              "\n"
              "Exit status: 0 done, 1 something is left, 2 usage, 3 refused (the object says\n"
-             "why), 4 not in this directory: others could change what is in it.\n",
+             "why), 4 not in this directory: others could change what is in it.\n"
+             "\n"
+             "  -h, --help   this text\n"
+             "\n"
+             "Example:\n"
+             "  toolbox settle --at /opt/.toolbox-bin/toolbox --remove\n",
     .run = settle_main,
 };

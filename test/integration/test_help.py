@@ -1,8 +1,12 @@
 """Every applet and every command of one explains itself, and puts right what is nearly its name."""
 import re
 import shlex
+import shutil
+import subprocess
 
 import pytest
+
+from harness.machine import HANG
 
 APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "mcp", "web_browser", "model_proxy", "inject", "eject", "call", "connect",
            "settle", "methods", "server", "start-server", "stop-server", "healthcheck", "status", "upgrade", "release"]
@@ -101,3 +105,60 @@ def test_a_program_keeps_its_own_options(client):
     """What stands behind the program is the program's, however it looks."""
     assert said(client.cli("exec_remote", "run", "echo", "--help", "-V", "--timeout")) == "--help -V --timeout\n"
     assert said(client.cli("exec_remote", "run", "--", "echo", "-h")) == "-h\n"
+
+
+# ---- examples ----
+
+# What is not run as it stands, and why.
+NOT_RUN = {
+    r"release fetch|mcp launch|web_browser ": "it takes a network; those of web_browser: test_every_example_of_the_browser_is_a_command",
+    r"settle --at /opt": "it would remove what is there on this machine",
+    r"model_proxy": "it takes a port and a folder that others may have",
+}
+
+
+def examples(text):
+    """The lines below Example: or Examples:, as they would be typed."""
+    blocks = re.findall(r"^Examples?:\n((?:  .*\n)+)", text, re.M)
+    return [line.strip() for block in blocks for line in re.sub(r"\\\n +", "", block).splitlines()]
+
+
+def all_examples(client):
+    for applet in said(client.cli("--list")).split():
+        yield from examples(said(client.cli(applet, "--help")))
+        for name in commands(client, applet) if applet in WITH_COMMANDS else ():
+            yield from examples(said(client.cli(applet, name, "--help")))
+
+
+def test_every_usage_text_has_an_example_and_its_help(client):
+    for applet in said(client.cli("--list")).split():
+        text = said(client.cli(applet, "--help"))
+        assert examples(text) and examples(text)[0].startswith("toolbox ") , applet
+        assert re.search(r"^  -h, --help +this text", text, re.M) and max(map(len, text.splitlines())) <= 80, applet
+        assert said(client.cli(applet, "-h")) == text
+
+
+def test_every_example_is_understood_as_typed(client, workdir):
+    """Each is run by a shell, in their order: where something isn't there (a job, a container) that is said, and nothing else is wrong.
+    No program of an engine or of a cluster is to be found: they would be taken for the examples' own."""
+    path = workdir / "bin"
+    path.mkdir()
+    for name, program in {"toolbox": client.binary, **{name: shutil.which(name) for name in ("cat", "sleep", "make", "sh")}}.items():
+        if program:
+            (path / name).symlink_to(program)
+    (workdir / "Makefile").write_text("test:\n\t@echo tested\n")
+    (workdir / "record").write_text("x")
+    (workdir / "params.json").write_text("{}")
+    (workdir / "toolbox").write_text("x")
+    run, lines = [], list(dict.fromkeys(all_examples(client)))
+    for line in lines:
+        if any(re.search(pattern, line) for pattern in NOT_RUN):
+            continue
+        assert line.startswith("toolbox "), line
+        done = subprocess.run(["/bin/sh", "-c", line], env={**client.env, "PATH": str(path)}, cwd=workdir, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=HANG)
+        said_ = done.stderr.decode()
+        assert "Try 'toolbox" not in said_ and done.returncode in range(126), (line, done)
+        assert done.returncode == 0 or said_ or done.stdout, line
+        run.append(line)
+    assert len(run) > 40 and all(any(re.search(pattern, line) for line in lines) for pattern in "|".join(NOT_RUN).split("|"))

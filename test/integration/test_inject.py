@@ -873,3 +873,27 @@ def test_with_what_is_no_folder(injector, start, workdir):
         done = injector.run("inject", "--with", str(workdir / folder), target(container))
         assert done.returncode == 1 and why in done.stderr, done.stderr
     assert traces(container) == []
+
+
+def test_what_goes_well_without_a_word(toolbox, workdir):
+    """-q: of one and of several; what fails is told all the same, and of several what to do about it, once for each reason."""
+    roots_ = [workdir / name for name in ("one", "two")]
+    for root in roots_:
+        root.mkdir()
+    run = lambda *words: subprocess.run([toolbox, *words], capture_output=True, timeout=HANG)  # noqa: E731
+    good, bad = [f"dir:{root}" for root in roots_], [f"dir:{workdir}/{name}" for name in ("none", "neither")]
+    for words in (["-q", good[0]], ["-q", *good]):
+        done = run("inject", "--dir", "/opt/x", *words)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), done
+    done = run("inject", "--dir", "/opt/x", "-q", *good, *bad)
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 3 and [line.split()[0] for line in lines[1:3]] == bad and lines[-1] == "2 of 4 done, 2 failed"
+    advice, = [line for line in lines if line.startswith("what to do")]
+    assert advice.startswith(f"what to do ({bad[0]}): name the directory")
+    assert run("eject", "--dir", "/opt/x", "-q", *good).stdout == b""
+
+
+def test_a_name_alone_is_told_what_it_may_be(toolbox):
+    for applet, *more in (["inject"], ["eject"], ["call", "version"]):
+        done = subprocess.run([toolbox, applet, "web", *more], capture_output=True, timeout=HANG)
+        assert done.returncode == 2 and b"did you mean 'docker:web'?" in done.stderr, done

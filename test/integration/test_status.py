@@ -275,3 +275,15 @@ def test_start_without_replace_leaves_the_other_build(client, old):
     assert len(titled(SERVER)) == 2 and running(5061) and running(5062)
     assert old.run("echo hi")["output"] == "hi\n"
     old.stop()
+
+
+def test_what_runs_with_chosen_columns(client):
+    """Of all kinds in one list, each figure exact; where nothing runs the headings alone."""
+    assert client.cli("status", "--format", "kind,pid").stdout == b"kind  pid\n" and not client.dir.exists()
+    client.new()
+    pid = client.rpc("exec_remote_start", {"command": "sleep 1000"})["pid"]
+    lines = [line.split() for line in client.cli("status", "--format", "kind,session_name,pid").stdout.decode().splitlines()]
+    assert lines[0] == ["kind", "session_name", "pid"] and ["jobs", "-", str(pid)] in lines
+    assert [line[:2] for line in lines if line[0] == "sessions"] == [["sessions", client.session]] and len(lines) == 3
+    for words in (["--format", "kind,,pid"], ["--format"], ["--format", "kind", "--json"], ["-q", "--json"], ["--json", "x"]):
+        assert client.cli("status", *words).returncode == 2, words
