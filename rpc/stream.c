@@ -240,6 +240,8 @@ static bool take_own(struct stream *s, struct stream_batch *b, const struct rpc_
         const char *result = own_methods[i].run(s, r);
         if (!result)
             err_set(&err, ERR_PARAMS, "Invalid parameters: %s", own_methods[i].wants);
+        if (result && r->id.s && s->owner.confirms && own_methods[i].run == acknowledge)
+            return false;
         reply(s, b, r->id, result, result ? NULL : &err);
         return true;
     }

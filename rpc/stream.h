@@ -44,6 +44,9 @@ struct stream_owner {
      * `delivered`: its answer was acknowledged, or wasn't kept. */
     void (*end)(void *arg, struct stream_call *call, bool delivered);
     void *arg;
+    /* An acknowledgement that wants an answer is begun as a call too, after what it is about has ended: the
+     * owner answers it (not `kept`) when those who have to know do. */
+    bool confirms;
 };
 
 /* Says hello. open_max: calls that may be open or not acknowledged. */

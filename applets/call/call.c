@@ -8,7 +8,7 @@
 #include "call/call_unanswered.h"
 #include "client.h"
 #include "connect/connect.h"
-#include "connect/connection.h"
+#include "inject/connection.h"
 #include "inject/inject.h"
 #include "inject/inject_one.h"
 #include "inject/inject_report.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "connect/connect_serve.h"
-#include "connect/connection.h"
+#include "inject/connection.h"
 #include "inject/inject.h"
 #include "inject/inject_one.h"
 #include "inject/inject_report.h"

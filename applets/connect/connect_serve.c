@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "applet.h"
-#include "connect/connection.h"
+#include "inject/connection.h"
 #include "inject/transport.h"
 #include "io.h"
 #include "loop.h"
@@ -116,6 +116,23 @@ static void answer_status(struct stream_call *call)
     stream_answer(call, span_of(&response), false);
 }
 
+/* Behind the acknowledgements themselves, which went before: its answer says that the target's side has them.
+ */
+static void confirm(struct stream_call *call)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct rpc_request r;
+    rpc_put_request(&text, call->id, "rpc.alive", (struct span){0});
+    rpc_request_parse(&r, span_of(&text), NULL);
+    call->work = stream_client_send(my.remote.stream, span_of(&text), r.id, call);
+}
+
+static bool is_acknowledgement(const struct stream_call *call)
+{
+    struct rpc_request r;
+    return rpc_request_parse(&r, call->text, NULL) == 0 && strcmp(r.method, "rpc.ack") == 0;
+}
+
 static void begin(void *arg, struct stream_call *call)
 {
     struct rpc_request r;
@@ -129,6 +146,8 @@ static void begin(void *arg, struct stream_call *call)
         rpc_put_result(&response, call->id, (struct span){"null", 4});
         stream_answer(call, span_of(&response), false);
         end_with("it was stopped");
+    } else if (is_acknowledgement(call)) {
+        confirm(call);
     } else {
         call->work = stream_client_send(my.remote.stream, call->text, call->id, call);
         if (!call->work)
@@ -231,7 +250,7 @@ static void on_conn(void *arg, int events)
 
 static void on_connect(void *arg, int events)
 {
-    static const struct stream_owner owner = {begin, end, NULL};
+    static const struct stream_owner owner = {.begin = begin, .end = end, .confirms = true};
     pid_t pid;
     uid_t uid;
     (void)arg, (void)events;
@@ -318,7 +337,7 @@ static void on_hello(void *arg, struct span params)
 static void on_answer(void *arg, void *work, struct span response)
 {
     (void)arg;
-    stream_answer(work, response, true);
+    stream_answer(work, response, !is_acknowledgement(work));
 }
 
 static void on_readable(void *arg, int events)

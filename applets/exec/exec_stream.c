@@ -292,7 +292,7 @@ static size_t raise_limit(void)
 
 int exec_stream(void)
 {
-    static const struct stream_owner owner = {begin, end, NULL};
+    static const struct stream_owner owner = {.begin = begin, .end = end};
     struct err err;
     my.loop = loop_new(&err);
     if (!my.loop)

@@ -1,7 +1,7 @@
 /* The way out: the program removes itself, wherever in the target it may be. */
 #include <string.h>
 
-#include "connect/connection.h"
+#include "inject/connection.h"
 #include "inject/inject_one.h"
 #include "inject/inject_steps.h"
 #include "io.h"

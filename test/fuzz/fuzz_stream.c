@@ -49,7 +49,7 @@ static void end(void *arg, struct stream_call *call, bool delivered)
 
 static void open_peer(struct peer *p)
 {
-    struct stream_owner owner = {begin, end, p};
+    struct stream_owner owner = {.begin = begin, .end = end, .arg = p};
     p->stream = stream_new(&owner, 8);
 }
 

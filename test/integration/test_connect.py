@@ -153,6 +153,35 @@ def test_what_a_client_did_not_acknowledge_is_there_for_the_next(made):
     assert made.call("bash_session_run", f"session_name={session}")["output"] == "kept\n"
 
 
+def test_an_acknowledgement_is_confirmed_by_the_targets_side(made):
+    """While that doesn't listen nobody says that it has heard; and it gives the answer again if it never has."""
+    made.connect()
+    s = made.socket()
+    session = s.call("bash_session_new_session")["session_name"]
+    carrier = int(made.log.read_text().split()[-1])
+    s.request("bash_session_run", {"session_name": session, "command": "echo kept"}, id="run")
+    assert s.receive()["result"]["output"] == "kept\n"
+    os.kill(carrier, signal.SIGSTOP)
+    processes.wait_until(lambda: "T" in _state(carrier), "it to stop")
+    s.request("rpc.ack", {"ids": ["run"]}, id="ack")
+    assert s.request("rpc.alive", id="alive") and s.receive()["id"] == "alive", "the connection itself listens"
+    os.kill(carrier, signal.SIGKILL)
+    assert s.receive()["params"]["open"] == ["ack"]
+    s.sink.close()
+    assert made.call("bash_session_run", f"session_name={session}")["output"] == "kept\n"
+    again = made.connect() and made.socket()
+    again.request("bash_session_run", {"session_name": session, "command": "echo more"}, id="run")
+    assert again.receive()["result"]["output"] == "more\n"
+    again.request("rpc.ack", {"ids": ["run"]}, id="ack")
+    assert again.receive() == {"jsonrpc": "2.0", "id": "ack", "result": None}
+    again.sink.close()
+
+
+def _state(pid):
+    with open(f"/proc/{pid}/stat") as stat_:
+        return stat_.read().rsplit(")", 1)[1].split()[0]
+
+
 def test_a_killed_caller_takes_nothing_along(made, workdir):
     os.mkfifo(workdir / "go")
     made.connect()

@@ -73,7 +73,7 @@ static void feed(const char *text)
 
 static int setup(void **state)
 {
-    static const struct stream_owner owner = {begin, end, &my};
+    static const struct stream_owner owner = {.begin = begin, .end = end, .arg = &my};
     (void)state;
     memset(&my, 0, sizeof my);
     my.stream = stream_new(&owner, 4);
@@ -92,7 +92,7 @@ static int teardown(void **state)
 static void test_hello(void **state)
 {
     (void)state;
-    struct stream_owner owner = {begin, end, &my};
+    struct stream_owner owner = {.begin = begin, .end = end, .arg = &my};
     struct stream *s = stream_new(&owner, 7);
     struct span hello = span_of(stream_out(s)), params, limits, value;
     assert_int_equal(json_check(hello, NULL), 0);
@@ -286,6 +286,25 @@ static void test_full_output_stalls_the_input(void **state)
     assert_said(RESULT("2", "1") "\n" RESULT("3", "1") "\n");
 }
 
+static void test_an_owner_who_confirms(void **state)
+{
+    (void)state;
+    struct stream_owner owner = {.begin = begin, .end = end, .arg = &my, .confirms = true};
+    stream_free(my.stream);
+    my.stream = stream_new(&owner, 4);
+    feed(REQUEST("1", "now") "\n");
+    buf_release(stream_out(my.stream));
+    feed("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"rpc.ack\",\"params\":{\"ids\":[1]}}\n");
+    assert_said(""); /* not before he says so */
+    assert_ended("d");
+    answer_with(my.held[0], "null", false);
+    assert_said(RESULT("2", "null") "\n");
+    assert_ended("d");
+    feed(REQUEST("3", "now") "\n" ACK("3"));
+    assert_ended("d");
+    assert_int_equal(my.n_held, 1);
+}
+
 #define ALIVE "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.alive\"}\n"
 
 static void test_says_that_it_is_alive(void **state)
@@ -331,6 +350,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_line_has_its_share_of_the_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_so_many_calls_and_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(test_full_output_stalls_the_input, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_owner_who_confirms, setup, teardown),
         cmocka_unit_test_setup_teardown(test_says_that_it_is_alive, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_peer_that_goes_silent_is_dead, setup, teardown),
     };

@@ -159,7 +159,7 @@ static void carry(struct stream *s)
 
 static void test_both_sides(void **state)
 {
-    static const struct stream_owner owner = {begin, end, NULL};
+    static const struct stream_owner owner = {.begin = begin, .end = end};
     struct stream_request *requests[3];
     struct stream *s = stream_new(&owner, 10);
     (void)state;

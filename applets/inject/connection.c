@@ -1,4 +1,4 @@
-#include "connect/connection.h"
+#include "inject/connection.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * Its name is made of all that says where the target's name leads: the target, the options, and of the
  * environment and the runtimes' files what may point them elsewhere. So who would reach something else never
  * meets it. */
-#ifndef CONNECT_CONNECTION_H
-#define CONNECT_CONNECTION_H
+#ifndef INJECT_CONNECTION_H
+#define INJECT_CONNECTION_H
 
 #include "inject/inject_request.h"
 #include "inject/inject_types.h"
