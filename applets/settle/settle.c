@@ -331,20 +331,25 @@ static int unpack_all(struct settling *s)
     return state ? EXIT_OK : SETTLE_REFUSED;
 }
 
-enum {
-    OPT_AT = 256,
+enum what { SETTLE, REMOVE, UNPACK };
+
+enum option_value {
+    OPT_NONE,
+    OPT_AT,
     OPT_NAME,
     OPT_SUMS,
     OPT_LINKS,
     OPT_MADE,
     OPT_FROM,
+    N_TEXTS,
     OPT_REMOVE,
     OPT_UNPACK,
     OPT_REPLACE,
     OPT_UPGRADE
 };
 
-static int settle_main(int argc, char **argv)
+/* EXIT_OK, or EXIT_USAGE, said. */
+static int take_options(int argc, char **argv, struct settling *s, enum what *what)
 {
     static const struct option options[] = {
         {"at", 1, NULL, OPT_AT},
@@ -352,13 +357,52 @@ static int settle_main(int argc, char **argv)
         {"sums", 1, NULL, OPT_SUMS},
         {"links", 1, NULL, OPT_LINKS},
         {"made", 1, NULL, OPT_MADE},
+        {"from", 1, NULL, OPT_FROM},
         {"remove", 0, NULL, OPT_REMOVE},
         {"unpack", 0, NULL, OPT_UNPACK},
-        {"from", 1, NULL, OPT_FROM},
         {"replace", 0, NULL, OPT_REPLACE},
         {"upgrade", 0, NULL, OPT_UPGRADE},
         {0},
     };
+    const char **const texts[N_TEXTS] = {
+        [OPT_AT] = &s->path,     [OPT_NAME] = &s->name, [OPT_SUMS] = &s->wanted,
+        [OPT_LINKS] = &s->links, [OPT_MADE] = &s->made, [OPT_FROM] = &s->from,
+    };
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
+        if (option < N_TEXTS)
+            *texts[option] = optarg;
+        else if (option == OPT_REMOVE || option == OPT_UNPACK)
+            *what = option == OPT_REMOVE ? REMOVE : UNPACK;
+        else if (option == OPT_REPLACE)
+            s->replaces = true;
+        else if (option == OPT_UPGRADE)
+            s->upgrades = true;
+        else
+            return usage_unknown(NAME, "option", argv[optind - 1], NULL);
+    }
+    if (optind < argc || !s->path || s->path[0] != '/' || (*what == SETTLE && !s->wanted) ||
+        (s->name && (!*s->name || strchr(s->name, '/'))))
+        return usage_error(NAME, "--at PATH and --sums SHA256[,SHA256]..., --unpack or --remove are wanted");
+    return EXIT_OK;
+}
+
+static void settling_release(struct settling *s)
+{
+    io_close(&s->dir);
+    free(s->final);
+    free(s->aside);
+    buf_release(&s->server);
+    buf_release(&s->ended);
+    buf_release(&s->moved);
+    buf_release(&s->stayed);
+}
+
+static int settle_main(int argc, char **argv)
+{
+    static int (*const run[])(struct settling *
+                              s) = {[SETTLE] = settle, [REMOVE] = remove_all, [UNPACK] = unpack_all};
+    enum what what = SETTLE;
     struct settling s = {.dir = -1,
                          .step = "placing",
                          .state = "identical",
@@ -366,56 +410,12 @@ static int settle_main(int argc, char **argv)
                          .ended = BUF_INIT,
                          .moved = BUF_INIT,
                          .stayed = BUF_INIT};
-    bool removes = false, unpacks = false;
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
-        switch (option) {
-        case OPT_AT:
-            s.path = optarg;
-            break;
-        case OPT_NAME:
-            s.name = optarg;
-            break;
-        case OPT_SUMS:
-            s.wanted = optarg;
-            break;
-        case OPT_LINKS:
-            s.links = optarg;
-            break;
-        case OPT_MADE:
-            s.made = optarg;
-            break;
-        case OPT_FROM:
-            s.from = optarg;
-            break;
-        case OPT_REPLACE:
-            s.replaces = true;
-            break;
-        case OPT_UPGRADE:
-            s.upgrades = true;
-            break;
-        case OPT_REMOVE:
-            removes = true;
-            break;
-        case OPT_UNPACK:
-            unpacks = true;
-            break;
-        default:
-            return usage_unknown(NAME, "option", argv[optind - 1], NULL);
-        }
-    }
-    if (optind < argc || !s.path || s.path[0] != '/' || (!removes && !unpacks && !s.wanted) ||
-        (s.name && (!*s.name || strchr(s.name, '/'))))
-        return usage_error(NAME, "--at PATH and --sums SHA256[,SHA256]..., --unpack or --remove are wanted");
+    int status = take_options(argc, argv, &s, &what);
+    if (status != EXIT_OK)
+        return status;
     signal(SIGPIPE, SIG_IGN);
-    int status = removes ? remove_all(&s) : unpacks ? unpack_all(&s) : settle(&s);
-    io_close(&s.dir);
-    free(s.final);
-    free(s.aside);
-    buf_release(&s.server);
-    buf_release(&s.ended);
-    buf_release(&s.moved);
-    buf_release(&s.stayed);
+    status = run[what](&s);
+    settling_release(&s);
     return status;
 }
 
