@@ -186,6 +186,31 @@ def test_a_room_sees_what_it_may(tree, name, include):
 # ---- what is made again ------------------------------------------------------------------------------------
 
 
+def test_a_circle_of_calls_is_told(tree):
+    assert tree.make("check-circles").returncode == 0
+    tree.write("core/other.h", "int other(void);\n")
+    tree.write("core/other.c", '#include "other.h"\n#include "low.h"\nint other(void) { return low(); }\n')
+    assert tree.make("check-circles").returncode == 0  # one calls the other
+    tree.write("core/low.c", '#include "low.h"\n#include "other.h"\nint low(void) { return other(); }\n')
+    done = tree.make("check-circles")
+    assert done.returncode != 0 and "a circle of calls between 2 files\n" in done.stdout
+    assert "core/low.c -> core/other.c: other\n" in done.stdout and "core/other.c -> core/low.c: low\n" in done.stdout
+
+
+def test_a_circle_of_calls_between_folders_is_told(tree):
+    """Where no two files call each other."""
+    names = ("one/top", "one/low", "two/top", "two/low")
+    calls = {"one/top": "two_low", "two/top": "one_low"}
+    for name in names:
+        own, below = name.replace("/", "_"), calls.get(name)
+        tree.write(f"applets/{name}.c", f"int {own}(void);\n" + (f"int {below}(void);\n" if below else "")
+                   + f"int {own}(void) {{ return {below + '()' if below else 1}; }}\n")
+    done = tree.make("check-circles")
+    assert done.returncode != 0 and "a circle of calls between 2 folders\n" in done.stdout
+    assert "files" not in done.stdout
+    assert "applets/one/top.c -> applets/two/low.c: two_low" in done.stdout
+
+
 def test_nothing_is_made_twice(tree):
     assert tree.made() == set()
 
