@@ -97,6 +97,7 @@ static int do_new(const struct command_line *c)
     command_put_string(c, "user", &params, "user");
     command_put_string(c, "cwd", &params, "cwd");
     command_put_string(c, "shell", &params, "shell");
+    command_put_string(c, "term", &params, "term");
     for (size_t i = 0; i < 2 && status == EXIT_OK; i++)
         status = command_put_number(c, numbers[i], &params, numbers[i]);
     if (status != EXIT_OK)
@@ -325,7 +326,8 @@ static const struct command_option options[] = {
     ENV_WORDS_OPTIONS,
     {"shell", "PATH", "the shell (bash, else sh)", 0},
     {"rows", "N", "height of its terminal (24)", 0},
-    {"cols", "N", "width of its terminal (80)", 0},
+    {"cols", "N", "width of its terminal (200)", 0},
+    {"term", "NAME", "kind of its terminal, as in TERM (dumb)", 0},
     {"timeout", COMMAND_TIME, "leave off waiting then (never); the command runs on", 0},
     {"no-enter", NULL, "type no Enter behind it", 'n'},
     {"wait", COMMAND_TIME, "how long to wait for the first output, in whole seconds (5)", 0},
@@ -340,8 +342,8 @@ static const struct command_option options[] = {
 #define READ_OPTIONS "wait idle max json"
 
 static const struct command list[] = {
-    {"new", "", "user cwd " ENV_WORDS_TAKES " shell rows cols json", "start a session and print its name",
-     NULL, "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
+    {"new", "", "user cwd " ENV_WORDS_TAKES " shell rows cols term json",
+     "start a session and print its name", NULL, "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
     {"run", "SESSION COMMAND", "timeout max json",
      "run a command, print what it prints, exit with its status",
      "The status is 124 where the command still runs after the timeout (it goes on: read gets the rest, "

@@ -262,6 +262,11 @@ static pid_t hang_up(void *ctx)
     return session_hang_up(&((struct hosted *)ctx)->session);
 }
 
+static const char *asked_env(const struct new_session_params *p, const char *name)
+{
+    return p->env.list ? spawn_env_get(p->env.list, name) : NULL;
+}
+
 int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     const struct starting *o = arg;
@@ -273,8 +278,9 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
         .user_name = user_label(o->user ? o->user->uid : geteuid()),
         .cwd = p->cwd.s,
         .shell = p->shell.s,
+        .term = p->term.s ? p->term.s : asked_env(p, "TERM"),
         .env = spawn_env(k->base.env, p->env.list, o->user),
-        .keeps_history = p->env.list && spawn_env_get(p->env.list, "HISTFILE"),
+        .keeps_history = asked_env(p, "HISTFILE"),
         .start_dir = k->base.start_dir,
         .rows = (unsigned short)p->rows,
         .cols = (unsigned short)p->cols,

@@ -14,14 +14,14 @@
 
 struct new_session_params {
     struct user_param user;
-    struct text cwd, shell;
+    struct text cwd, shell, term;
     struct texts env;
     long long rows, cols;
     long long ends_with; /* a pid; 0: none */
 };
 #define NEW_SESSION_DEFAULTS                                                                                 \
     {                                                                                                        \
-        .rows = 24, .cols = 80                                                                               \
+        .rows = 24, .cols = 200                                                                              \
     }
 
 struct interact_params {

@@ -207,6 +207,7 @@ static void put_options(struct handover_out *out, const struct session_options *
     put_string(out, "user_name", o->user_name);
     put_string(out, "start_cwd", o->cwd);
     put_string(out, "start_shell", o->shell);
+    put_string(out, "start_term", o->term);
     handover_put_int(out, "keeps_history", o->keeps_history);
     handover_put_fd(out, "start", o->start_dir);
     handover_put_int(out, "rows", o->rows);
@@ -260,6 +261,7 @@ static int get_options(const struct handover *h, struct session_options *o, stru
         get_string(h, "user_name", (char **)(void *)&o->user_name, err) < 0 ||
         get_string(h, "start_cwd", (char **)(void *)&o->cwd, err) < 0 ||
         get_string(h, "start_shell", (char **)(void *)&o->shell, err) < 0 ||
+        get_string(h, "start_term", (char **)(void *)&o->term, err) < 0 ||
         handover_bool(h, "keeps_history", &o->keeps_history, err) < 0 ||
         handover_fd(h, "start", S_IFDIR, true, &o->start_dir, err) < 0 ||
         handover_int(h, "rows", 0, USHRT_MAX, &rows, err) < 0 ||

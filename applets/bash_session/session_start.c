@@ -42,7 +42,8 @@ static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
     char *with_rc[] = {(char *)"bash", (char *)"--rcfile", (char *)sh->startup, (char *)"-i", NULL};
     char *plain[] = {(char *)shell, (char *)"-i", NULL};
     char *env_file MEM_AUTO = mem_printf("ENV=%s", sh->startup);
-    char *extra[] = {(char *)"TERM=dumb", hooked && !bash ? env_file : NULL, NULL};
+    char *term MEM_AUTO = mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb");
+    char *extra[] = {term, hooked && !bash ? env_file : NULL, NULL};
     char **with_defaults = spawn_env(default_env, sh->options->env, NULL);
     char **env = spawn_env(with_defaults, extra, NULL);
     spawn_env_free(with_defaults);

@@ -17,6 +17,7 @@ struct session_options {
     const struct user *user; /* NULL: the server's own */
     const char *user_name;   /* for those who look; a uid that has no name in decimal */
     const char *cwd, *shell; /* NULL: the server's directory; bash, else sh */
+    const char *term;        /* NULL: dumb */
     char **env;              /* whole environment of the shell */
     bool keeps_history;      /* in a file, as it does by itself */
     int start_dir;

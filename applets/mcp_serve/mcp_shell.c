@@ -83,6 +83,12 @@ static int start(struct work *w, bool is_default, struct buf *name, struct buf *
         mcp_put_surroundings(&params, &w->args);
         if (w->args.shell.s)
             json_member_string(&params, "shell", w->args.shell.s);
+        if (w->args.term.s)
+            json_member_string(&params, "term", w->args.term.s);
+        if (w->args.rows > 0)
+            json_member_int(&params, "rows", w->args.rows);
+        if (w->args.cols > 0)
+            json_member_int(&params, "cols", w->args.cols);
     }
     buf_addc(&params, '}');
     work_make_begin();

@@ -18,13 +18,14 @@
 
 /* The arguments of all tools together; each takes those that its fields name. */
 struct args {
-    struct text session, command, text, cwd, user, shell;
+    struct text session, command, text, cwd, user, shell, term;
     struct text path, pattern, glob, content, encoding, mode, until, type;
     struct text file_text, old_str, new_str;
     struct text url, direction, value, key, expression;
     struct texts argv, env, exclude;
     struct ints view_range;
     double timeout;
+    long long rows, cols; /* 0: not given */
     long long timeout_s, max_bytes, job, offset, limit, depth, context, insert_line, element, tab;
     bool full_page, new_tab;
     bool enter, close, open, hidden, literal, ignore_case, parents;

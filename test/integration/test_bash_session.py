@@ -177,7 +177,7 @@ def test_c014_every_cut(shell, workdir):
 
 def test_c017_a_usable_size(shell):
     answer = shell.bs("stty size; echo $COLUMNS $LINES; python3 -c 'import os; print(os.get_terminal_size(0))'; echo $TERM\n")
-    assert answer == "24 80\n80 24\nos.terminal_size(columns=80, lines=24)\ndumb\n" + shell.prompt
+    assert answer == "24 200\n200 24\nos.terminal_size(columns=200, lines=24)\ndumb\n" + shell.prompt
 
 
 @needs.programs("git")

@@ -108,7 +108,7 @@ def test_a_bad_size(shell, rows, cols):
     with pytest.raises(RpcError) as caught:
         shell.resize(rows, cols)
     assert caught.value.code == PARAMERR
-    assert shell.out("stty size") == "24 80\n"
+    assert shell.out("stty size") == "24 200\n"
 
 
 # ---- signal ----
@@ -255,3 +255,13 @@ def test_a_request_that_wants_no_answer(shell):
     assert (done.returncode, done.stdout) == (0, b"")
     wait_until(lambda: shell.listed()["state"] == "prompt", "the prompt")
     assert shell.out("echo $x") == "told\n"
+
+
+def test_the_kind_and_size_of_the_terminal(server):
+    for params, wanted in (({}, "dumb 24 200"), ({"term": "vt100", "rows": 30, "cols": 90}, "vt100 30 90"),
+                           ({"env": {"TERM": "xterm-256color"}}, "xterm-256color 24 200"),
+                           ({"env": {"TERM": "xterm"}, "term": "linux"}, "linux 24 200")):
+        with Shell(server, **params) as shell:
+            assert shell.out("echo $TERM $(stty size)") == wanted + "\n"
+            shell.restart()
+            assert shell.out("echo $TERM $(stty size)") == wanted + "\n"

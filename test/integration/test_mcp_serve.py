@@ -294,6 +294,11 @@ def test_a_slow_call_holds_up_nobody(mcp):
     mcp.notify("notifications/cancelled", {"requestId": slow})
 
 
+def test_the_terminal_of_a_shell(mcp):
+    session = mcp.call("shell_new", rows=30, cols=90, term="vt100")["session"]
+    assert mcp.call("shell_run", command="echo $TERM $(stty size)", session=session)["output"] == "vt100 30 90\n"
+
+
 def test_runs_in_one_shell_are_done_in_their_order(mcp):
     ids = [mcp.start_call("shell_run", {"command": f"echo {i}; n=$((n*10+{i})); echo $n"}) for i in range(1, 6)]
     assert [mcp.call_result(id)["output"].split()[1] for id in ids] == ["1", "12", "123", "1234", "12345"]
