@@ -188,11 +188,17 @@ endef
 # GUEST=1: without the applets that work on targets, and so without TLS: half the size, for what is injected by others.
 HERE := $(if $(GUEST),,$(filter $(ARCH),$(HOST_ARCH)))
 
-all: $(if $(HERE),toolbox,$(B)/toolbox) ## ./toolbox for this machine; ARCH=arm64 (or armv7, i386, …): build/ARCH/toolbox
+# ./toolbox is the one of build/ for this machine: what is built elsewhere or otherwise (BUILD=, ARCH=, GUEST=) stays there.
+OWN := $(if $(filter build,$(BUILD)),$(if $(HERE),toolbox))
+PROGRAM := $(or $(OWN),$(B)/toolbox)
+
+all: $(PROGRAM) ## ./toolbox for this machine; ARCH=arm64 (or armv7, i386, …): build/ARCH/toolbox
 .PHONY: all
 
+ifneq ($(OWN),)
 toolbox: $(B)/toolbox
 	@cp $< $@.new && mv $@.new $@
+endif
 
 $(eval $(call flavour,$(B),$(STATIC_CC),$(STATIC_FLAGS),$(B)/kernel/asm))
 
@@ -237,8 +243,8 @@ size: $(B)/toolbox ## what the binary's bytes are spent on, and the guest's (GUE
 .PHONY: size
 
 PREFIX ?= /usr/local
-install: toolbox ## copy ./toolbox to $(DESTDIR)$(PREFIX)/bin
-	install -D -m 755 toolbox $(DESTDIR)$(PREFIX)/bin/toolbox
+install: $(PROGRAM) ## copy ./toolbox to $(DESTDIR)$(PREFIX)/bin
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/toolbox
 .PHONY: install
 
 inspect-dropin: ## dist/inspect-dropin: what an installed inspect_ai injects into its sandboxes (TOOLS_VERSION=)
@@ -410,7 +416,7 @@ repro: ## make a release twice, in two folders as two users: the same bytes? (AR
 	scripts/repro $(if $(filter command environment,$(origin ARCHES)),$(ARCHES))
 .PHONY: repro
 
-bench: toolbox $(BENCH) ## the figures, each against its baseline (ROWS=pattern, JSON=1)
+bench: $(PROGRAM) $(BENCH) ## the figures, each against its baseline (ROWS=pattern, JSON=1)
 	@/usr/bin/python3 test/bench/bench.py $(if $(JSON),--json) --rows '$(ROWS)' $(CURDIR)/$(B)/toolbox $(CURDIR)/$(B)/bench
 .PHONY: bench
 
@@ -421,15 +427,15 @@ absent: ## scripts/test once without each thing that not every machine has
 	scripts/test-absent
 .PHONY: roots absent
 
-long: toolbox ## all integration tests (scripts/test takes every listed case and a sample of their variations)
+long: $(PROGRAM) ## all integration tests (scripts/test takes every listed case and a sample of their variations)
 	@scripts/test --long test/integration
 .PHONY: long
 
-soak: toolbox ## mixed use for SOAK_SECONDS=1800: nothing grows, nothing is left (SOAK_BIN=build/sanitize/toolbox …)
+soak: $(PROGRAM) ## mixed use for SOAK_SECONDS=1800: nothing grows, nothing is left (SOAK_BIN=build/sanitize/toolbox …)
 	@/usr/bin/python3 test/stress/soak.py --seconds $(SOAK_SECONDS) $(CURDIR)/$(SOAK_BIN)
 .PHONY: soak
 SOAK_SECONDS ?= 1800
-SOAK_BIN ?= toolbox
+SOAK_BIN ?= $(PROGRAM)
 
 # The table's own rows are those of the machine that it runs on.
 bench-peers: $(BENCH) ## the figures side by side with the tools of inspect_ai and docker exec (scripts/setup peers)
@@ -439,21 +445,21 @@ bench-peers: $(BENCH) ## the figures side by side with the tools of inspect_ai a
 	@$(MAKE) -s bench-browser
 .PHONY: bench-peers
 
-bench-browser: toolbox ## the figures of the browser tool beside the one that came before (scripts/setup peers)
-	@/usr/bin/python3 test/bench/peers_web.py --write docs/benchmarks.md $(CURDIR)/toolbox
+bench-browser: $(PROGRAM) ## the figures of the browser tool beside the one that came before (scripts/setup peers)
+	@/usr/bin/python3 test/bench/peers_web.py --write docs/benchmarks.md $(CURDIR)/$(PROGRAM)
 .PHONY: bench-browser
 
-inspect: toolbox ## every test with the real inspect_ai, the current version and older ones (scripts/setup peers)
+inspect: $(PROGRAM) ## every test with the real inspect_ai, the current version and older ones (scripts/setup peers)
 	@$(MAKE) -s ARCH=$(filter-out $(HOST_ARCH),amd64 arm64)
 	@test/inspect/all
 .PHONY: inspect
 
-stress: toolbox ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9: nothing lost or left
-	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/toolbox
-	@/usr/bin/python3 test/stress/starters.py $(CURDIR)/toolbox
-	@/usr/bin/python3 test/stress/clients.py $(CURDIR)/toolbox
-	@/usr/bin/python3 test/stress/killed.py $(CURDIR)/toolbox
-	@/usr/bin/python3 test/stress/interrupts.py $(CURDIR)/toolbox
+stress: $(PROGRAM) ## 10,000 jobs, 2,000 runs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9: nothing lost or left
+	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/$(PROGRAM)
+	@/usr/bin/python3 test/stress/starters.py $(CURDIR)/$(PROGRAM)
+	@/usr/bin/python3 test/stress/clients.py $(CURDIR)/$(PROGRAM)
+	@/usr/bin/python3 test/stress/killed.py $(CURDIR)/$(PROGRAM)
+	@/usr/bin/python3 test/stress/interrupts.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py test/integration/stress_inject.py \
 	    test/integration/stress_hostile.py
 .PHONY: stress
@@ -468,10 +474,10 @@ pictures: ## draw docs/pictures again: from the texts beside them, and the table
 .PHONY: site pictures
 
 clean: ## remove what was built (what was fetched stays)
-	rm -rf toolbox $(filter-out $(DEPS) $(BUILD)/cache $(BUILD)/deps.lock,$(wildcard $(BUILD)/*))
+	rm -rf $(if $(filter build,$(BUILD)),toolbox) $(filter-out $(DEPS) $(BUILD)/cache $(BUILD)/deps.lock,$(wildcard $(BUILD)/*))
 
 distclean: ## remove what was built and fetched
-	rm -rf toolbox $(BUILD)
+	rm -rf $(if $(filter build,$(BUILD)),toolbox) $(BUILD)
 
 help: ## this text
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18

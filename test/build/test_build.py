@@ -142,6 +142,21 @@ def test_cross_build_leaves_this_machines_binary_alone(tree):
     assert (tree.folder / "toolbox").read_bytes() == before
 
 
+def test_what_is_built_elsewhere_stays_there(tree):
+    """Another folder's build, of another version, is no reason to replace this folder's. Slow: all is compiled again."""
+    before = (tree.folder / "toolbox").read_bytes()
+    (tree.folder / "elsewhere").mkdir()
+    (tree.folder / "elsewhere/deps").symlink_to((tree.folder / "build/deps").resolve())
+    done = tree.make("BUILD=elsewhere", "VERSION=9.9.9")
+    assert done.returncode == 0, done.stdout
+    assert (tree.folder / "toolbox").read_bytes() == before
+    other = tree.run(f"./elsewhere/{HOST}/toolbox")
+    assert other.stdout.split()[0] == "9.9.9" and tree.version()[0] != "9.9.9"
+    assert tree.make("BUILD=elsewhere", "VERSION=9.9.9", "toolbox").returncode == 0
+    assert tree.make("BUILD=elsewhere", "clean").returncode == 0
+    assert (tree.folder / "toolbox").read_bytes() == before and tree.made() == set()
+
+
 def test_unknown_architecture_is_named(tree):
     done = tree.make("ARCH=vax")
     assert done.returncode != 0 and "ARCH must be one of amd64 arm64" in done.stdout and "not 'vax'" in done.stdout
