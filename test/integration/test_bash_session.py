@@ -8,7 +8,7 @@ from harness import needs
 from harness.client import TOOLERR, RpcError
 from harness.machine import HANG
 from harness.processes import wait_until
-from harness.sessions import SANITIZED, Shell, exists, memory, read_until, split_omitted
+from harness.sessions import LONG, SANITIZED, Shell, exists, memory, read_until, split_omitted
 
 
 @pytest.fixture
@@ -371,9 +371,9 @@ def test_c013_a_program_that_does_not_read(server, shell, other):
         big.stdin.close()
         server.rpc("remote_version")
         assert other.at_once("echo ok\n") == "ok\n" + other.prompt
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < LONG
         big.stdout.read()
-        assert big.wait(HANG) == 0 and time.monotonic() - began < 2 + 10
+        assert big.wait(HANG) == 0 and time.monotonic() - began < 2 + LONG
     answer = shell.at_once("\x03")
     assert answer.endswith(shell.prompt) and "zzz" not in answer
     shell.works()

@@ -196,7 +196,7 @@ def test_a_hundred_megabytes_to_the_byte(wide, workdir):
     exists(workdir / "printed")
     wide.works()
     if not SANITIZED:
-        wait_until(lambda: memory(wide.keeper()) < 4000, "the keeper to give its memory back", 10)
+        wait_until(lambda: memory(wide.keeper()) < 4000, "the keeper to give its memory back")
 
 
 def test_what_nobody_reads_is_bounded(shell, workdir):
@@ -208,7 +208,7 @@ def test_what_nobody_reads_is_bounded(shell, workdir):
     kept, omitted = split_omitted(shell.bs(max_output_bytes=1000))
     assert kept.endswith(shell.prompt) and omitted > 59_000_000
     if not SANITIZED:
-        wait_until(lambda: memory(shell.keeper()) < 4000, "the keeper to give its memory back", 10)
+        wait_until(lambda: memory(shell.keeper()) < 4000, "the keeper to give its memory back")
     shell.works()
 
 

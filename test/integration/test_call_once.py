@@ -200,7 +200,7 @@ def test_a_client_that_is_killed_leaves_the_answer(caller, victim):
         for pid in {"call": [one.pid], "its children": below, "all of them": [one.pid, *below]}[victim]:
             with contextlib.suppress(ProcessLookupError):  # gone with the one before
                 os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not _execs(caller), "the other side to see it", seconds=10)
+        wait_until(lambda: not _execs(caller), "the other side to see it", seconds=15)
         status = one.wait(HANG)
         assert status == (LOST if victim == "its children" else -signal.SIGKILL)
     _free(caller, "told")

@@ -533,7 +533,7 @@ def test_c111_escapes_into_a_session(way):
         answer = type_in(text)
         assert code_of(answer) == PARAMERR and "input: " in answer["error"]["message"]
     assert "result" in type_in(r"\ud83d\ude00")
-    wait_until(lambda: path.exists() and path.read_bytes() == b"\xf0\x9f\x98\x80", "a pair to be typed", 10)
+    wait_until(lambda: path.exists() and path.read_bytes() == b"\xf0\x9f\x98\x80", "a pair to be typed")
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"\xed\xa0\x80", b"\xc3"])

@@ -263,7 +263,7 @@ def test_c065_what_cannot_be_used(client, workdir):
     def launch(words, **params):
         began = time.monotonic()
         found = error(Server, client, *words, **params)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
         return found
 
     for command in ("no-such", "/etc/passwd", workdir, script, foreign, dangling, f"{dangling}/x", "./no-such"):

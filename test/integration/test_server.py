@@ -788,7 +788,7 @@ def test_c098_killed_keeper(client):
         with pytest.raises(RpcError, match="has ended; start a new one"):
             client.bs("echo\n")
         if wait:
-            wait_until(lambda: not below & processes.descendants(), "the orphans to be ended", 15)
+            wait_until(lambda: not below & processes.descendants(), "the orphans to be ended")
             continue
         stop_timed(client)
         assert not below & processes.descendants()

@@ -280,7 +280,8 @@ def test_a_job_moves_with_all_that_it_has(here, inject, other_build, toolbox, at
     job.close()
     assert job.finish() == (7, "=one\n" + "".join(f"={n}\n" for n in range(1, 5)), "!one\n" + "".join(f"!{n}\n" for n in range(1, 5)))
     assert ends.finish()[0] == 3
-    assert late.finish()[0] < 0 and not titled("sleep\0" + "5094\0")
+    assert late.finish()[0] < 0
+    wait_until(lambda: not titled("sleep\0" + "5094\0"), "the end of all that it ran")
     wait_until(lambda: len(titled(SERVER)) == 1 and not aside(at), "the end of the older builds")
 
 

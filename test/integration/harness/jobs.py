@@ -74,7 +74,7 @@ def keepers():
     return titled(JOB)
 
 
-def no_keepers(seconds=20):
+def no_keepers(seconds=60):
     processes.wait_until(lambda: not keepers(), "the keepers of ended jobs to go", seconds)
 
 

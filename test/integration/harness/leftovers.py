@@ -81,11 +81,11 @@ def _extra(pid):
     return len(descriptors) - watched - _doors(pid, descriptors)
 
 
-def check_descriptors(idle):
+def check_descriptors(idle, seconds=30.0):
     """Fails when a server has more descriptors than an idle one, soon after its last client has gone."""
     for pid in processes.servers():
         try:
-            processes.wait_until(lambda: _extra(pid) <= idle, "a server to close its descriptors", 5)
+            processes.wait_until(lambda: _extra(pid) <= idle, "a server to close its descriptors", seconds)
         except FileNotFoundError:
             continue  # it has ended
         except AssertionError:

@@ -213,7 +213,7 @@ class Watch:
         raise AssertionError(f"processes left behind:\n  {names}")
 
 
-def wait_until(condition, what, seconds=30.0):
+def wait_until(condition, what, seconds=60.0):
     """Polls until condition() is true, and returns what it returned. The bound only tells a hang."""
     deadline = time.monotonic() + seconds
     while True:

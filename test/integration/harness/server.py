@@ -40,7 +40,7 @@ def only_server():
         found[:] = titled(SERVER)
         return len(found) == 1
 
-    processes.wait_until(one, "there to be one server", 10)
+    processes.wait_until(one, "there to be one server")
     return found[0].pid
 
 
