@@ -305,6 +305,10 @@ sanitize: $(SANITIZE)/toolbox $(addprefix $(SANITIZE)/,$(UNIT_TESTS)) replay ## 
 	scripts/run-sanitized $(CURDIR)/$(SANITIZE)/toolbox $(PYTEST) test/integration
 .PHONY: sanitize
 
+mutants: $(addprefix $(SANITIZE)/,$(UNIT_TESTS)) ## make core/ and rpc/ wrong at MUTANTS=40 places (SEED=1, MUTANTS=0: all): do unit tests see it?
+	@/usr/bin/python3 test/mutants/run.py -v --most $(or $(MUTANTS),40) --seed $(or $(SEED),1) --only '$(ONLY)' $(SANITIZE)
+.PHONY: mutants
+
 # ---- faults ----------------------------------------------------------------------------------------------
 
 # Call sites are told by their addresses: they have to be the same in every process, and no call may be a jump.
