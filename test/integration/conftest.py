@@ -190,10 +190,11 @@ def idle_descriptors(toolbox):
     with tempfile.TemporaryDirectory() as folder:
         client = Client(Host(), toolbox, folder)
         client.cli("start-server")
-        # it reads its own program at first, to note which one it is
-        processes.wait_until(lambda: list(Path(folder).glob(".program.*")), "the server to note its program")
-        try:
-            return max(len(processes.descriptors(pid)) for pid in processes.servers())
+        try:  # other tests may have servers by now
+            pid = next(pid for pid in processes.servers() if folder in processes.descriptors(pid).values())
+            # it reads its own program at first, to note which one it is; and it may not have seen yet that its starter has gone
+            processes.wait_until(lambda: list(Path(folder).glob(".program.*")) and processes.is_asleep(pid), "the server to have nothing to do")
+            return len(processes.descriptors(pid))
         except PermissionError:
             return None
         finally:

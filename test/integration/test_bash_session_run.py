@@ -168,6 +168,7 @@ def test_a_long_command_is_not_garbled(shell, workdir):
                           pytest.param("[[ a", marks=pytest.mark.xfail(
                               reason="bash prompts without its prompt commands: no status", strict=True))])
 def test_syntax_errors(shell, command):
+    """Slow: the one that is known to fail is waited for."""
     result = shell.run(command)
     if result["state"] == "awaiting_input":
         shell.at_once("\x03")

@@ -122,7 +122,7 @@ def test_a_long_chain(client, workdir, victim):
 @needs_root
 @pytest.mark.parametrize("end", ["kill", "stop-server"])
 def test_a_fork_bomb_with_a_limit(client, workdir, victim, end):
-    """Each in a session of its own, which may have as much of the processor as who ends them."""
+    """Each in a session of its own, which may have as much of the processor as who ends them. Slow: so they do."""
     job = Job(client, command(victim, workdir, "bomb", 200) + " wait", user=str(NOBODY_KNOWS))
     started(workdir, 150)
     if end == "kill":
@@ -166,7 +166,8 @@ def test_what_survives_is_told(new_client, workdir, victim):
 
 @needs_root
 def test_a_user_who_stops_what_is_started_as_him(client, workdir, victim):
-    """Between becoming the user and running the program a child can be stopped: no call waits for it for ever."""
+    """Between becoming the user and running the program a child can be stopped: no call waits for it for ever. Slow: twenty do,
+    for as long as is promised."""
     user = str(NOBODY_KNOWS)
     client.rpc("remote_version")
     stopper = client.machine.popen([victim, "stopper", workdir / "told", "1"], user=NOBODY_KNOWS)

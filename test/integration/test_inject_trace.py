@@ -123,6 +123,7 @@ def reach(request):
 
 @pytest.mark.parametrize("root", ["debian", "busybox"])
 def test_nothing_is_left_of_it(start, reach, root):
+    """Slow: the root is made where there is none yet, and fifty commands of every tool are run in it."""
     container = start(root)
     injector, at = reach(container)
     history = "/root/.bash_history"

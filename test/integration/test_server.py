@@ -320,7 +320,8 @@ def fake_server(client, path, **how):
 
 
 def test_c092_program_that_is_no_server(client, socket_path):
-    """What has our socket's name but is no server of ours is not killed, whatever it does not answer."""
+    """What has our socket's name but is no server of ours is not killed, whatever it does not answer. Slow: it is asked for as long
+    as is promised."""
     with fake_server(client, socket_path) as fake:
         done = client.cli("stop-server", timeout=30)
         assert done.returncode == 1 and done.stderr
@@ -820,7 +821,7 @@ int main(void)
 
 @needs_root
 def test_c098_failure_is_told(new_client, workdir):
-    """What a server may not kill survives: that has to be said, not passed over."""
+    """What a server may not kill survives: that has to be said, not passed over. Slow: it is tried for as long as is promised."""
     program = workdir / "survivor"
     subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=SURVIVOR.encode(), check=True)
     program.chmod(0o4755)

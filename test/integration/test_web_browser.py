@@ -440,6 +440,7 @@ def test_cookie_banners_go(client, site):
 # ---- pages that mean no good ----
 
 def test_pages_that_never_end(client, site):
+    """Slow: each is looked at for as long as is promised, and the one that spins is given up after its time."""
     def drip(handler):
         handler.send_response(200)
         handler.send_header("Content-Type", "text/html")

@@ -124,6 +124,12 @@ def descendants(pid=None, but=()):
     return found
 
 
+def is_asleep(pid):
+    """It has done all that it has been told, and waits."""
+    stat = _stat(pid)
+    return stat is not None and stat.state == "S"
+
+
 def is_zombie(process):
     stat = _stat(process.pid)
     return stat is not None and stat.start == process.start and stat.state == "Z"
