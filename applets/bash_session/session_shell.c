@@ -77,6 +77,10 @@ static const char bash_query[] =
     "printf %sX \"${PS1\x01P}\")\"; \\builtin read -r -t 5 _; } <>@ >&0 "
     "2>&0 || :\n" SET_SECRET SET_HOOK;
 
+/* A session ends when it is told to, not while nobody types (TMOUT, which hardened systems make read-only).
+ */
+#define STAY "readonly() { [[ \" $*\" == *\" TMOUT\"* ]] || \\builtin readonly \"$\x01\"; }\n"
+
 /* The others evaluate command substitutions in PS1. */
 static const char sh_startup[] = "unset ENV\n" SECRET "=\x02\n"
                                  "PS1='$(s=$?; { [ \"${" SECRET "-}\" ] && printf "
@@ -111,7 +115,8 @@ void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const str
 {
     buf_adds(out, "exec 3<&-\n");
     if (bash)
-        buf_adds(out, "[ -r ~/.bashrc ] && . ~/.bashrc\n");
+        put(out, "unset TMOUT 2>@\n" STAY "[ -r ~/.bashrc ] && . ~/.bashrc\nunset -f readonly\n", channel);
+    put(out, "unset TMOUT 2>@\n", channel);
     if (!keeps_history) /* others than bash take a name of their own where there is none */
         put(out, bash ? "unset HISTFILE 2>@\n" : "HISTFILE=\n", channel);
     if (bash)

@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import time
 
 import pytest
 
@@ -455,3 +456,13 @@ def test_a_half_typed_line_is_not_run(shell):
         assert refused.code == TOOLERR
         shell.at_once("\x03")
     shell.works()
+
+
+@pytest.mark.parametrize("start,env", [("TMOUT=1", {}), ("export TMOUT=1", {}), ("readonly TMOUT=1", {}), ("TMOUT=1; readonly TMOUT", {}),
+                                       ("readonly X=2 TMOUT=1; export TMOUT", {}), ("", {"TMOUT": "1"})])
+def test_a_shell_stays_while_nobody_types(new_client, workdir, start, env):
+    """Slow: bash would end it after a second."""
+    (workdir / ".bashrc").write_text(start + "\nreadonly Y=3\n")
+    with Shell(new_client(env={"HOME": str(workdir)}), env=env) as shell:
+        time.sleep(1.5)
+        assert shell.out("echo alive ${TMOUT-} $Y; type readonly") == "alive 3\nreadonly is a shell builtin\n"
