@@ -1,9 +1,9 @@
 #include "inject/target_list.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "glob.h"
 #include "inject/recon.h"
 #include "mem.h"
 
@@ -47,8 +47,7 @@ static char *text_for(const struct target *pattern, const char *name)
 static bool fits(const struct target *pattern, const char *name)
 {
     const char *wanted = pattern->kind->parts == 4 ? pattern->parts[2] : pattern->name;
-    return *name && *name != '-' &&
-           (!pattern->kind->enter || *wanted == '-' || fnmatch(wanted, name, 0) == 0);
+    return *name && *name != '-' && (!pattern->kind->enter || *wanted == '-' || glob_match(wanted, name));
 }
 
 static int list_pattern(const struct target *pattern, struct transport *transport, struct transport_call *c,
