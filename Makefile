@@ -236,9 +236,10 @@ $(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b
 objs: $(call objects,$(B),$(SRC)) ## compile every source, link nothing
 .PHONY: objs
 
-# The budgets of the project: of the whole binary, and of what is injected by others.
-size: $(B)/toolbox ## what the binary's bytes are spent on, and the guest's (GUEST=1); fails over the budget (1 MB, 600 KB)
-	@scripts/size $(B)/toolbox $$((1024 * $(if $(GUEST),600,1024)))
+# The budgets of the project: of the whole binary, and of what is injected by others. NOTE=1, for a release: what later ones are
+# compared with.
+size: $(B)/toolbox ## what the binary's bytes are spent on, and the guest's (GUEST=1), against the last release; fails over the budget
+	@scripts/size $(if $(NOTE),--note) $(B)/toolbox $$((1024 * $(if $(GUEST),600,1024)))
 	@$(if $(GUEST),,$(MAKE) -s GUEST=1 ARCH=$(ARCH) size)
 .PHONY: size
 
