@@ -70,7 +70,7 @@ HOT := applets/main.c applets/command.c applets/tool.c applets/usage.c applets/w
     $(filter-out rpc/http_response.c rpc/json_table.c rpc/stream_client.c,$(wildcard rpc/*.c))
 HOT_VENDOR := platform_util sha256
 RARE := applets/web_browser/% applets/model_proxy/% applets/settle/% applets/connect/% rpc/stream_client.c applets/call/% \
-    applets/inject/% applets/release/% applets/install_legacy.c rpc/http_response.c applets/server/keeper_move.c \
+    applets/doctor/% applets/inject/% applets/release/% applets/install_legacy.c rpc/http_response.c applets/server/keeper_move.c \
     applets/server/upgrade.c applets/server/adopt.c \
     core/handover.c core/tls.c core/signature.c core/net.c
 

@@ -2,6 +2,7 @@
 
 #include "bash_session/bash_session.h"
 #include "chunk.h"
+#include "doctor/doctor.h"
 #include "exec_remote/exec_remote.h"
 #include "mcp/mcp.h"
 #include "server/server.h"
@@ -12,7 +13,11 @@ static const struct tool chunk_tool = {.in_process = chunk_methods};
 
 const struct tool *const tools[] = {
     &server_tool,      &bash_session_tool, &exec_remote_tool, &mcp_tool,
-    &web_browser_tool, &text_editor_tool,  &chunk_tool,       NULL,
+    &web_browser_tool, &text_editor_tool,  &chunk_tool,
+#ifndef TOOLBOX_GUEST
+    &doctor_tool,
+#endif
+    NULL,
 };
 
 void tools_sweep(int dirfd)

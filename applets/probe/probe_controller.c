@@ -94,12 +94,7 @@ void probe_collect(struct probe *p)
 void probe_release(struct probe *p)
 {
     free(p->self.path);
-    free(p->platform.id);
-    free(p->platform.version);
-    free(p->platform.name);
-    free(p->platform.container);
-    for (size_t i = 0; i < p->platform.n_shells; i++)
-        free(p->platform.shells[i]);
+    probe_platform_release(&p->platform);
     free(p->identity.groups);
     free(p->identity.user);
     free(p->identity.home);

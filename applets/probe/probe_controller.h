@@ -11,6 +11,7 @@ void probe_release(struct probe *p);
 
 /* Its parts. `root` is a descriptor of the root directory: the paths that are looked at begin there. */
 void probe_platform(struct probe_platform *s, int root);
+void probe_platform_release(struct probe_platform *s);
 void probe_limits(struct probe_limits *l, int root);
 void probe_identity(struct probe_identity *id);
 

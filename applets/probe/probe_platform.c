@@ -240,3 +240,13 @@ void probe_platform(struct probe_platform *s, int root)
     s->container = container_told(root);
     collect_shells(s, root);
 }
+
+void probe_platform_release(struct probe_platform *s)
+{
+    free(s->id);
+    free(s->version);
+    free(s->name);
+    free(s->container);
+    for (size_t i = 0; i < s->n_shells; i++)
+        free(s->shells[i]);
+}
