@@ -293,7 +293,8 @@ static int settle(struct settling *s)
     s->us[1] = now_us() - began;
     s->step = "health";
     began = now_us();
-    if (settle_check_server(&s->server, &err) < 0 || (s->replaces && server_end_other_builds(&s->ended, &err) < 0))
+    if (settle_check_server(&s->server, &err) < 0 ||
+        (s->replaces && server_end_other_builds(&s->ended, &err) < 0))
         return report(s, &err, SETTLE_REFUSED);
     if (s->upgrades && move_others(s, &err) < 0)
         return report(s, &err, SETTLE_REFUSED);

@@ -24,8 +24,8 @@ enum {
     SETTLE_ELSEWHERE = 4, /* not in this directory */
 };
 
-/* settle_server.c: starts the server where none runs, in the directory `from` (NULL: here), and has it say who
- * it is. It keeps the environment of its starter, which is to be that of any program here: what the shell
+/* settle_server.c: starts the server where none runs, in the directory `from` (NULL: here), and has it say
+ * who it is. It keeps the environment of its starter, which is to be that of any program here: what the shell
  * that started us has put in goes. -1 with ERR_TOOL. */
 struct buf;
 int settle_start_server(const char *from, struct buf *server, struct err *err);
