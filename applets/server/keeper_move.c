@@ -136,7 +136,8 @@ static int begin(struct keeper_service *s, struct span params, struct err *err)
     struct buf path BUF_AUTO = BUF_INIT, sha256 BUF_AUTO = BUF_INIT;
     struct handover_out out;
     if (!s->tool->moving)
-        return err_set(err, ERR_TOOL, "what this is can't be moved yet");
+        return err_set(err, ERR_TOOL, "it is one of the %s, which can't be moved: it goes on in its build",
+                       s->tool->list.title);
     if (s->ending || s->move)
         return err_set(err, ERR_TOOL, "it is ending or moving already");
     if (text_of(params, "path", &path) < 0 || text_of(params, "sha256", &sha256) < 0)

@@ -16,6 +16,8 @@ from harness.processes import wait_until
 from harness.server import SERVER, Door, kill_servers, only_server, titled
 
 MANY = 20
+# an MCP server that answers each request with its id
+ECHO = r"""while read -r line; do id=${line##*\"id\":}; id=${id%%[,\}]*}; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"ok\":$id}}"; done"""
 
 
 @pytest.fixture
@@ -335,6 +337,20 @@ def test_a_record_that_is_not_known_is_refused(here, toolbox, workdir):
             os.set_inheritable(file.fileno(), True)
             done = subprocess.run([toolbox, "adopt", "--check", str(file.fileno()), str(file.fileno())], capture_output=True, close_fds=False)
         assert done.returncode == 1 and said in done.stdout.decode(), done
+
+
+def test_an_mcp_server_stays_and_that_is_said(here, inject, other_build):
+    """Beside a session that moves; it goes on answering through its own build."""
+    session = here.new()
+    number = here.rpc("mcp_launch_server", {"server_params": {"command": "sh", "args": ["-c", ECHO]}})
+    inject(other_build)
+    told = upgrade(here)
+    assert told[session] is None and "one of the mcp_servers, which can't be moved" in told[next(name for name in told if name.startswith("Mcp"))], told
+    asked = {"session_id": number, "request": {"jsonrpc": "2.0", "id": 1, "method": "x"}}
+    assert here.rpc("mcp_send_request", asked)["result"] == {"ok": 1}
+    table = here.cli("upgrade")
+    assert table.returncode == 1 and "Mcp" in table.stdout.decode() and "can't be moved" in table.stdout.decode()
+    here.rpc("mcp_kill_server", {"session_id": number})
 
 
 def test_who_can_not_read_the_record_goes_back(toolbox, workdir):
