@@ -17,24 +17,24 @@ UNREACHED = [
     # ---- hours, floods and odd machines, which a story of seconds can't wait for ----
     (r"in (clear_slot|put_in_file|next_page|sweep_\w+|shelf_sweep) \(applets/exec_remote/job_",
      "the sweep of the hour, and records beyond the table"),
-    (r"in (remove_old|write_file|open_private|search_user|search_others) \(rpc/chunk_store\.c", "answers an hour old, or of other users: test_chunk.c"),
+    (r"in (remove_old|write_file|open_private|search_user|search_others|count|make_room) \(rpc/chunk_store\.c", "answers an hour old, or of other users: test_chunk.c"),
     (r"in (loader_in_directory|make_file|refusal_to_execute|collect_\w+) \(applets/probe/", "systems without a usual libc or place"),
     (r"in (close_range_slowly|add_all|proc_signal|is_running_child|signal_numbers|random_bytes|open_master|open_slave"
      r"|walk|self_open|started_as|terminal_is_raw|type_of|is_writable) \(", "what stands in for a call that this kernel has"),
-    (r"in (io_fill_std|in_directory|enter_directory|set_descriptors|do_work) \(", "odd surroundings: closed descriptors, a directory that went away"),
+    (r"in fork_beside \(applets/server/", "a call from outside of a container: test_ends.py, test_inject_trace.py"),
+    (r"in (io_fill_std|close_from_to|in_directory|enter_directory|set_descriptors|do_work) \(", "odd surroundings: closed descriptors, a directory that went away"),
     (r"in (wait_for|send_continue|write_key|drain|has_reader|begin_next|read_request|beat_is_refused) \(", "a peer that stalls, or leaves in one moment"),
     (r"in written \(rpc/http_conn\.c", "a client that says Connection: close"),
     (r"in (attach|forward_signals|input_is_interrupt) \((applets|test)/", "people at a terminal; the board of the faults itself"),
 
     # ---- paths, owners and limits ----
     (r"in (go_up|follow|is_trusted) \(core/safe_path\.c", "places that links and \"..\" lead to, or of owners that a user namespace hides: test_safe_path.c"),
-    (r"in (look_at_limits|free_memory) \(core/memory_share\.c", "asked only for what takes much memory"),
     (r"in has_its_groups \(core/user\.c", "a user who is the one of the process, with his groups named exactly"),
     (r"in channel_mend \(|in message \(applets/bash_session/", "commands that change their terminal's mode, and a signal while a line is parsed"),
 
     # ---- other builds ----
     (r"in become_program \(applets/server/", "a call for what another build runs by a client of the server's socket: test_upgrade.py"),
-    (r"in (give_back|take_name|refuse|build_of|settle_keep_other|each_aside|sweep|settle_mark|is_live|settle_remove_tree) \(applets/settle/",
+    (r"in (give_back|take_name|refuse|build_of|settle_keep_other|each_aside|sweep|settle_mark|is_live|is_others_server|empty_ours|remove_place_as|settle_remove_tree) \(applets/settle/",
      "a target that holds another build, or a second place: test_upgrade.py, test_inject.py"),
 
     # ---- the ends of what is stuck or killed by hand ----

@@ -1,5 +1,6 @@
 """`toolbox methods` says what is so: of every method its parameters, as they are checked, and who answers it."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -127,3 +128,20 @@ def test_the_page_says_the_same(toolbox):
     done = subprocess.run([REPO / "scripts/methods-doc", "--check"], env={"TOOLBOX_BIN": str(toolbox), "PATH": "/usr/bin:/bin"},
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_tables_by_hand_name_no_other_parameter(methods):
+    """Those of the page's chapters, which sum up: each method is one, each parameter is one of its own, and none that it needs is left out."""
+    page = (REPO / "docs/protocol.md").read_text()
+    rows = [row for table in re.findall(r"^\| method \| params .*\n\|[ -|]*\n((?:\|.*\n)+)", page, re.M) for row in table.splitlines()]
+    assert len(rows) > 25
+    for row in rows:
+        names, params, *_ = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:]]
+        # what its values and members are stands in brackets behind a parameter
+        said = {word for text in re.findall(r"`([^`]*)`", re.sub(r"\([^()]*\)|\{[^{}]*\}", "", params)) for word in re.findall(r"[a-z_]+", text.split(":")[0])}
+        for name in re.findall(r"`(\w+)`", names):
+            method = methods[name]
+            tables = [method["params"], *method.get("variants", {}).values()]
+            assert said <= {param["name"] for table in tables for param in table}, row
+            needed = {param["name"] for param in method["params"] if param["required"]}
+            assert needed <= said or "see below" in params or "," not in params, row
