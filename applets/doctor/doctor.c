@@ -32,14 +32,14 @@ static int say_end(int status, struct err *err)
 /* Calls fn in a process of its own; -1 with what it says, or how that process ended. */
 static int try_apart(int (*fn)(struct err *err), struct err *err)
 {
-    struct err said;
+    struct err said = {0};
     int report[2], status = 0;
     if (pipe2(report, O_CLOEXEC) < 0)
         return err_sys(err, ERR_TOOL, errno, "it cannot be tried");
     pid_t pid = fork();
     if (pid == 0) {
         signal(SIGALRM, SIG_DFL);
-        signal(SIGXFSZ, SIG_IGN); /* a limit on files is an answer */
+        signal(SIGXFSZ, SIG_IGN); /* an error tells more */
         alarm(LIMIT_S);
         if (fn(&said) < 0)
             io_write_all(report[1], &said, sizeof said);
@@ -58,7 +58,7 @@ static int try_apart(int (*fn)(struct err *err), struct err *err)
     if (text.len == 0)
         return say_end(status, err);
     if (err_take(err, text.data, text.len) < 0)
-        err_set(err, ERR_TOOL, "who tries it said nothing that can be understood");
+        err_set(err, ERR_TOOL, "what tries it came to nothing");
     return -1;
 }
 
@@ -70,7 +70,7 @@ static const char *const outcome_words[] = {"works", "falls_back", "fails"};
 
 struct report {
     struct buf text, json;
-    bool ok;
+    int n, failed;
 };
 
 static void put(struct report *r, const struct check *c, enum outcome outcome, const char *seen)
@@ -90,18 +90,32 @@ static void put(struct report *r, const struct check *c, enum outcome outcome, c
     json_member_string(&r->json, "instead", outcome == FALLS_BACK ? c->otherwise : NULL);
     json_member_string(&r->json, "change", outcome != WORKS ? c->change : NULL);
     buf_addc(&r->json, '}');
-    r->ok = r->ok && outcome != FAILS;
+    r->n++;
+    r->failed += outcome == FAILS;
+}
+
+static bool try_one(struct report *r, const struct check *c)
+{
+    struct err why;
+    if (try_apart(c->try, &why) == 0) {
+        put(r, c, WORKS, NULL);
+        return true;
+    }
+    put(r, c, c->otherwise ? FALLS_BACK : FAILS, why.msg);
+    return false;
 }
 
 static void try_all(struct report *r, const struct check *checks)
 {
-    for (const struct check *c = checks; c->name; c++) {
-        struct err why;
-        if (try_apart(c->try, &why) == 0)
-            put(r, c, WORKS, NULL);
-        else
-            put(r, c, c->otherwise ? FALLS_BACK : FAILS, why.msg);
-    }
+    for (const struct check *c = checks; c->name; c++)
+        try_one(r, c);
+}
+
+/* What rests on the first one is not tried without it: it would only say the same again. */
+static void try_behind_first(struct report *r, const struct check *checks)
+{
+    if (try_one(r, checks))
+        try_all(r, checks + 1);
 }
 
 static const char *shell_path;
@@ -145,17 +159,18 @@ static void try_shells(struct report *r)
 
 static void examine(struct report *r)
 {
-    *r = (struct report){.text = BUF_INIT, .json = BUF_INIT, .ok = true};
+    *r = (struct report){.text = BUF_INIT, .json = BUF_INIT};
     try_all(r, doctor_kernel_checks);
-    try_all(r, doctor_place_checks);
-    try_all(r, doctor_terminal_checks);
+    try_all(r, doctor_device_checks);
+    try_behind_first(r, doctor_place_checks);
+    try_behind_first(r, doctor_terminal_checks);
     try_shells(r);
 }
 
 static void put_result(struct report *r, struct buf *out)
 {
     buf_addc(out, '{');
-    json_member_bool(out, "ok", r->ok);
+    json_member_bool(out, "ok", r->failed == 0);
     json_key(out, "checks");
     buf_addf(out, "[%s]}", r->json.data);
 }
@@ -202,8 +217,8 @@ const struct tool doctor_tool = {.in_process = methods};
 static const char usage[] =
     "Usage: toolbox doctor [--json]\n"
     "\n"
-    "Tries each thing that the tools rest on, here and now: what works, what a tool\n"
-    "falls back to where something is missing, what fails, and what to change.\n"
+    "Tries each thing that the tools rest on, here and now: what works, what a tool falls\n"
+    "back to where something is missing, what doesn't work, and what to change.\n"
     "\n"
     "  --json   one JSON object on one line, as the method `doctor` answers\n"
     "  --help   this text\n"
@@ -227,8 +242,13 @@ static int doctor_run(int argc, char **argv)
         buf_addc(&out, '\n');
     } else {
         buf_add(&out, r.text.data, r.text.len);
+        if (r.failed == 0)
+            buf_addf(&out, "Every tool works here (%d things tried).\n", r.n);
+        else
+            buf_addf(&out, "%d of %d things fail: the tools that are named there don't work here.\n",
+                     r.failed, r.n);
     }
-    bool ok = r.ok;
+    bool ok = r.failed == 0;
     release(&r);
     if (io_write_all(STDOUT_FILENO, out.data, out.len) < 0)
         return applet_failed("doctor", "can't write to standard output: %s", err_text(errno));

@@ -19,7 +19,9 @@ struct check {
 };
 
 /* In the order of the report; each ends with one without a name. */
-extern const struct check doctor_place_checks[], doctor_kernel_checks[], doctor_terminal_checks[];
+extern const struct check doctor_kernel_checks[], doctor_device_checks[];
+/* Without the first of these there is nothing to try the others in. */
+extern const struct check doctor_place_checks[], doctor_terminal_checks[];
 
 /* Whether that program can be started and says 7 when it is asked to: a shell; else what stands in the way.
  */

@@ -1,6 +1,7 @@
 /* What is needed of files and sockets. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,9 +167,10 @@ static int try_temporary(struct err *err)
     snprintf(name, sizeof name, "%s/.toolbox-doctor-%ld", directory, (long)getpid());
     int fd FD_AUTO = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0)
-        unlink(name);
-    int failed = fd < 0 || io_write_all(fd, name, sizeof name) < 0 ? errno : 0;
-    return failed ? err_sys(err, ERR_TOOL, failed, "cannot write to %s", directory) : 0;
+        unlink(name); /* before anything can end this process */
+    return fd < 0 || io_write_all(fd, name, sizeof name) < 0
+               ? err_sys(err, ERR_TOOL, errno, "cannot write to %s", directory)
+               : 0;
 }
 
 static int try_null(struct err *err)
@@ -182,6 +184,18 @@ static int try_null(struct err *err)
                : err_set(err, ERR_TOOL, "/dev/null is no such device, but something else");
 }
 
+const struct check doctor_device_checks[] = {
+    {"inotify", "server", try_inotify, "a server notices seldom that its directory was removed",
+     "raise fs.inotify.max_user_instances and max_user_watches"},
+    {"/dev/null", "all", try_null, "a pipe that nobody uses takes its place; what shells run may fail",
+     "mknod -m 666 /dev/null c 1 3"},
+    {"temporary files", "bash_session, exec_remote", try_temporary,
+     "what programs want to write there fails, long here-documents of a shell too",
+     "make /tmp writable (mode 1777, a tmpfs), or name another directory in TMPDIR"},
+    {"loopback", "model_proxy, web_browser", try_loopback, NULL, "ip link set lo up"},
+    {0},
+};
+
 const struct check doctor_place_checks[] = {
     {"private directory", "all", try_place, NULL,
      "name a directory that is this user's alone in TOOLBOX_DIR, or mount a tmpfs at /run"},
@@ -192,13 +206,5 @@ const struct check doctor_place_checks[] = {
     {"rename exchange", "text_editor", try_exchange, "what an edit takes the place of is copied",
      "a kernel from 3.15 on, another file system"},
     {"hard links", "text_editor", try_link, "the undo history gets copies", "another file system"},
-    {"inotify", "server", try_inotify, "a server notices seldom that its directory was removed",
-     "raise fs.inotify.max_user_instances and max_user_watches"},
-    {"/dev/null", "all", try_null, "a pipe that nobody uses takes its place; what shells run may fail",
-     "mknod -m 666 /dev/null c 1 3"},
-    {"temporary files", "bash_session, exec_remote", try_temporary,
-     "what programs want to write there fails, long here-documents of a shell too",
-     "make /tmp writable (mode 1777, a tmpfs), or name another directory in TMPDIR"},
-    {"loopback", "model_proxy, web_browser", try_loopback, NULL, "ip link set lo up"},
     {0},
 };

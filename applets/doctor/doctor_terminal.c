@@ -134,6 +134,11 @@ static int try_startup(struct err *err)
                    "neither /proc/self/fd nor the end-of-file key can give a shell its start-up file");
 }
 
+static int exit_code(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
 int doctor_try_shell(const char *path, struct err *err)
 {
     const char *programs[] = {path, NULL};
@@ -147,8 +152,8 @@ int doctor_try_shell(const char *path, struct err *err)
     waitpid(pid, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == SHELL_SAYS
                ? 0
-               : err_set(err, ERR_TOOL, "%s ended with status %x, not with %d", path, (unsigned)status,
-                         SHELL_SAYS);
+               : err_set(err, ERR_TOOL, "it was asked to exit with %d, and did so with %d", SHELL_SAYS,
+                         exit_code(status));
 }
 
 const struct check doctor_terminal_checks[] = {

@@ -1,7 +1,12 @@
 """`doctor`: whatever is taken away from the tools is named, with what to do about it."""
+import ctypes
+import errno
 import json
 import os
+import platform
 import resource
+import shutil
+import struct
 import subprocess
 import time
 
@@ -71,8 +76,8 @@ PLANTED = {
     "no /dev/tty": ("mount --bind $D.empty /dev/tty", "/dev/tty"),
     "no /proc": ("mount -t tmpfs none /proc", "/proc"),
     "no /proc: no view of waits": ("mount -t tmpfs none /proc", "what a program waits for"),
-    "a full disk": ("mount -t tmpfs -o size=16k none $D; head -c 16384 /dev/zero >$D/full || :", "disk space"),
-    "no inode left": ("mount -t tmpfs -o nr_inodes=1 none $D", "disk space"),
+    "a full disk": ("mount -t tmpfs -o size=16k,mode=700 none $D; head -c 16384 /dev/zero >$D/full || :", "disk space"),
+    "no inode left": ("mount -t tmpfs -o nr_inodes=1 none $D", "private directory"),
     "read-only": ("mount -t tmpfs -o ro none $D", "private directory"),
     "a directory for all": ("chmod 777 $D", "private directory"),
     "a full /tmp": ("mount -t tmpfs -o size=4k none $T; head -c 8192 /dev/zero >$T/full || :", "temporary files"),
@@ -111,6 +116,55 @@ def test_no_way_to_other_users(toolbox, workdir):
     words = ["setpriv", "--bounding-set=-setuid,-setgid", "--inh-caps=-setuid,-setgid"]
     code, report = doctor(needs.program("setpriv") and toolbox, words, env={"TOOLBOX_DIR": str(workdir / "place")})
     assert code == 0 and "other users" in found(report, "falls_back")
+
+
+def test_what_rests_on_it_is_not_told_again(toolbox, workdir):
+    code, text = doctor(toolbox, json_too=False, env={"TOOLBOX_DIR": "/proc/self/nowhere"})
+    assert code == 1 and text.splitlines()[-1].startswith("1 of ") and "sockets" not in text
+
+
+def test_processes_of_others_that_are_hidden(toolbox, workdir, apart, user):
+    words = [*apart, "sh", "-euc", 'mount -t proc -o hidepid=2 proc /proc; exec "$@"', "planted", needs.program("setpriv"),
+             f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups"]
+    _, report = doctor(toolbox, words, env={"TOOLBOX_DIR": str(workdir / "place")})
+    assert "processes of others" in found(report, "falls_back")
+
+
+def test_nothing_but_the_program(toolbox, workdir):
+    needs.root("change the root directory")
+    (workdir / "root").mkdir()
+    shutil.copy(toolbox, workdir / "root/toolbox")
+    code, report = doctor("/toolbox", preexec_fn=lambda: (os.chroot(workdir / "root"), os.chdir("/")))
+    assert code == 1
+    assert {"a shell", "terminal"} <= found(report, "fails") and {"/proc", "/dev/null"} <= found(report, "falls_back")
+
+
+def without(number):
+    """For preexec_fn: the system call of that number is not there (ENOSYS)."""
+    def refuse():
+        code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | errno.ENOSYS), (0x06, 0, 0, 0x7FFF0000)]
+        program = b"".join(struct.pack("HBBI", *step) for step in code)
+        held = ctypes.create_string_buffer(program)
+        libc = ctypes.CDLL(None, use_errno=True)
+        header = struct.pack("HxxxxxxP", len(code), ctypes.addressof(held))
+        assert libc.prctl(38, 1, 0, 0, 0) == 0
+        assert libc.prctl(22, 2, header, 0, 0) == 0
+
+    return refuse
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of system calls here are those of x86-64")
+@pytest.mark.parametrize("call, number, name, state", [
+    ("pidfd_open", 434, "pidfd", "falls_back"), ("renameat2", 316, "rename exchange", "falls_back"),
+    ("inotify_init1", 294, "inotify", "falls_back"), ("linkat", 265, "hard links", "falls_back"),
+    ("prctl", 157, "subreaper", "falls_back"), ("epoll_create1", 291, "event loop", "fails"),
+    ("flock", 73, "locks", "fails"), ("socket", 41, "sockets", "fails"), ("setsid", 112, "job control", "fails"),
+    ("kill", 62, "end of processes", "fails"),
+])
+def test_system_calls_that_are_not_there(toolbox, workdir, call, number, name, state):
+    _, report = doctor(toolbox, env={"TOOLBOX_DIR": str(workdir / "place")}, preexec_fn=without(number))
+    check = next(check for check in report["checks"] if check["name"] == name)
+    assert check["state"] == state and check["seen"] and check["change"], check
 
 
 def test_takes_less_than_a_few_seconds(toolbox, workdir):
