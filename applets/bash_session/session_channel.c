@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,19 @@ static int make_secret(char secret[CHANNEL_SECRET + 1])
     return 0;
 }
 
+/* gVisor gives a second terminal that a shell opens to its session in the place of its own, which then has no
+ * keys and jobs any more; not one that is another session's already. So it is made ours. Such a kernel is
+ * known by what it doesn't say of a terminal from its other end. */
+static void hold(const struct channel *c)
+{
+    pid_t group;
+    if (ioctl(c->pty.master, TIOCGPGRP, &group) == 0 || errno != ENOTTY)
+        return;
+    signal(SIGHUP, SIG_IGN);
+    setsid();
+    ioctl(c->pty.slave, TIOCSCTTY, 0);
+}
+
 int channel_open(struct channel *c, const struct user *user)
 {
     unsigned n;
@@ -72,11 +86,13 @@ int channel_open(struct channel *c, const struct user *user)
         channel_close(c);
         return -1;
     }
+    hold(c);
     return 0;
 }
 
 void channel_close(struct channel *c)
 {
+    ioctl(c->pty.slave, TIOCNOTTY); /* another one may be held */
     pty_close(&c->pty);
     buf_release(&c->incoming);
     buf_release(&c->code);

@@ -1,0 +1,58 @@
+"""Kernels that aren't Linux: gVisor, with its own runsc where that is installed."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+from harness import needs
+
+# Runs inside, and prints what it got as JSON: each call with the answer's result.
+DRIVER = """
+import json, os, subprocess, sys
+toolbox, os.environ["HOME"], os.environ["TOOLBOX_DIR"] = sys.argv[1], "/tmp", "/tmp/toolbox-in-gvisor"
+answers = []
+for method, params in json.loads(sys.argv[2]):
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    done = subprocess.run([toolbox, "exec"], input=request, capture_output=True, text=True)
+    answers.append(json.loads(done.stdout or "null"))
+subprocess.run([toolbox, "stop-server"])
+print(json.dumps(answers))
+"""
+
+
+def run(command):
+    return ["bash_session_run", {"session_name": "BashSession", "command": command, "timeout": 60}]
+
+
+def typed(text, idle=0.5):
+    return ["bash_session", {"session_name": "BashSession", "input": text, "wait_for_output": 30, "idle_timeout": idle}]
+
+
+@pytest.fixture(params=["systrap", "ptrace"])
+def gvisor(request, toolbox):
+    needs.root("start gVisor")
+    runsc = needs.program("runsc")
+
+    def calls(*list):
+        words = [runsc, "--network=none", "--ignore-cgroups", f"--platform={request.param}", "do"]
+        if subprocess.run([*words, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=120).returncode != 0:
+            pytest.skip(f"runsc does not run here with the platform {request.param}")
+        words += [sys.executable, "-c", DRIVER, str(toolbox), json.dumps(list)]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        return [answer.get("result", answer) for answer in json.loads(done.stdout.splitlines()[-1])]
+
+    return calls
+
+
+def test_jobs_and_keys_of_a_shell(gvisor):
+    """The shell opens the private channel, and keeps its controlling terminal all the same."""
+    answers = gvisor(
+        ["bash_session_new_session", {}], run("echo hi; (exit 3)"), typed("echo begun; sleep 1000\n"), typed("\x03", 30), run("echo $?; echo on"),
+        ["bash_session", {"session_name": "BashSession", "restart": True}], run("set -o | grep monitor"), run("sleep 0 & wait; echo waited"),
+    )
+    assert (answers[1]["state"], answers[1]["exit_code"]) == ("completed", 3) and answers[1]["output"].endswith("hi\n")
+    assert "begun\n" in answers[2]
+    assert answers[4].get("state") == "completed" and answers[4]["output"].endswith("130\non\n"), answers
+    assert answers[6]["output"].split() == ["monitor", "on"]
+    assert "waited\n" in answers[7]["output"]
