@@ -217,8 +217,8 @@ const struct tool doctor_tool = {.in_process = methods};
 static const char usage[] =
     "Usage: toolbox doctor [--json]\n"
     "\n"
-    "Tries each thing that the tools rest on, here and now: what works, what a tool falls\n"
-    "back to where something is missing, what doesn't work, and what to change.\n"
+    "Tries each thing that the tools rest on, here and now: what works, what a tool\n"
+    "falls back to where something is missing, what fails, and what to change.\n"
     "\n"
     "  --json   one JSON object on one line, as the method `doctor` answers\n"
     "  --help   this text\n"
