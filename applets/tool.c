@@ -12,8 +12,8 @@
 static const struct tool chunk_tool = {.in_process = chunk_methods};
 
 const struct tool *const tools[] = {
-    &server_tool,      &bash_session_tool, &exec_remote_tool, &mcp_tool,
-    &web_browser_tool, &text_editor_tool,  &chunk_tool,
+    &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,
+    &chunk_tool,
 #ifndef TOOLBOX_GUEST
     &doctor_tool,
 #endif
