@@ -165,8 +165,7 @@ const struct check doctor_terminal_checks[] = {
     {"/dev/tty", "bash_session", try_dev_tty, "programs that ask for passwords don't work",
      "mknod -m 666 /dev/tty c 5 0"},
     {"foreground group", "bash_session", try_foreground, "signals other than by a key go to the shell", NULL},
-    {"second terminal", "bash_session", try_second, "the keeper holds it for the shell",
-     NULL},
+    {"second terminal", "bash_session", try_second, "the keeper holds it for the shell", NULL},
     {"start-up file", "bash_session", try_startup, NULL, "mount -t proc proc /proc"},
     {0},
 };
