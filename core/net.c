@@ -129,7 +129,7 @@ static int connect_to(const struct address *address, int timeout_ms)
 
 int net_connect(const char *host, const char *port, int timeout_ms, struct err *err)
 {
-    struct addresses found;
+    struct addresses found = {0};
     int fd = -1;
     if (find_addresses(host, port, timeout_ms, &found, err) < 0)
         return -1;

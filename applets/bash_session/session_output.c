@@ -142,7 +142,7 @@ static void keep(struct capture *c, const char *s, size_t n)
 {
     size_t max = memory_share(&c->share, c->head.len + c->tail.len + n, c->max), half = max / 2;
     size_t room = c->head.len < half ? half - c->head.len : 0;
-    if (c->omitted == 0 && c->tail.len == 0 && room > 0) {
+    if (c->omitted == 0 && c->tail.len == 0 && room > 0 && n > 0) {
         size_t len = n < room ? n : room;
         if (len < n) /* the whole last character goes to the tail */
             while (len > 0 && ((unsigned char)s[len] & 0xC0) == 0x80)

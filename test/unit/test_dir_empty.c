@@ -62,7 +62,7 @@ static void any_depth_is_emptied(void **state)
     check(32, 2);
     check(33, 2);
     check(100, 5);
-    check(5000, 2);
+    check(2000, 2);
 }
 
 /* Who may write there makes files as fast as they are removed. */
@@ -79,17 +79,19 @@ static void make_for_ever(const char *path)
 static void who_goes_on_writing_is_not_waited_for(void **state)
 {
     (void)state;
-    char path[] = "/tmp/test_dir_empty-XXXXXX";
-    pid_t makers[3];
+    char path[64];
+    pid_t makers[2];
     int status;
+    snprintf(path, sizeof path, "%s/test_dir_empty-XXXXXX",
+             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(path));
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 2; i++) {
         makers[i] = fork();
         if (makers[i] == 0)
             make_for_ever(path);
     }
-    dir_empty(made(path), 500); /* returns */
-    for (size_t i = 0; i < 3; i++)
+    dir_empty(made(path), 50); /* returns */
+    for (size_t i = 0; i < 2; i++)
         assert_true(kill(makers[i], SIGKILL) == 0 && waitpid(makers[i], &status, 0) == makers[i]);
     dir_empty(made(path), 0);
     assert_int_equal(rmdir(path), 0);
