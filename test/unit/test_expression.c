@@ -169,13 +169,14 @@ static void random_pattern(char *to, size_t size, unsigned depth)
 static void as_the_machine_has_it(void **state)
 {
     (void)state;
+    static const char *const letters[] = {"a", "b", "c", "A", " ", "-"};
     for (unsigned round = 0; round < 20000; round++) {
         char pattern[256] = "", line[16] = "";
         regex_t regex;
         regmatch_t at;
         random_pattern(pattern, sizeof pattern, DEPTH);
         for (unsigned i = choose(12); i > 0; i--)
-            put(line, sizeof line, &"a\0b\0c\0A\0 \0-"[2 * choose(6)]);
+            put(line, sizeof line, letters[choose(6)]);
         bool ignore_case = choose(2);
         if (strlen(pattern) > 200 ||
             regcomp(&regex, pattern, REG_EXTENDED | (ignore_case ? REG_ICASE : 0)) != 0)
