@@ -138,6 +138,10 @@ static bool can_be_hit(struct interrupt *in, const struct target *t, enum waitin
 static void strike_shell(struct shell *sh, struct target *t)
 {
     sh->known.interrupted = true;
+    if (!shell_is_bash(sh->path)) { /* code that it has not read must not answer for us at its prompt */
+        input_release(&sh->channel.outgoing);
+        channel_flush(&sh->channel);
+    }
     if (!t->dies || !shell_is_bash(sh->path))
         return;
     kill(sh->pid, SIGINT);

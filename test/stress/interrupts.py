@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
+from harness.client import RpcError  # noqa: E402
 from harness.interrupted import SHELLS, Interrupted, forms, path_of  # noqa: E402
 from harness.sessions import Shell, shared_server  # noqa: E402
 
@@ -22,7 +23,10 @@ def one(client, folder, name, form, dice, count, wrong):
         tried = Interrupted(shell, folder)
         for _ in range(count):
             how, after = dice.choice((Interrupted.by_signal, Interrupted.by_key)), dice.random() ** 3 / 5
-            fault = tried.check(form, after, how)
+            try:
+                fault = tried.check(form, after, how)
+            except RpcError as why:
+                fault = f"answers {why} then"
             if fault:
                 wrong[name, form].append((how.__name__, after, fault))
                 print(f"{name}, {form}: {how.__name__} after {after:.4f} s: {fault}", flush=True)
