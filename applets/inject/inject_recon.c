@@ -37,8 +37,10 @@ static enum transport_step converse(void *arg, struct transport_call *c)
         recon_release(&i->looked.recon);
         const char *arch =
             recon_read(&i->looked.recon, span_of(&c->out)) ? recon_arch(&i->looked.recon, NULL) : NULL;
-        if (!arch || inject_choose(i, arch) < 0 || !inject_found_same(i))
-            return TRANSPORT_ENDS; /* not ours: it gets nothing */
+        bool same = arch && inject_choose(i, arch) == 0 && inject_found_same(i);
+        if (!same && !i->request->sent)
+            return TRANSPORT_ENDS; /* not ours: it gets nothing; what was sent along is answered all the same
+                                    */
         if (!i->request->sent) {
             inject_request_send(i->request, true, c, 1);
             return TRANSPORT_SENDS;
