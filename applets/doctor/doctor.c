@@ -220,12 +220,14 @@ static const char usage[] =
     "Tries each thing that the tools rest on, here and now: what works, what a tool\n"
     "falls back to where something is missing, what fails, and what to change.\n"
     "\n"
-    "  --json   one JSON object on one line, as the method `doctor` answers\n"
-    "  --help   this text\n"
+    "  --json       one JSON object on one line, as the method `doctor` answers\n"
+    "  -h, --help   this text\n"
     "\n"
     "Exit status: 0 every tool works, 1 one does not, 2 usage.\n"
     "\n"
-    "Example: toolbox call docker:web doctor\n";
+    "Examples:\n"
+    "  toolbox doctor --json\n"
+    "  toolbox call docker:web doctor\n";
 
 static int doctor_run(int argc, char **argv)
 {
