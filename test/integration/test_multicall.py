@@ -22,6 +22,7 @@ APPLETS = [
     "mcp",
     "web_browser",
     "model_proxy",
+    "doctor",
     "inject",
     "eject",
     "call",
