@@ -140,7 +140,10 @@ struct capture *capture_new(size_t max)
 
 static void keep(struct capture *c, const char *s, size_t n)
 {
-    size_t max = memory_share(&c->share, c->head.len + c->tail.len + n, c->max), half = max / 2;
+    size_t held = c->head.len + c->tail.len + n;
+    size_t max = memory_share(&c->share, held, c->max), half = max / 2;
+    if (held < MEMORY_SHARE_LEAST && max < c->max)
+        half = max; /* how much it may be is not known yet, only that it may be this */
     size_t room = c->head.len < half ? half - c->head.len : 0;
     if (c->omitted == 0 && c->tail.len == 0 && room > 0 && n > 0) {
         size_t len = n < room ? n : room;
