@@ -142,6 +142,7 @@ def test_a_left_process_is_noticed():
 
 def test_what_packages_make_is_passed_over(monkeypatch, workdir):
     monkeypatch.setattr(leftovers, "_ELSEWHERE", (f"{workdir}/*",))
+    monkeypatch.setattr(leftovers, "PLACES", ())
     before = leftovers.snapshot()
     (workdir / "lib32").symlink_to("usr/lib32")
     leftovers.check(before, 0.2)
@@ -150,9 +151,11 @@ def test_what_packages_make_is_passed_over(monkeypatch, workdir):
         leftovers.check(before, 0.2)
 
 
-def test_a_left_file_is_noticed():
-    before = leftovers.snapshot()
+def test_a_left_file_is_noticed(monkeypatch):
     left = Path(f"/tmp/.toolbox-harness-{os.getpid()}")
+    monkeypatch.setattr(leftovers, "PLACES", (str(left),))  # others' come and go
+    monkeypatch.setattr(leftovers, "_ELSEWHERE", ())
+    before = leftovers.snapshot()
     left.touch()
     try:
         with pytest.raises(AssertionError, match=str(left)):
@@ -165,6 +168,7 @@ def test_a_left_file_is_noticed():
 @pytest.mark.parametrize("ours", [True, False])
 def test_files_of_a_server_are_noticed_if_it_is_ours(client, monkeypatch, workdir, ours):
     monkeypatch.setattr(leftovers, "PLACES", (str(client.dir),))
+    monkeypatch.setattr(leftovers, "_ELSEWHERE", ())
     before = leftovers.snapshot()
     client.rpc("remote_version")
     if not ours:  # as if it were somebody else's

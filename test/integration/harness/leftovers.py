@@ -44,13 +44,18 @@ def _lstat(path):
 
 
 def _of_others():
-    """Where servers live that are none of ours: each holds its directory open. Who has a server elsewhere on this machine, as
-    another suite may, keeps files there."""
+    """What other suites on this machine, and the lanes beside this one, are using: where a server lives that is none of ours
+    (each holds its directory open), and what a process that is none of ours has open, as a browser its profile."""
     ours, found = {process.pid for process in processes.descendants()}, set()
+    tops = [str(top) for top in _matching(PLACES)]
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if int(pid) not in ours and processes.is_server(pid):
-                found.update(place for place in processes.descriptors(pid).values() if glob.glob(f"{place}/server.*"))
+            if int(pid) in ours:
+                continue
+            held = processes.descriptors(pid).values()
+            found.update(top for top in tops if any(path == top or path.startswith(f"{top}/") for path in held))
+            if processes.is_server(pid):
+                found.update(place for place in held if glob.glob(f"{place}/server.*"))
         except OSError:
             continue  # it has ended, or is another user's
     return found
