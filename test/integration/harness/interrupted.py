@@ -75,17 +75,17 @@ class Interrupted:
         if result["state"] == "timeout":
             how(self)
             result = self.shell.client.rpc("bash_session_run", {"session_name": self.shell.name, "timeout": 20})
-        return self.wrong_with(result)
+        return self.wrong_with(result, (3, 130) if form == "one that exits itself" else (130,))
 
     def check_abandoned(self, form, after, now="sleep 60"):
         command = self.command(form, now)
         call = started(self.shell, "bash_session_run", command=command, interrupt_abandoned=True)
         time.sleep(after)
         kill(call)
-        return self.wrong_with(None)
+        return self.wrong_with(None, ())
 
-    def wrong_with(self, result):
-        if result and (result["state"], result["exit_code"]) not in (("completed", 130), ("completed", 3)):
+    def wrong_with(self, result, codes):
+        if result and (result["state"] != "completed" or result["exit_code"] not in codes):
             return f"answered {result}"
         alive = self.shell.run("echo alive")
         if (alive["state"], alive["exit_code"], alive["output"]) != ("completed", 0, "alive\n"):
