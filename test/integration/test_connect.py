@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import signal
-import socket
 import stat
 
 import pytest
@@ -13,6 +12,7 @@ from harness import processes, stream
 from harness.containers import Options
 from harness.injection import script
 from harness.machine import HANG
+from harness.server import dial
 
 LOST = 125
 
@@ -48,8 +48,7 @@ class Connected:
         return json.loads(done.stdout)
 
     def socket(self):
-        where = socket.socket(socket.AF_UNIX)
-        where.connect(self.list()[0]["socket"])
+        where = dial(self.list()[0]["socket"], HANG)
         file = where.makefile("rwb", buffering=0)
         where.close()
         return stream.Stream(file, file)
