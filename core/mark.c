@@ -81,6 +81,13 @@ static unsigned long long limit_of(pid_t pid)
     return end == at + sizeof name - 1 || limit == 0 ? RLIM_INFINITY : limit;
 }
 
+/* A server or keeper that was killed keeps its children for a moment longer than its sockets. */
+static bool is_going(pid_t pid, unsigned long long limit)
+{
+    struct proc p;
+    return (limit & KEEPER) && proc_read(pid, &p) == 0 && p.ending;
+}
+
 /* Read anew: between two looks at the list its parent may have ended, or it has been given to another one. */
 static bool is_orphan(const struct proc *p, unsigned long long mark)
 {
@@ -89,7 +96,9 @@ static bool is_orphan(const struct proc *p, unsigned long long mark)
         now.ppid == getpid())
         return false;
     unsigned long long parent = limit_of(now.ppid);
-    return parent == 0 ? now.ppid == 1 : (parent | KEEPER) != (mark | KEEPER);
+    if (parent == 0)
+        return now.ppid == 1;
+    return (parent | KEEPER) != (mark | KEEPER) || is_going(now.ppid, parent);
 }
 
 size_t mark_orphans(unsigned long long mark, struct proc **list)

@@ -18,6 +18,7 @@
 #include "mem.h"
 
 #define SHOWN_MOST 5
+#define EXITING 0x4 /* PF_EXITING of linux/sched.h, in the field of flags */
 /* Descendants: a look at all processes takes a third of the time of one at the children of each, from then
  * on.
  */
@@ -45,6 +46,7 @@ static int parse_stat(const char *text, struct proc *p)
     p->group = (pid_t)numbers[1];
     p->session = (pid_t)numbers[2];
     p->ended = (p->state == 'Z' || p->state == 'X') && numbers[16] < 2;
+    p->ending = (numbers[5] & EXITING) && numbers[16] < 2;
     p->start = (unsigned long long)numbers[18];
     return 0;
 }

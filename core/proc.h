@@ -14,6 +14,7 @@ struct proc {
     pid_t pid, ppid, group, session;
     char state;               /* R, S, D, T, Z, …: of its first thread */
     bool ended;               /* all of its threads have; the first one alone says nothing of the others */
+    bool ending;              /* its only thread is on the way out: its children may still be its */
     unsigned long long start; /* with the pid, the identity of a process */
 };
 
