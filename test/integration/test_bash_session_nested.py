@@ -4,7 +4,7 @@ import shlex
 import pytest
 
 from harness import needs
-from harness.sessions import LONG, Shell, shared_server
+from harness.sessions import LONG
 
 RELAYS = {
     "script": "script -qec {} /dev/null",
@@ -13,18 +13,6 @@ RELAYS = {
     "python3": "python3 -c 'import pty, sys; pty.spawn([\"sh\", \"-c\", sys.argv[1]])' {}",
     "su": "su --pty -c {} root",
 }
-
-
-@pytest.fixture(scope="module")
-def server(toolbox):
-    with shared_server(toolbox) as client:
-        yield client
-
-
-@pytest.fixture
-def shell(server):
-    with Shell(server) as shell:
-        yield shell
 
 
 def command(relay, inner, folder):
