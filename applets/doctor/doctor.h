@@ -23,6 +23,10 @@ extern const struct check doctor_kernel_checks[], doctor_device_checks[];
 /* Without the first of these there is nothing to try the others in. */
 extern const struct check doctor_place_checks[], doctor_terminal_checks[];
 
+/* Runs a program to its end, with nothing to read and nowhere to print (where there is no /dev/null it may
+ * say so by its status). Its status as of waitpid; -1 with what stands in the way of its start. */
+int doctor_run_program(const char *path, char *const *argv, struct err *err);
+
 /* Whether that program can be started and says 7 when it is asked to: a shell; else what stands in the way.
  */
 int doctor_try_shell(const char *path, struct err *err);

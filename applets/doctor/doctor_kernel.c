@@ -62,19 +62,26 @@ static int try_processes(struct err *err)
                           : err_sys(err, ERR_TOOL, failed, "no more than %d processes can be started", n + 1);
 }
 
-static int try_program(struct err *err)
+int doctor_run_program(const char *path, char *const *argv, struct err *err)
 {
-    char *path MEM_AUTO = self_path();
-    const char *programs[] = {path ? path : "", NULL};
-    char name[] = "toolbox", option[] = "--version", *argv[] = {name, option, NULL};
+    const char *programs[] = {path, NULL};
     struct spawn how = {
         .programs = programs, .argv = argv, .env = environ, .start_dir = -1, .fds = {-1, -1, -1}};
     int status = 0;
     pid_t pid = spawn(&how, NULL, err);
     if (pid < 0)
         return -1;
-    waitpid(pid, &status,
-            0); /* where there is no /dev/null it has nowhere to print, and says so by its status */
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+static int try_program(struct err *err)
+{
+    char *path MEM_AUTO = self_path();
+    char name[] = "toolbox", option[] = "--version", *argv[] = {name, option, NULL};
+    int status = doctor_run_program(path ? path : "", argv, err);
+    if (status < 0)
+        return -1;
     return WIFEXITED(status)
                ? 0
                : err_set(err, ERR_TOOL, "this program, started once more, is ended by signal %d",

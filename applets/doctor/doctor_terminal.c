@@ -13,7 +13,6 @@
 #include "doctor.h"
 #include "io.h"
 #include "pty.h"
-#include "spawn.h"
 
 #define KEY_MS 1000 /* for a key to have its effect */
 #define SHELL_SAYS 7
@@ -141,15 +140,10 @@ static int exit_code(int status)
 
 int doctor_try_shell(const char *path, struct err *err)
 {
-    const char *programs[] = {path, NULL};
     char name[] = "sh", option[] = "-c", command[] = "exit 7", *argv[] = {name, option, command, NULL};
-    struct spawn how = {
-        .programs = programs, .argv = argv, .env = environ, .start_dir = -1, .fds = {-1, -1, -1}};
-    int status = 0;
-    pid_t pid = spawn(&how, NULL, err);
-    if (pid < 0)
+    int status = doctor_run_program(path, argv, err);
+    if (status < 0)
         return -1;
-    waitpid(pid, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == SHELL_SAYS
                ? 0
                : err_set(err, ERR_TOOL, "it was asked to exit with %d, and did so with %d", SHELL_SAYS,
