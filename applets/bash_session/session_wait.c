@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "dir_read.h"
 #include "io.h"
 #include "mem.h"
 #include "osinfo.h"
@@ -193,15 +193,12 @@ static bool any_thread(dev_t tty, pid_t pid)
 {
     char path[40];
     struct sleeping s;
+    const char *name;
     bool found = false;
     snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    while (dir && !found && (entry = readdir(dir)))
-        found = entry->d_name[0] != '.' && read_sleeping((pid_t)strtol(entry->d_name, NULL, 10), &s) == 0 &&
-                waits_for_terminal(tty, &s);
-    if (dir)
-        closedir(dir);
+    DIR *dir DIR_AUTO = opendir(path);
+    while (!found && (name = dir_next(dir)))
+        found = read_sleeping((pid_t)strtol(name, NULL, 10), &s) == 0 && waits_for_terminal(tty, &s);
     return found;
 }
 
@@ -228,15 +225,12 @@ static bool has_master(pid_t pid)
 {
     char path[48];
     struct stat st;
+    const char *name;
     bool found = false;
     snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    while (dir && !found && (entry = readdir(dir)))
-        found = fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISCHR(st.st_mode) &&
-                st.st_rdev == makedev(5, 2);
-    if (dir)
-        closedir(dir);
+    DIR *dir DIR_AUTO = opendir(path);
+    while (!found && (name = dir_next(dir)))
+        found = fstatat(dirfd(dir), name, &st, 0) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(5, 2);
     return found;
 }
 
