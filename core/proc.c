@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,9 @@ static int parse_stat(const char *text, struct proc *p)
     p->ppid = (pid_t)numbers[0];
     p->group = (pid_t)numbers[1];
     p->session = (pid_t)numbers[2];
+    p->tty = makedev((unsigned)numbers[3] >> 8 & 0xFFF,
+                     ((unsigned)numbers[3] & 0xFF) | ((unsigned)numbers[3] >> 12 & 0xFFF00));
+    p->foreground = (pid_t)numbers[4];
     p->ended = (p->state == 'Z' || p->state == 'X') && numbers[16] < 2;
     p->ending = (numbers[5] & EXITING) && numbers[16] < 2;
     p->start = (unsigned long long)numbers[18];

@@ -12,6 +12,8 @@ struct user;
 
 struct proc {
     pid_t pid, ppid, group, session;
+    dev_t tty;                /* the terminal that controls it; 0: none */
+    pid_t foreground;         /* the group in the foreground there */
     char state;               /* R, S, D, T, Z, …: of its first thread */
     bool ended;               /* all of its threads have; the first one alone says nothing of the others */
     bool ending;              /* its only thread is on the way out: its children may still be its */

@@ -204,22 +204,6 @@ static bool any_thread(dev_t tty, pid_t pid)
 
 /* ---- terminals behind the terminal ---- */
 
-/* The terminal that controls a process, and who is in the foreground there. */
-static bool read_terminal(pid_t pid, dev_t *tty, pid_t *foreground)
-{
-    char path[40];
-    struct buf text BUF_AUTO = BUF_INIT;
-    long number, group;
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    const char *at = io_read_file(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
-    if (!at || sscanf(at, ") %*c %*d %*d %*d %ld %ld", &number, &group) != 2 || number == 0 || group <= 0)
-        return false;
-    *tty = makedev((unsigned)number >> 8 & 0xFFF,
-                   ((unsigned)number & 0xFF) | ((unsigned)number >> 12 & 0xFFF00));
-    *foreground = (pid_t)group;
-    return true;
-}
-
 /* It has the other end of a terminal of its own: script, expect, a multiplexer. */
 static bool has_master(pid_t pid)
 {
@@ -240,8 +224,6 @@ static bool any_in_group(dev_t tty, pid_t group, int depth);
  * terminal other than its own. Without one it is about to end. */
 static bool behind_waits(const struct proc *list, size_t n, dev_t tty, pid_t relay, int depth)
 {
-    dev_t inner;
-    pid_t foreground;
     struct proc *below = mem_zalloc((n + 1) * sizeof *below);
     bool waits = false;
     memcpy(below, list, n * sizeof *below);
@@ -252,8 +234,8 @@ static bool behind_waits(const struct proc *list, size_t n, dev_t tty, pid_t rel
         proc_swap(&below[0], &below[first]);
     size_t found = first < n ? proc_below(below, n, 1) : 0;
     for (size_t i = 1; i < found && !waits; i++)
-        waits = !below[i].ended && read_terminal(below[i].pid, &inner, &foreground) && inner != tty &&
-                any_in_group(inner, foreground, depth + 1);
+        waits = !below[i].ended && below[i].tty != 0 && below[i].tty != tty && below[i].foreground > 0 &&
+                any_in_group(below[i].tty, below[i].foreground, depth + 1);
     free(below);
     return waits;
 }
