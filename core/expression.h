@@ -1,7 +1,7 @@
 /* Regular expressions for single lines: POSIX extended syntax, in UTF-8.
  *
  *   a|b ( ) . [ ] [^ ] * + ? {n} {n,} {,m} {n,m} ^ $     as POSIX has them; n and m up to 255
- *   [:alpha:] and the other classes                      characters beyond ASCII count as letters
+ *   [:alpha:] and the other classes                      all characters beyond ASCII count as letters
  *   \w \W \s \S \d \D, \b \B \< \>, \t \n \r \f \a \e, \x41, \x{20AC}
  *
  * There are no references to what matched before (\1). The search of a line takes time in proportion to its
