@@ -1,10 +1,16 @@
 #include "mem.h"
 
+#include <link.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+extern const ElfW(Ehdr) __ehdr_start
+    __attribute__((visibility("hidden"))); /* where our file begins in memory */
 
 static _Noreturn void out_of_memory(void)
 {
@@ -63,4 +69,20 @@ char *mem_printf(const char *fmt, ...)
 void mem_free_auto(void *pointer_to_pointer)
 {
     free(*(void **)pointer_to_pointer);
+}
+
+void mem_let_code_go(void)
+{
+    const char *file = (const char *)&__ehdr_start;
+    const ElfW(Phdr) *part = (const void *)(file + __ehdr_start.e_phoff);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (const ElfW(Phdr) *end = part + __ehdr_start.e_phnum; part < end; part++) {
+        if (part->p_type != PT_LOAD || part->p_flags & PF_W)
+            continue;
+        uintptr_t from = (uintptr_t)file + part->p_vaddr, to = from + part->p_memsz;
+        from = (from + page - 1) / page * page;
+        to = to / page * page;
+        if (from < to)
+            madvise((void *)from, to - from, MADV_DONTNEED); /* where it can't be, it stays */
+    }
 }

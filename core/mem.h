@@ -15,6 +15,10 @@ char *mem_dup(const char *s, size_t len); /* a copy with a NUL behind */
 char *mem_strdup(const char *s);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Gives the pages of our own code back that are mapped here; those that are needed come again by themselves.
+ * For who has started and waits from now on: a start maps several times what a wait uses. */
+void mem_let_code_go(void);
+
 /* __attribute__((cleanup)) for pointers from the above. */
 void mem_free_auto(void *pointer_to_pointer);
 #define MEM_AUTO __attribute__((cleanup(mem_free_auto)))

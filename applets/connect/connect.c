@@ -74,8 +74,9 @@ static int fork_keeper(struct connect_setup *setup, int lock, struct err *err)
 /* One starts a connection, others wait for it. The lock's descriptor; -1: there is one by now. */
 static int take_lock(int dirfd, const char *name, const struct inject_options *o, struct err *err)
 {
-    char file[IPC_NAME_MAX + 8];
-    snprintf(file, sizeof file, ".lock-%s", name);
+    char socket[IPC_NAME_MAX], file[IPC_NAME_MAX + 8];
+    ipc_name(socket, name); /* that of another build is another connection */
+    snprintf(file, sizeof file, ".lock-%s", socket);
     err->code = 0;
     int lock FD_AUTO = openat(dirfd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (lock < 0)

@@ -22,6 +22,7 @@
 #define READ_STEP 65536
 #define CLIENTS_OPEN_MAX 1024      /* calls of one client */
 #define CLIENT_OUT_MAX (64u << 20) /* that a client hasn't read; its answers are given back then */
+#define REST_MS 1000               /* from a tick until what has been mapped for it is let go */
 #define GRACE_MS 4000              /* for the runtime to end when its stdin has */
 #define SAID_MAX 4096              /* of what the runtime says on stderr */
 
@@ -42,7 +43,7 @@ static struct {
     struct remote remote;
     struct client_conn *conns;
     size_t n_conns, n_open;
-    struct loop_source *idle;
+    struct loop_source *idle, *rest;
     long long began;
     bool stalls; /* the target takes no more for now */
     bool greeted, ending;
@@ -381,6 +382,7 @@ static void on_tick(void *arg)
         end_with(my.greeted ? "nothing was heard of the target for too long"
                             : "the target's side says nothing");
     loop_timer_set(my.remote.tick, STREAM_TICK_MS);
+    loop_timer_set(my.rest, REST_MS);
     for (struct client_conn *c = my.conns, *next; c; c = next) {
         next = c->next;
         if (stream_tick(c->stream))
@@ -389,6 +391,14 @@ static void on_tick(void *arg)
             conn_close(c);
     }
     flush_remote();
+}
+
+/* Behind a tick, when what the other side says at its own has been taken as well. */
+static void on_rest(void *arg)
+{
+    (void)arg;
+    if (my.n_open == 0)
+        mem_let_code_go();
 }
 
 static void on_signal(void *arg, int number)
@@ -458,6 +468,7 @@ int connect_serve(const struct connect_setup *setup)
         return EXIT_FAILED;
     }
     my.idle = loop_timer(my.loop, INT32_MAX, on_idle, NULL);
+    my.rest = loop_timer(my.loop, REST_MS, on_rest, NULL);
     wait_idle();
     loop_on_signal(my.loop, on_signal, NULL);
     int status = loop_run(my.loop);

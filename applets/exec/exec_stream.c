@@ -21,6 +21,7 @@
 #define LONG 4096 /* bytes of an answer that may have had its turn */
 #define OPEN_MAX 1024
 #define OTHER_FDS 64  /* that are open beside those of calls */
+#define REST_MS 1000 /* from a tick until what has been mapped for it is let go */
 #define GRACE_MS 2000 /* for what is open at the end of input */
 #define STEP_MS 1     /* between pieces of a file, which can't be waited for */
 #define RETRIES 20    /* of a call that a server had not taken when it ended */
@@ -28,7 +29,7 @@
 static struct {
     struct loop *loop;
     struct stream *stream;
-    struct loop_source *in, *out, *tick;
+    struct loop_source *in, *out, *tick, *rest;
     bool steps;  /* the input is a file */
     bool stalls; /* the output is full */
     bool ended;  /* the input */
@@ -270,7 +271,16 @@ static void on_tick(void *arg)
     if (!stream_tick(my.stream))
         loop_stop(my.loop, applet_failed("exec", "nothing was heard of the caller for too long"));
     loop_timer_set(my.tick, STREAM_TICK_MS);
+    loop_timer_set(my.rest, REST_MS);
     go_on();
+}
+
+/* Behind a tick, when what the other side says at its own has been taken as well. */
+static void on_rest(void *arg)
+{
+    (void)arg;
+    if (stream_open(my.stream) == 0)
+        mem_let_code_go();
 }
 
 /* ---- the whole ---- */
@@ -303,6 +313,7 @@ int exec_stream(void)
     my.stream = stream_new(&owner, raise_limit());
     my.out = loop_fd(my.loop, STDOUT_FILENO, LOOP_WRITE, on_output, NULL);
     my.tick = loop_timer(my.loop, STREAM_TICK_MS, on_tick, NULL);
+    my.rest = loop_timer(my.loop, REST_MS, on_rest, NULL);
     watch_input();
     flush();
     int status = loop_run(my.loop);

@@ -182,7 +182,7 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms)
 
 struct asked {
     int dirfd;
-    const char *name, *target, *method;
+    const char *name, *target, *method; /* name: of one of this build's; NULL: all, other builds' too */
     struct buf *states;
     int n;
 };
@@ -197,10 +197,10 @@ static bool put_result(void *arg, struct span answer)
     return true;
 }
 
-static bool ask(int dirfd, const char *name, const char *method, struct buf *result)
+static bool ask(int dirfd, const char *file, const char *method, struct buf *result)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    int fd = ipc_connect(dirfd, name, IPC_WAIT_S);
+    int fd = ipc_connect_file(dirfd, file, IPC_WAIT_S);
     if (fd < 0)
         return false;
     rpc_put_request(&text, (struct span){"1", 1}, method, (struct span){0});
@@ -212,21 +212,35 @@ static bool ask(int dirfd, const char *name, const char *method, struct buf *res
     return made;
 }
 
-static void ask_one(void *arg, const char *name)
+static void ask_file(struct asked *a, const char *file)
 {
-    struct asked *a = arg;
     struct buf state BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct span target;
-    if ((a->name && strcmp(a->name, name) != 0) || !ask(a->dirfd, name, CONNECTION_STATUS, &state))
+    if (!ask(a->dirfd, file, CONNECTION_STATUS, &state))
         return;
     if (a->target &&
         !(json_member(span_of(&state), "target", &target, NULL) && json_string_is(target, a->target)))
         return;
-    if (strcmp(a->method, CONNECTION_STATUS) != 0 && !ask(a->dirfd, name, a->method, &result))
+    if (strcmp(a->method, CONNECTION_STATUS) != 0 && !ask(a->dirfd, file, a->method, &result))
         return;
     buf_adds(a->states, a->n++ > 0 ? "," : "");
     buf_add(a->states, state.data, state.len);
+}
+
+static void ask_one(void *arg, const char *name)
+{
+    struct asked *a = arg;
+    char file[IPC_NAME_MAX];
+    if ((!a->name || strcmp(a->name, name) == 0) && ipc_name(file, name) == 0)
+        ask_file(a, file);
+}
+
+static void ask_other(void *arg, const char *file)
+{
+    char owner[IPC_NAME_MAX], build[BUILD_ID_SIZE];
+    if (ipc_split(file, owner, build))
+        ask_file(arg, file);
 }
 
 int connection_ask(const char *name, const char *target, const char *method, struct buf *states)
@@ -236,6 +250,8 @@ int connection_ask(const char *name, const char *target, const char *method, str
     buf_addc(states, '[');
     if (dir >= 0)
         ipc_each(dir, ask_one, &a);
+    if (dir >= 0 && !name)
+        ipc_each_other(dir, ask_other, &a);
     buf_addc(states, ']');
     return a.n;
 }

@@ -31,8 +31,9 @@ int connection_open(const struct inject_options *o, const struct target *t);
  * became of it stands in *q. timeout_ms is for the answer. */
 bool connection_request(int fd, struct inject_request *q, int timeout_ms);
 
-/* Asks each connection that there is, of that name and to that target (its text; NULL: any), one of the above
- * methods. How many there were; their states, as they were before, in *states as an array. */
+/* Asks each connection that there is, of that name (NULL: any, also of another build of this program) and to
+ * that target (its text; NULL: any), one of the above methods. How many there were; their states, as they
+ * were before, in *states as an array. */
 int connection_ask(const char *name, const char *target, const char *method, struct buf *states);
 
 #endif

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import stat
@@ -92,6 +93,40 @@ def test_it_is_made_once_and_stopped(made):
     assert done.returncode == 1 and b"no connection to local:" in done.stderr
     assert made.run("connect", "--stop", made.target).returncode == 0
     assert made.list() == []
+
+
+REST_KB = 480  # of either side; 340 to 400 were seen, and an order of functions that changes has its say
+
+
+def test_at_rest_both_sides_are_small(made):
+    """What a start and a call map is let go a second behind the next sign of life."""
+    pid = made.connect()["pid"]
+    made.call("remote_version")
+    carrier = int(made.log.read_text().split()[-1])
+
+    def small():
+        return all(_resident_kb(process) <= REST_KB for process in (pid, carrier))
+
+    processes.wait_until(small, f"both sides to be of {REST_KB} KB")
+    assert made.call("remote_version")
+
+
+def _resident_kb(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as rollup:
+        return int(re.search(r"^Rss:\s+(\d+)", rollup.read(), re.M).group(1))
+
+
+def test_a_connection_of_another_build_is_seen_and_stopped(made, new_client, other_build):
+    """It is never used, holds nobody up, and can be ended."""
+    pid = made.connect()["pid"]
+    other = Connected(new_client(dir=made.client.dir, binary=other_build), made.log.parent)
+    assert [entry["pid"] for entry in other.list()] == [pid]
+    before = other.calls()
+    assert other.call("version") and other.calls() > before
+    assert len({entry["pid"] for entry in (*other.list(), other.connect())}) == 2
+    other.stop()
+    processes.wait_until(lambda: not _lives(pid), "that of the other build to end")
+    other.client.stop()
 
 
 def test_many_begin_at_once(made):
