@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 OPERATORS = {"==": "!=", "!=": "==", "<": "<=", ">": ">=", "<=": "<", ">=": ">", "&&": "||", "||": "&&"}
 _OPERATOR = re.compile(r" (" + "|".join(map(re.escape, sorted(OPERATORS, key=len, reverse=True))) + r") ")
+_HEAD = re.compile(r"^\w[^(=]*?(\w+)\(")
 _IF = re.compile(r"^(\s*(?:\} else |else )?if \()(.*)(\)(?: \{)?)$")
 _STATEMENT = re.compile(r"^\s+(?:\w+\(.*\)|[*\w][\w.>\[\]\-]*(?: [-+*/|&^]?= .*|\+\+|--)|(?:\+\+|--)[\w.>\-]+);$")
 _NO_STATEMENT = re.compile(r"^\s+(?:return|break|continue|goto|case|default|else|do|while|for|if|static_assert)\b")
@@ -13,6 +14,7 @@ _NO_STATEMENT = re.compile(r"^\s+(?:return|break|continue|goto|case|default|else
 class Mutant(NamedTuple):
     path: str
     line: int  # from 1
+    function: str
     what: str
     old: str
     new: str
@@ -45,28 +47,30 @@ def _in_string(text, at):
     return text[:at].replace('\\"', "").count('"') % 2 == 1
 
 
-def _of_line(path, number, line):
+def _of_line(path, number, function, line):
     found = _IF.match(line)
     if found and _balanced(found[2]):
-        yield Mutant(path, number, "condition turned round", line, f"{found[1]}!({found[2]}){found[3]}")
+        yield Mutant(path, number, function, "condition turned round", line, f"{found[1]}!({found[2]}){found[3]}")
     for found in _OPERATOR.finditer(line):
         if not _in_string(line, found.start()):
             new = f"{line[:found.start()]} {OPERATORS[found[1]]} {line[found.end():]}"
-            yield Mutant(path, number, f"{found[1]} made {OPERATORS[found[1]]}", line, new)
+            yield Mutant(path, number, function, f"{found[1]} made {OPERATORS[found[1]]}", line, new)
     if _STATEMENT.match(line) and _balanced(line) and not _NO_STATEMENT.match(line):
-        yield Mutant(path, number, "left out", line, re.match(r"\s*", line)[0] + ";")
+        yield Mutant(path, number, function, "left out", line, re.match(r"\s*", line)[0] + ";")
 
 
 def of_file(path, text):
     """All mutants, in the order of their places."""
-    found, inside, comment = [], False, False
+    found, inside, comment, function = [], False, False, ""
     for number, line in enumerate(text.split("\n"), 1):
+        head = _HEAD.match(line)
+        function = head[1] if head else function
         if line in ("{", "}"):
             inside = line == "{"
         comment = comment or line.strip().startswith("/*")
         if inside and not comment:
             code = re.sub(r"\s*/\*.*\*/\s*$", "", line)
-            for mutant in _of_line(path, number, code):
+            for mutant in _of_line(path, number, function, code):
                 found.append(mutant._replace(old=line))
         comment = comment and "*/" not in line
     return found
