@@ -56,22 +56,22 @@ DEPS := $(BUILD)/deps
 MUSL := $(DEPS)/musl-$(debian)
 
 # core/static/ is for the static binary alone.
-SRC := $(sort $(wildcard core/*.c core/static/*.c rpc/*.c applets/*.c applets/*/*.c))
+SRC := $(sort $(wildcard core/*.c core/static/*.c rpc/*.c applets/*.c applets/*/*/*.c))
 LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
 FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
 # Where things lie in the binary: what a call and a server at rest need first, then libc's part of that, then the rest, what is
 # rare last. The kernel maps the pages around those that are touched: that takes time at each start, and they count as resident.
-HOT := applets/main.c applets/command.c applets/tool.c applets/usage.c applets/words.c applets/exec/% applets/server/keeper_service.c \
-    applets/server/other_builds.c applets/server/server% applets/web_browser/profile.c \
+HOT := applets/main.c applets/command.c applets/tool.c applets/usage.c applets/words.c applets/commands/exec/% applets/commands/server/keeper_service.c \
+    applets/commands/server/other_builds.c applets/commands/server/server% applets/tools/web_browser/profile.c \
     $(filter-out $(foreach f,as_user base64 dir_empty duration expression expression_find fifo glob handover net osinfo passwd pty \
     signature term_filter text_sum tls user,core/$f.c),$(wildcard core/*.c core/static/*.c)) \
     $(filter-out rpc/http_response.c rpc/json_table.c rpc/stream_client.c,$(wildcard rpc/*.c))
 HOT_VENDOR := platform_util sha256
-RARE := applets/web_browser/% applets/model_proxy/% applets/settle/% applets/connect/% rpc/stream_client.c applets/call/% \
-    applets/doctor/% applets/inject/% applets/release/% applets/install_legacy.c rpc/http_response.c applets/server/keeper_move.c \
-    applets/server/upgrade.c applets/server/adopt.c \
+RARE := applets/tools/web_browser/% applets/commands/model_proxy/% applets/commands/settle/% applets/host/connect/% rpc/stream_client.c applets/host/call/% \
+    applets/tools/doctor/% applets/host/inject/% applets/host/release/% applets/install_legacy.c rpc/http_response.c applets/commands/server/keeper_move.c \
+    applets/commands/server/upgrade.c applets/commands/server/adopt.c \
     core/handover.c core/tls.c core/signature.c core/net.c
 
 # objects DIR SOURCES: with the foreign code
@@ -144,7 +144,7 @@ remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || prin
 # The source id is derived from all that goes in, by name and content; the build id, which tells builds apart, from that and
 # from what is built (core/version.h). Both stand on the one line of DIR/build_id.
 BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/static/*.c core/*.def rpc/*.[ch] rpc/*.def applets/*.[ch] \
-    applets/*.def applets/*/*.[ch] applets/*/*.def))
+    applets/*.def applets/*/*/*.[ch] applets/*/*/*.def))
 build_id = $(shell source=$$({ echo '$(VERSION)'; cat $(DEPS)/manifest $(PUBLIC_KEY); LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
     sha256sum | cut -c1-16); echo "$$source $$(printf '%s %s' "$$source" '$1' | sha256sum | cut -c1-16)")
 
@@ -358,7 +358,7 @@ fuzz: $(addprefix $(FUZZ)/,$(FUZZ_TARGETS)) ## each fuzzer for FUZZ_SECONDS=20; 
 COVERAGE := $(BUILD)/coverage
 PARSERS := rpc/http_parse.c rpc/json.c rpc/json_check.c rpc/json_parse.c rpc/json_write.c rpc/params.c rpc/request.c rpc/dispatch.c \
     rpc/chunk.c rpc/chunk_store.c core/term_filter.c core/utf8.c core/expression.c core/expression_find.c core/osinfo.c core/passwd.c \
-    applets/text_editor/edit_match.c applets/text_editor/edit_view.c
+    applets/tools/text_editor/edit_match.c applets/tools/text_editor/edit_view.c
 $(eval $(call flavour,$(COVERAGE),$(CLANG),$(DEBUG_FLAGS) -fprofile-instr-generate -fcoverage-mapping))
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call program,$(COVERAGE)/$t,$(CLANG),$(COVERAGE)/test/fuzz/$t.o \
     $(COVERAGE)/test/fuzz/replay.o $(call objects,$(COVERAGE),$(LIB_SRC)),-fprofile-instr-generate)))
@@ -376,7 +376,7 @@ coverage: $(addprefix $(COVERAGE)/,$(FUZZ_TARGETS)) ## how much of the parsers t
 # ---- checks ------------------------------------------------------------------------------------------------
 
 OWN_C = $(SRC) $(sort $(wildcard test/unit/*.c test/fuzz/*.c test/bench/*.c))
-OWN_H = $(sort $(wildcard core/*.h rpc/*.h applets/*.h applets/*/*.h test/unit/*.h third_party/*.h))
+OWN_H = $(sort $(wildcard core/*.h rpc/*.h applets/*.h applets/*/*/*.h test/unit/*.h third_party/*.h))
 SCRIPTS = $(shell git ls-files -co --exclude-standard | xargs awk 'FNR == 1 && /^#!.*sh( |$$)/ { print FILENAME } \
     FNR > 1 { nextfile }' 2>/dev/null)
 PYTHON = $(shell git ls-files -co --exclude-standard '*.py')

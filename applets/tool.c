@@ -1,13 +1,13 @@
 #include "tool.h"
 
-#include "bash_session/bash_session.h"
+#include "tools/bash_session/bash_session.h"
 #include "chunk.h"
-#include "doctor/doctor.h"
-#include "exec_remote/exec_remote.h"
-#include "mcp/mcp.h"
-#include "server/server.h"
-#include "text_editor/text_editor.h"
-#include "web_browser/web_browser.h"
+#include "tools/doctor/doctor.h"
+#include "tools/exec_remote/exec_remote.h"
+#include "tools/mcp/mcp.h"
+#include "commands/server/server.h"
+#include "tools/text_editor/text_editor.h"
+#include "tools/web_browser/web_browser.h"
 
 static const struct tool chunk_tool = {.in_process = chunk_methods};
 

@@ -167,17 +167,17 @@ def test_unknown_architecture_is_named(tree):
 
 @pytest.mark.parametrize("name, include", [
     ("core/bad.c", "middle.h"),
-    ("core/bad.c", "tool/tool.h"),
+    ("core/bad.c", "tools/tool/tool.h"),
     ("core/bad.c", "cJSON.h"),
     ("core/bad.c", "mbedtls/sha256.h"),
-    ("rpc/bad.c", "tool/tool.h"),
+    ("rpc/bad.c", "tools/tool/tool.h"),
     ("rpc/bad.c", "mbedtls/sha256.h"),
-    ("applets/tool/bad.c", "cJSON.h"),
-    ("applets/tool/bad.c", "mbedtls/sha256.h"),
+    ("applets/tools/tool/bad.c", "cJSON.h"),
+    ("applets/tools/tool/bad.c", "mbedtls/sha256.h"),
     ("applets/bad.c", "sys/queue.h"),  # glibc's; musl has none: nothing of the host's is seen
 ])
 def test_a_room_sees_no_more_than_it_may(tree, name, include):
-    tree.write("applets/tool/tool.h", "")
+    tree.write("applets/tools/tool/tool.h", "")
     tree.write(name, f'#include "{include}"\n')
     done = tree.make(f"build/{HOST}/{name[:-1]}o")
     assert done.returncode != 0 and f"{include}: No such file" in done.stdout
@@ -186,13 +186,13 @@ def test_a_room_sees_no_more_than_it_may(tree, name, include):
 @pytest.mark.parametrize("name, include", [
     ("core/sha256.c", "mbedtls/sha256.h"),
     ("rpc/good.c", "low.h"),
-    ("applets/tool/good.c", "middle.h"),
-    ("applets/tool/good.c", "tool/tool.h"),
-    ("applets/tool/tool_methods.c", "cJSON.h"),
+    ("applets/tools/tool/good.c", "middle.h"),
+    ("applets/tools/tool/good.c", "tools/tool/tool.h"),
+    ("applets/tools/tool/tool_methods.c", "cJSON.h"),
     ("core/good.c", "linux/capability.h"),
 ])
 def test_a_room_sees_what_it_may(tree, name, include):
-    tree.write("applets/tool/tool.h", "")
+    tree.write("applets/tools/tool/tool.h", "")
     tree.write(name, f'#include "{include}"\nextern int unused;\n')
     done = tree.make(f"build/{HOST}/{name[:-1]}o")
     assert done.returncode == 0, done.stdout
@@ -218,12 +218,12 @@ def test_a_circle_of_calls_between_folders_is_told(tree):
     calls = {"one/top": "two_low", "two/top": "one_low"}
     for name in names:
         own, below = name.replace("/", "_"), calls.get(name)
-        tree.write(f"applets/{name}.c", f"int {own}(void);\n" + (f"int {below}(void);\n" if below else "")
+        tree.write(f"applets/tools/{name}.c", f"int {own}(void);\n" + (f"int {below}(void);\n" if below else "")
                    + f"int {own}(void) {{ return {below + '()' if below else 1}; }}\n")
     done = tree.make("check-circles")
     assert done.returncode != 0 and "a circle of calls between 2 folders\n" in done.stdout
     assert "files" not in done.stdout
-    assert "applets/one/top.c -> applets/two/low.c: two_low" in done.stdout
+    assert "applets/tools/one/top.c -> applets/tools/two/low.c: two_low" in done.stdout
 
 
 def test_nothing_is_made_twice(tree):
@@ -467,7 +467,7 @@ def test_binaries_are_within_their_budgets():
     """The project's own, both; and one that isn't is a failure. Slow: the smaller one is built for it."""
     size = subprocess.run(["make", "-s", "-j2", "size"], cwd=ROOT, capture_output=True, text=True)
     assert size.returncode == 0, size.stdout + size.stderr
-    assert "build/guest/" in size.stdout and "applets/bash_session" in size.stdout
+    assert "build/guest/" in size.stdout and "applets/tools/bash_session" in size.stdout
     program = ROOT / "build" / HOST / "toolbox"
     over = subprocess.run([ROOT / "scripts/size", program, str(program.stat().st_size - 1)], capture_output=True)
     assert over.returncode == 1

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bash_session/session_channel.h"
+#include "tools/bash_session/session_channel.h"
 #include "io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

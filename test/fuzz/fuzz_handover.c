@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec_remote/exec_remote_keeper.h"
-#include "bash_session/bash_session_keeper.h"
+#include "tools/exec_remote/exec_remote_keeper.h"
+#include "tools/bash_session/bash_session_keeper.h"
 #include "handover.h"
-#include "server/moving.h"
+#include "commands/server/moving.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "http_response.h"
-#include "release/fetch_url.h"
+#include "host/release/fetch_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "exec_remote/job_shelf.h"
-#include "exec_remote/job_stored.h"
-#include "exec_remote/job_text.h"
+#include "tools/exec_remote/job_shelf.h"
+#include "tools/exec_remote/job_stored.h"
+#include "tools/exec_remote/job_text.h"
 #include "ipc.h"
 #include "scratch.h"
 #include "text_sum.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp/mcp_lines.h"
-#include "mcp/mcp_message.h"
+#include "tools/mcp/mcp_lines.h"
+#include "tools/mcp/mcp_message.h"
 #include "mem.h"
 
 #define LONGEST 200

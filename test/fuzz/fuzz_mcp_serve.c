@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mcp_serve/serve.h"
+#include "commands/mcp_serve/serve.h"
 
 static void nothing(struct serve *s)
 {

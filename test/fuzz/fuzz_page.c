@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web_browser/page_tree.h"
+#include "tools/web_browser/page_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "socket_pool.h"
-#include "exec_remote/job_stored.h"
+#include "tools/exec_remote/job_stored.h"
 #include "ipc.h"
 #include "scratch.h"
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "model_proxy/proxy_streams.h"
+#include "commands/model_proxy/proxy_streams.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

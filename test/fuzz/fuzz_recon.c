@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/recon.h"
-#include "inject/target.h"
-#include "inject/transport.h"
+#include "host/inject/recon.h"
+#include "host/inject/target.h"
+#include "host/inject/transport.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

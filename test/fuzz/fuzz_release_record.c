@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "release/release_record.h"
+#include "host/release/release_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

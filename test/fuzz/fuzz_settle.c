@@ -14,7 +14,7 @@
 #include "mem.h"
 #include "program.h"
 #include "scratch.h"
-#include "settle/settle.h"
+#include "commands/settle/settle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text_editor/edit_match.h"
-#include "text_editor/edit_path.h"
-#include "text_editor/edit_text.h"
-#include "text_editor/edit_view.h"
+#include "tools/text_editor/edit_match.h"
+#include "tools/text_editor/edit_path.h"
+#include "tools/text_editor/edit_text.h"
+#include "tools/text_editor/edit_view.h"
 #include "utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "scratch.h"
-#include "text_editor/edit_entry.h"
-#include "text_editor/text_editor_controller.h"
+#include "tools/text_editor/edit_entry.h"
+#include "tools/text_editor/text_editor_controller.h"
 #include "utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

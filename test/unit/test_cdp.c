@@ -2,7 +2,7 @@
 #include "io.h"
 #include "mem.h"
 #include "support.h"
-#include "web_browser/cdp.h"
+#include "tools/web_browser/cdp.h"
 
 static struct loop *loop;
 static struct cdp *cdp;

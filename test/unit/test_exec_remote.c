@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "exec_remote/job_shelf.h"
-#include "exec_remote/job_stored.h"
+#include "tools/exec_remote/job_shelf.h"
+#include "tools/exec_remote/job_stored.h"
 #include "fifo.h"
 #include "io.h"
 #include "ipc.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "http_response.h"
-#include "release/fetch_url.h"
+#include "host/release/fetch_url.h"
 
 static int add(void *arg, const char *data, size_t n, struct err *err)
 {

@@ -1,13 +1,13 @@
 /* Injection without a target: what is said to it, and what is made of its answers. */
 #include "support.h"
 
-#include "inject/argv.h"
-#include "inject/open_in.h"
+#include "host/inject/argv.h"
+#include "host/inject/open_in.h"
 #include "safe_path.h"
-#include "inject/recon.h"
-#include "inject/script.h"
-#include "inject/target.h"
-#include "inject/transport.h"
+#include "host/inject/recon.h"
+#include "host/inject/script.h"
+#include "host/inject/target.h"
+#include "host/inject/transport.h"
 #include "io.h"
 #include "mem.h"
 

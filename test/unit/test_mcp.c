@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "mcp/mcp_lines.h"
-#include "mcp/mcp_message.h"
-#include "mcp/mcp_notes.h"
+#include "tools/mcp/mcp_lines.h"
+#include "tools/mcp/mcp_message.h"
+#include "tools/mcp/mcp_notes.h"
 #include "mem.h"
 
 static struct span span(const char *text)

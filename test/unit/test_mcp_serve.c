@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "mcp_serve/mcp_tools.h"
-#include "mcp_serve/serve.h"
+#include "commands/mcp_serve/mcp_tools.h"
+#include "commands/mcp_serve/serve.h"
 
 static void words(void **state)
 {

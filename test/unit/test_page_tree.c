@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "mem.h"
-#include "web_browser/page_number.h"
-#include "web_browser/page_snapshot.h"
-#include "web_browser/page_text.h"
-#include "web_browser/page_tree.h"
+#include "tools/web_browser/page_number.h"
+#include "tools/web_browser/page_snapshot.h"
+#include "tools/web_browser/page_text.h"
+#include "tools/web_browser/page_tree.h"
 
 static struct span span_str(const char *s)
 {

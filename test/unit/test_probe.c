@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "json.h"
-#include "probe/probe_controller.h"
-#include "probe/probe_report.h"
+#include "commands/probe/probe_controller.h"
+#include "commands/probe/probe_report.h"
 
 /* ---- a root directory of our own, fresh for every test ---- */
 

@@ -1,8 +1,8 @@
 #include "support.h"
 
 #include "mem.h"
-#include "model_proxy/proxy_events.h"
-#include "model_proxy/proxy_streams.h"
+#include "commands/model_proxy/proxy_events.h"
+#include "commands/model_proxy/proxy_streams.h"
 
 static struct span text_of(const char *s)
 {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <termios.h>
 
-#include "bash_session/session_channel.h"
+#include "tools/bash_session/session_channel.h"
 #include "io.h"
 
 static struct channel channel;

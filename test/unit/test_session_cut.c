@@ -1,7 +1,7 @@
 /* Output that is cut: whole lines of its begin and its end, and every byte shown or counted. */
 #include "support.h"
 
-#include "bash_session/bash_session_cut.h"
+#include "tools/bash_session/bash_session_cut.h"
 
 /* In pieces of that size. */
 static void check(const char *text, size_t piece, size_t head, size_t tail, const char *expected)

@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
-#include "bash_session/session_input.h"
+#include "tools/bash_session/session_input.h"
 #include "io.h"
 #include "pty.h"
 

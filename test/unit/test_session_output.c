@@ -1,7 +1,7 @@
 #include "support.h"
 
-#include "bash_session/bash_session_types.h"
-#include "bash_session/session_output.h"
+#include "tools/bash_session/bash_session_types.h"
+#include "tools/bash_session/session_output.h"
 #include "utf8.h"
 
 /* Characters of all lengths, each different from its neighbours. */

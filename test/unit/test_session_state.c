@@ -1,7 +1,7 @@
 /* The lower layers of a session, each with an owner that only writes down what it is told. */
 #include "support.h"
 
-#include "bash_session/session_state.h"
+#include "tools/bash_session/session_state.h"
 #include "io.h"
 
 static struct terminal terminal;

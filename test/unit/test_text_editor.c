@@ -11,13 +11,13 @@
 
 #include <cmocka.h>
 
-#include "text_editor/edit_file.h"
-#include "text_editor/edit_history.h"
-#include "text_editor/edit_match.h"
-#include "text_editor/edit_path.h"
-#include "text_editor/edit_text.h"
-#include "text_editor/edit_view.h"
-#include "text_editor/text_editor_controller.h"
+#include "tools/text_editor/edit_file.h"
+#include "tools/text_editor/edit_history.h"
+#include "tools/text_editor/edit_match.h"
+#include "tools/text_editor/edit_path.h"
+#include "tools/text_editor/edit_text.h"
+#include "tools/text_editor/edit_view.h"
+#include "tools/text_editor/text_editor_controller.h"
 
 #include "mem.h"
 #include "text_sum.h"

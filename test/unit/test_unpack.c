@@ -14,7 +14,7 @@
 #include "buf.h"
 #include "io.h"
 #include "mem.h"
-#include "settle/settle.h"
+#include "commands/settle/settle.h"
 #include "sha256.h"
 
 /* A directory for the program DIR/program. */

@@ -1,4 +1,4 @@
-"""Releases for tests: folders as `make dist` makes them (applets/release/release_record.h), of any bytes."""
+"""Releases for tests: folders as `make dist` makes them (applets/host/release/release_record.h), of any bytes."""
 import hashlib
 import json
 import platform

@@ -1,0 +1,193 @@
+/* The command line of `mcp serve`, and its end. */
+#include "mcp_serve.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "applet.h"
+#include "host/call/serve_in.h"
+#include "commands/exec/route.h"
+#include "io.h"
+#include "mcp_tools.h"
+#include "proc.h"
+#include "serve.h"
+
+static const char NAME[] = "mcp serve";
+
+const char mcp_serve_usage[] =
+    "Usage: toolbox mcp serve [--keep-sessions]\n"
+    "       toolbox mcp serve --in TARGET [INJECT OPTION]... [--keep-sessions]\n"
+    "\n"
+    "An MCP server on stdin and stdout that offers this container to any MCP client:\n"
+    "shells that stay, background jobs, an exact editor, reading, writing, listing\n"
+    "and searching files, a browser where there is one. With --in it is a container\n"
+    "seen from outside, and this is all that a client on the host needs in its\n"
+    "configuration:\n"
+    "\n"
+    "  {\"command\": \"toolbox\", \"args\": [\"mcp\", \"serve\", \"--in\", \"docker:web\"]}\n"
+    "\n"
+    "A client without toolbox, for a container that has it, names its path there:\n"
+    "\n"
+    "  {\"command\": \"docker\", \"args\": [\"exec\", \"-i\", \"-u\", \"0\", \"web\",\n"
+    "      \"/opt/.toolbox-bin/toolbox\", \"mcp\", \"serve\"]}\n"
+    "\n"
+    "Revisions of the protocol: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and\n"
+    "2026-07-28.\n"
+    "\n"
+    "At the end of the input calls that are open are finished (up to 10 s), and the\n"
+    "shells, jobs and browser that were started are ended. What --in has put into\n"
+    "the target stays for the next time; 'toolbox eject' removes it.\n"
+    "\n"
+    "  --in TARGET      makes the target ready and serves in it; targets and options\n"
+    "                   are those of 'toolbox call --help'\n"
+    "  --keep-sessions  leaves shells and jobs running: shell_list and job_list of a\n"
+    "                   later server find them\n"
+    "  --help           this text\n";
+
+#define PATIENCE_MS 10000 /* for calls that are open when the input ends */
+#define REAP_MS 1000      /* for the last processes of calls, which are ending */
+#define LEAVE_MS 4000     /* for what has to be ended, and for the last output */
+
+/* ---- the end ---- */
+
+/* Calls that somebody may still want an answer of. */
+static bool is_busy(const struct serve *s)
+{
+    for (const struct call *c = s->calls.first; c; c = c->next)
+        if (c->task)
+            return true;
+    return s->out.waiting.len > 0 && !s->out.ended;
+}
+
+static void finish(struct serve *s);
+static void advanced(struct serve *s);
+
+static void out_of_patience(void *arg)
+{
+    struct serve *s = arg;
+    if (s->end.begun)
+        loop_stop(s->loop, EXIT_OK);
+    else
+        finish(s);
+}
+
+/* A command that runs is left to the end of its session, or, where that is kept, to itself. Subscriptions end
+ * with the server, which says so. */
+static void end_calls(struct serve *s)
+{
+    s->calls.scheduling = true; /* nothing more is begun */
+    for (struct call *c = s->calls.first, *next; c; c = next) {
+        next = c->next;
+        if (c->tool) {
+            serve_cancel(c);
+        } else if (!c->task) {
+            serve_subscription_result(c);
+            serve_call_end(c);
+        }
+    }
+    s->calls.scheduling = false;
+}
+
+/* Shells, jobs and the browser end side by side, each ended by a process of its own. */
+static void end_what_was_made(struct serve *s)
+{
+    for (size_t i = 0; i < s->made.sessions.n; i++)
+        serve_task(s, mcp_end_session, s->made.sessions.list[i], 0);
+    if (s->made.browser)
+        serve_task(s, mcp_end_browser, s->made.browser, 0);
+    for (const struct job_note *note = s->made.jobs.first; note; note = note->next)
+        if (note->ours)
+            serve_task(s, mcp_end_job, NULL, note->pid);
+}
+
+/* Nobody is there any more, or TERM. First all that runs ends, so that what it makes is known; then what was
+ * made. */
+static void finish(struct serve *s)
+{
+    if (s->end.begun)
+        return;
+    s->end.begun = true;
+    loop_drop(&s->in.source);
+    loop_drop(&s->in.timer);
+    s->in.ended = true;
+    loop_drop(&s->end.patience);
+    s->end.patience = loop_timer(s->loop, LEAVE_MS, out_of_patience, s);
+    end_calls(s);
+    advanced(s);
+}
+
+/* The client has begun to go: from now on there is so much time for the rest. */
+static void be_patient(struct serve *s)
+{
+    if (!s->end.patience)
+        s->end.patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
+}
+
+/* When the last call has ended, and no other can come, that is the end. */
+static void advanced(struct serve *s)
+{
+    if (!s->in.ended || s->calls.scheduling)
+        return;
+    if (s->end.begun && !s->end.swept && !s->calls.first) {
+        s->end.swept = true;
+        if (!s->keep)
+            end_what_was_made(s);
+    }
+    if (is_busy(s))
+        be_patient(s);
+    else if (!s->end.begun)
+        finish(s);
+    else if (s->end.swept)
+        loop_stop(s->loop, EXIT_OK);
+}
+
+static void on_signal(void *arg, int signal)
+{
+    (void)signal;
+    finish(arg);
+}
+
+/* ---- the begin ---- */
+
+static const struct serve_owner owner = {
+    .line = serve_message, .stalled = be_patient, .deaf = finish, .advanced = advanced};
+
+static int serve(bool keep)
+{
+    struct err err;
+    struct serve s = {
+        .owner = &owner, .pid = getpid(), .keep = keep, .level = LEVEL_WARNING, .in = {.line = BUF_INIT}};
+    s.calls.last = &s.calls.first;
+    s.loop = loop_new(&err);
+    if (!s.loop)
+        return applet_failed(NAME, "%s", err.msg);
+    loop_on_signal(s.loop, on_signal, &s);
+    serve_io_start(&s);
+    int status = loop_run(s.loop);
+    for (const struct call *c = s.calls.first; c; c = c->next)
+        if (c->pid > 0 && !c->reaped)
+            kill(c->pid, SIGKILL);
+    proc_reap(REAP_MS);
+    return status;
+}
+
+int mcp_serve_main(int argc, char **argv)
+{
+    bool keep = false;
+#ifndef TOOLBOX_GUEST /* it is the one that is served in */
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
+            return serve_in(argc, argv);
+#endif
+    for (int i = 1; i < argc; i++) {
+        static const char *const options[] = {"--keep-sessions", "--help", NULL};
+        if (argv[i][0] != '-')
+            return usage_error(NAME, "takes no argument, not '%s'", argv[i]);
+        if (strcmp(argv[i], "--keep-sessions") != 0)
+            return usage_unknown(NAME, "option", argv[i], options);
+        keep = true;
+    }
+    return serve(keep);
+}

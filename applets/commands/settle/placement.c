@@ -1,0 +1,102 @@
+/* Several placements of one build have one server: the program is in two directories, or one of them came
+ * with the image. In the server's directory is a mark for each that has settled, SETTLE_MARK DEVICE-INODE of
+ * the program, with its path. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "dir_read.h"
+#include "io.h"
+#include "ipc.h"
+#include "mem.h"
+#include "place.h"
+#include "commands/settle/settle.h"
+
+static void mark_name(char name[64], const struct stat *program)
+{
+    snprintf(name, 64, SETTLE_MARK "%llx-%llx", (unsigned long long)program->st_dev,
+             (unsigned long long)program->st_ino);
+}
+
+void settle_mark(int dir, const char *program)
+{
+    char name[64];
+    struct stat st;
+    struct place place PLACE_AUTO = PLACE_INIT;
+    int server FD_AUTO = ipc_find(&place, IPC_SERVER);
+    if (server < 0 || fstatat(dir, strrchr(program, '/') + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    mark_name(name, &st);
+    int fd FD_AUTO = openat(place.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 && io_write_all(fd, program, strlen(program)) < 0)
+        unlinkat(place.fd, name, 0);
+}
+
+/* Whether the program of a mark is still there. */
+static bool is_live(int place, const char *mark)
+{
+    char name[64];
+    struct stat st;
+    struct buf path BUF_AUTO = {.max = 1u << 16};
+    if (io_read_file(place, mark, &path) < 0 || lstat(buf_str(&path), &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    mark_name(name, &st);
+    return strcmp(name, mark) == 0;
+}
+
+/* Takes our own mark away, and those of what is gone; true when one is left. */
+static bool others_are_marked(int place, const char *own)
+{
+    bool found = false;
+    DIR *d DIR_AUTO = dir_read_again(place);
+    for (const char *name; (name = dir_next(d));) {
+        if (strncmp(name, SETTLE_MARK, strlen(SETTLE_MARK)) != 0)
+            continue;
+        if (strcmp(name, own) != 0 && is_live(place, name))
+            found = true;
+        else
+            unlinkat(place, name, 0);
+    }
+    return found;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the server runs another file than ours, which is still there. What both run may be an emulator. */
+static bool is_others_server(const struct stat *ours)
+{
+    char exe[64];
+    pid_t pid;
+    uid_t uid;
+    struct stat st, self;
+    struct place place PLACE_AUTO = PLACE_INIT;
+    int server FD_AUTO = ipc_find(&place, IPC_SERVER);
+    if (server < 0 || ipc_peer(server, &pid, &uid) < 0)
+        return false;
+    snprintf(exe, sizeof exe, "/proc/%ld/exe", (long)pid);
+    return stat(exe, &st) == 0 && st.st_nlink > 0 && !is_same(&st, ours) &&
+           !(stat("/proc/self/exe", &self) == 0 && is_same(&st, &self));
+}
+
+bool settle_leave(int dir, const char *program)
+{
+    char own[64];
+    struct stat st;
+    struct buf path BUF_AUTO = BUF_INIT;
+    if (fstatat(dir, strrchr(program, '/') + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    mark_name(own, &st);
+    bool shared = is_others_server(&st);
+    for (unsigned n = 0; place_candidate(n, &path); n++) {
+        struct place place PLACE_AUTO = PLACE_INIT;
+        if (place_enter(&place, buf_str(&path), false, NULL) == 0 && others_are_marked(place.fd, own))
+            shared = true;
+    }
+    return shared;
+}

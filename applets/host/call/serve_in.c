@@ -1,0 +1,77 @@
+#include "host/call/serve_in.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "host/inject/inject.h"
+#include "host/inject/inject_one.h"
+#include "host/inject/inject_report.h"
+
+static const char NAME[] = "mcp serve";
+
+enum { OPT_IN = 512, OPT_KEEP };
+
+/* Its client speaks with the runtime from here on. Returns when that can't be started. */
+static int become(const struct target *t, const struct inject_result *r, bool keep)
+{
+    const char *const arguments[] = {"mcp", "serve", keep ? "--keep-sessions" : NULL, NULL};
+    struct argv command ARGV_AUTO = {0};
+    struct err err;
+    sigset_t none;
+    if (inject_command(t, r, arguments, &command, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    execvp(command.words[0], command.words);
+    return applet_failed(NAME, "%s: %s", command.words[0], err_text(errno));
+}
+
+static int make_ready(const struct inject_options *o, const struct target *t, bool keep)
+{
+    struct transport transport;
+    struct inject_result r;
+    struct err err;
+    int status;
+    if (transport_init(&transport, o->timeout_ms, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    inject_result_init(&r, t->text);
+    if (inject_one(o, t, &transport, &r, NULL) == 0 && !transport.interrupted) {
+        status = become(t, &r, keep);
+    } else {
+        struct buf out BUF_AUTO = BUF_INIT;
+        report_text(&r, NAME, &out);
+        fputs(out.data, stderr);
+        status = r.exit;
+    }
+    inject_result_release(&r);
+    transport_release(&transport);
+    return status;
+}
+
+int serve_in(int argc, char **argv)
+{
+    static const struct option options[] = {
+        INJECT_OPTIONS, {"in", 1, NULL, OPT_IN}, {"keep-sessions", 0, NULL, OPT_KEEP}, {0}};
+    struct inject_options o;
+    struct target t TARGET_AUTO = {0};
+    const char *where = NULL;
+    bool keep = false;
+    inject_options_init(&o);
+    opterr = 0;
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
+        if (option == OPT_IN)
+            where = optarg;
+        else if (option == OPT_KEEP)
+            keep = true;
+        else if (inject_option(&o, option, optarg, NAME, argv[at]) != EXIT_OK)
+            return EXIT_USAGE;
+    }
+    if (optind < argc || !where)
+        return usage_error(NAME, "--in takes one target, such as docker:NAME");
+    if (inject_running_target(&t, where, &o, NAME) != EXIT_OK)
+        return EXIT_USAGE;
+    return make_ready(&o, &t, keep);
+}

@@ -1,0 +1,293 @@
+#include "host/connect/connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "host/connect/connect_serve.h"
+#include "host/inject/connection.h"
+#include "host/inject/inject.h"
+#include "host/inject/inject_one.h"
+#include "host/inject/inject_report.h"
+#include "io.h"
+#include "json_table.h"
+#include "title.h"
+#include "words.h"
+
+#define LOCK_STEP_US 20000
+
+static const char NAME[] = "connect";
+
+/* ---- starting ---- */
+
+static void detach(void)
+{
+    sigset_t none;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    setsid();
+    signal(SIGHUP, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int fd = 0; fd <= 2; fd++)
+        if (null < 0 || dup2(null, fd) < 0)
+            close(fd);
+    if (null > 2)
+        close(null);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    title_set("toolbox connection");
+}
+
+/* Forks the one who keeps it. The lock is his as well. */
+static int fork_keeper(struct connect_setup *setup, int lock, struct err *err)
+{
+    int ends[2];
+    struct buf word BUF_AUTO = {.max = sizeof *err};
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot start a process");
+    pid_t pid = fork();
+    if (pid == 0) {
+        int keep[] = {setup->dirfd, lock, ends[1]};
+        io_close_others(keep, 3);
+        detach();
+        setup->told = ends[1];
+        _exit(connect_serve(setup));
+    }
+    int failed = errno, told FD_AUTO = ends[0];
+    close(ends[1]);
+    if (pid < 0)
+        return err_sys(err, ERR_TOOL, failed, "cannot start a process");
+    io_read_all(told, &word);
+    if (word.len == 1)
+        return 0;
+    return err_take(err, word.data, word.len) == 0
+               ? -1
+               : err_set(err, ERR_TOOL, "the process that was to keep it has ended");
+}
+
+/* One starts a connection, others wait for it. The lock's descriptor; -1: there is one by now. */
+static int take_lock(int dirfd, const char *name, const struct inject_options *o, struct err *err)
+{
+    char socket[IPC_NAME_MAX], file[IPC_NAME_MAX + 8];
+    ipc_name(socket, name); /* that of another build is another connection */
+    snprintf(file, sizeof file, ".lock-%s", socket);
+    err->code = 0;
+    int lock FD_AUTO = openat(dirfd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock < 0)
+        return err_sys(err, ERR_TOOL, errno, "cannot make a lock in the directory of connections");
+    for (long long until = now_ms() + o->timeout_ms; flock(lock, LOCK_EX | LOCK_NB) < 0;
+         usleep(LOCK_STEP_US)) {
+        int there FD_AUTO = ipc_connect(dirfd, name, IPC_WAIT_S);
+        if (there >= 0)
+            return -1;
+        if (now_ms() >= until)
+            return err_set(err, ERR_TOOL, "another process has been connecting for %g s",
+                           o->timeout_ms / 1000.0);
+    }
+    int mine = lock;
+    lock = -1;
+    return mine;
+}
+
+static int keep(const char *applet, const struct target *t, const struct inject_result *r, int lock,
+                struct connect_setup *setup)
+{
+    const char *const arguments[] = {"exec", "--stream", NULL};
+    struct argv command ARGV_AUTO = {0};
+    struct err err;
+    if (inject_command(t, r, arguments, &command, &err) < 0)
+        return applet_failed(applet, "%s: %s", t->text, err.msg);
+    setup->target = t->text;
+    setup->command = command.words;
+    if (fork_keeper(setup, lock, &err) < 0)
+        return applet_failed(applet, "%s: %s", t->text, err.msg);
+    return EXIT_OK;
+}
+
+static int make_ready_and_keep(const char *applet, const struct inject_options *o, const struct target *t,
+                               int lock, struct connect_setup *setup)
+{
+    struct transport transport;
+    struct inject_result r;
+    struct err err;
+    int status;
+    if (transport_init(&transport, o->timeout_ms, &err) < 0)
+        return applet_failed(applet, "%s", err.msg);
+    inject_result_init(&r, t->text);
+    if (inject_one(o, t, &transport, &r, NULL) == 0 && !transport.interrupted) {
+        status = keep(applet, t, &r, lock, setup);
+    } else {
+        struct buf out BUF_AUTO = BUF_INIT;
+        report_text(&r, applet, &out);
+        fputs(out.data, stderr);
+        status = r.exit;
+    }
+    inject_result_release(&r);
+    transport_release(&transport);
+    return status;
+}
+
+int connect_start(const char *applet, const struct inject_options *o, const struct target *t, int persist_ms)
+{
+    struct err err;
+    struct buf path BUF_AUTO = BUF_INIT;
+    struct connect_setup setup = {.persist_ms = persist_ms};
+    int dir FD_AUTO = connection_dir(&path, &err);
+    if (dir < 0)
+        return applet_failed(applet, "%s", err.msg);
+    connection_name(o, t, setup.name);
+    int there FD_AUTO = ipc_connect(dir, setup.name, IPC_WAIT_S);
+    if (there >= 0)
+        return EXIT_OK;
+    int lock FD_AUTO = take_lock(dir, setup.name, o, &err);
+    if (lock < 0)
+        return err.code == 0 ? EXIT_OK : applet_failed(applet, "%s: %s", t->text, err.msg);
+    setup.dirfd = dir;
+    setup.path = buf_str(&path);
+    return make_ready_and_keep(applet, o, t, lock, &setup);
+}
+
+/* ---- those that there are ---- */
+
+/* An array of states. */
+static int print_states(struct span states, bool json)
+{
+    static const char *const columns[] = {"target", "pid",       "age_s",  "clients",
+                                          "open",   "persist_s", "socket", NULL};
+    struct buf out BUF_AUTO = BUF_INIT;
+    if (json) {
+        json_put_shown(&out, states);
+        buf_addc(&out, '\n');
+    } else if (states.n > 2) {
+        json_table(&out, states, columns);
+    }
+    fputs(buf_str(&out), stdout);
+    return stdout_flushed();
+}
+
+/* ---- the applet ---- */
+
+enum { OPT_PERSIST = 512, OPT_LIST, OPT_STOP };
+
+struct line {
+    struct inject_options o;
+    int persist_ms;
+    bool list, stop;
+    const char *target; /* NULL: none was given */
+};
+
+static int parse(struct line *l, int argc, char **argv)
+{
+    static const struct option options[] = {INJECT_OPTIONS,
+                                            {"json", 0, NULL, OPT_JSON},
+                                            {"persist", 1, NULL, OPT_PERSIST},
+                                            {"list", 0, NULL, OPT_LIST},
+                                            {"stop", 0, NULL, OPT_STOP},
+                                            {0}};
+    int status = EXIT_OK;
+    inject_options_init(&l->o);
+    opterr = 0;
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
+        if (option == OPT_PERSIST)
+            status = connect_persist(NAME, optarg, &l->persist_ms);
+        else if (option == OPT_LIST)
+            l->list = true;
+        else if (option == OPT_STOP)
+            l->stop = true;
+        else
+            status = inject_option(&l->o, option, optarg, NAME, argv[at]);
+        if (status != EXIT_OK)
+            return status;
+    }
+    l->target = argv[optind];
+    if (argc - optind > 1 || (l->list && (l->target || l->stop)) || !(l->target || l->list || l->stop))
+        return usage_error(NAME, "one target is wanted, such as docker:NAME, or --list, or --stop");
+    return EXIT_OK;
+}
+
+int connect_persist(const char *applet, const char *value, int *persist_ms)
+{
+    double seconds;
+    int status = words_seconds(applet, "--persist", value, 0, 86400, &seconds);
+    if (status == EXIT_OK)
+        *persist_ms = (int)(seconds * 1000);
+    return status;
+}
+
+static int stop(const struct line *l)
+{
+    struct buf states BUF_AUTO = BUF_INIT;
+    int n = connection_ask(NULL, l->target, CONNECTION_STOP, &states);
+    if (l->target && n == 0)
+        return applet_failed(
+            NAME, "there is no connection to %s; 'toolbox connect --list' shows which there are", l->target);
+    return l->o.json ? print_states(span_of(&states), true) : EXIT_OK;
+}
+
+static int list(const struct line *l)
+{
+    struct buf states BUF_AUTO = BUF_INIT;
+    connection_ask(NULL, NULL, CONNECTION_STATUS, &states);
+    return print_states(span_of(&states), l->o.json);
+}
+
+static int connect_main(int argc, char **argv)
+{
+    struct line l = {.persist_ms = -1};
+    struct target t TARGET_AUTO = {0};
+    int status = parse(&l, argc, argv);
+    if (status != EXIT_OK)
+        return status;
+    if (l.list)
+        return list(&l);
+    if (l.stop)
+        return stop(&l);
+    if (inject_running_target(&t, l.target, &l.o, NAME) != EXIT_OK)
+        return EXIT_USAGE;
+    status = connect_start(NAME, &l.o, &t, l.persist_ms);
+    if (status != EXIT_OK)
+        return status;
+    char name[IPC_NAME_MAX];
+    struct buf states BUF_AUTO = BUF_INIT;
+    connection_name(&l.o, &t, name);
+    if (connection_ask(name, NULL, CONNECTION_STATUS, &states) == 0)
+        return applet_failed(NAME, "%s: the connection has ended already", t.text);
+    return print_states(span_of(&states), l.o.json);
+}
+
+const struct applet connect_applet = {
+    .name = "connect",
+    .summary = "keep a connection to a target, for many calls",
+    .usage = "Usage: toolbox connect [OPTION]... TARGET\n"
+             "       toolbox connect --list [--json]\n"
+             "       toolbox connect --stop [TARGET]\n"
+             "\n"
+             "Makes a target ready and leaves a process behind that keeps a connection to it:\n"
+             "'toolbox call' with the same options goes over it, without a call of the runtime\n"
+             "for each, and so does any program that speaks to its socket, which the list\n"
+             "names (docs/connection.md). Only its own user and root get in.\n"
+             "\n"
+             "  toolbox connect docker:web\n"
+             "  toolbox call docker:web remote_version\n"
+             "  toolbox connect --stop docker:web\n"
+             "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
+             "  --persist TIME   end when nobody has used it for so long (never)\n"
+             "  --list           show the connections there are\n"
+             "  --stop           end the one to the target, or all; what runs there goes on\n"
+             "  --json           one JSON array\n"
+             "  -h, --help       this text\n"
+             "\n"
+             "It ends when the target does, or its side of the connection: what was open then\n"
+             "can be fetched as after any call whose connection breaks. Exit status: as of\n"
+             "'toolbox inject'; 1 also where there is nothing to stop.\n"
+             "\n"
+             "Example:\n"
+             "  toolbox connect --list\n",
+    .run = connect_main,
+};

@@ -1,0 +1,19 @@
+/* `toolbox connect`: connections to targets that are kept, for many calls. */
+#ifndef CONNECT_H
+#define CONNECT_H
+
+#include "applet.h"
+#include "host/inject/inject_types.h"
+#include "host/inject/target.h"
+
+extern const struct applet connect_applet;
+
+/* Makes the target ready and leaves a process behind that keeps a connection to it, unless there is one.
+ * persist_ms: how long without anybody who uses it; -1: for ever. The exit status, after a message for
+ * `applet` where that isn't EXIT_OK. */
+int connect_start(const char *applet, const struct inject_options *o, const struct target *t, int persist_ms);
+
+/* Takes the value of --persist. EXIT_OK, or EXIT_USAGE after a message. */
+int connect_persist(const char *applet, const char *value, int *persist_ms);
+
+#endif

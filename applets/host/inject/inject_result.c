@@ -1,0 +1,59 @@
+/* What becomes of an injection, as it is told. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/inject/inject_types.h"
+#include "host/inject/transport.h"
+#include "mem.h"
+
+const char *const inject_steps[N_STEPS] = {"target", "recon",  "choice", "placing",
+                                           "proof",  "server", "health"};
+
+void inject_result_init(struct inject_result *r, const char *target)
+{
+    *r = (struct inject_result){.target = mem_strdup(target),
+                                .message = BUF_INIT,
+                                .tried = BUF_INIT,
+                                .advice = BUF_INIT,
+                                .about = BUF_INIT,
+                                .path = BUF_INIT,
+                                .server = BUF_INIT,
+                                .ended = BUF_INIT,
+                                .moved = BUF_INIT,
+                                .stayed = BUF_INIT};
+    for (int i = 0; i < N_STEPS; i++)
+        r->us[i] = -1;
+}
+
+void inject_result_release(struct inject_result *r)
+{
+    buf_release(&r->message);
+    buf_release(&r->tried);
+    buf_release(&r->advice);
+    buf_release(&r->about);
+    buf_release(&r->path);
+    buf_release(&r->server);
+    buf_release(&r->ended);
+    buf_release(&r->moved);
+    buf_release(&r->stayed);
+    free(r->target);
+    free(r->user);
+}
+
+int inject_fail(struct inject_result *r, enum inject_step step, const char *advice, const struct err *why)
+{
+    r->ok = false;
+    r->step = step;
+    r->exit = EXIT_OF_STEP + (int)step;
+    buf_truncate(&r->message, 0);
+    buf_truncate(&r->advice, 0);
+    transport_show(&r->message, why->msg, strlen(why->msg), ERR_MSG_MAX);
+    buf_adds(&r->advice, advice);
+    return -1;
+}
+
+void inject_take_uid(struct inject_result *r, const char *digits)
+{
+    size_t n = strspn(digits, "0123456789");
+    snprintf(r->uid, sizeof r->uid, "%.*s", n < sizeof r->uid ? (int)n : 0, digits);
+}

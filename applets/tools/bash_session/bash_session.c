@@ -1,0 +1,406 @@
+/* The command line of sessions, for people and scripts. Each command is one call; see bash_session_methods.c.
+ */
+#include "bash_session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bash_session_attach.h"
+#include "bash_session_cut.h"
+#include "command.h"
+#include "commands/exec/command_print.h"
+#include "json.h"
+#include "commands/server/other_builds.h"
+#include "surroundings.h"
+#include "words.h"
+
+/* ---- calls ---- */
+
+/* Begins the params of a call on the session that the first word names. */
+static void begin(const struct command_line *c, struct buf *params)
+{
+    buf_addc(params, '{');
+    json_member_string(params, "session_name", c->words[0]);
+}
+
+/* The result as JSON, or the string `member` of it (NULL: the result is the string), or nothing for null. */
+static int print_result(const struct command_line *c, const struct buf *result, const char *member, bool line)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct span value = span_of(result);
+    if (command_value(c, "json"))
+        return command_print_line(c, value);
+    if (!member || json_member(value, member, &value, NULL))
+        json_string_text(value, &text);
+    if (text.len > 0 && line)
+        buf_addc(&text, '\n');
+    return command_print(c, span_of(&text));
+}
+
+static int simple(const struct command_line *c, const char *method, struct buf *params, const char *member,
+                  bool line)
+{
+    struct buf result BUF_AUTO = BUF_INIT;
+    int status = command_call(c, method, params, &result);
+    return status == EXIT_OK ? print_result(c, &result, member, line) : status;
+}
+
+/* ---- --max: how many bytes are to be shown ---- */
+
+/* 0: all. */
+static int take_max(const struct command_line *c, long long *max)
+{
+    const char *word = command_value(c, "max");
+    char *end;
+    errno = 0;
+    *max = word ? strtoll(word, &end, 10) : 0;
+    if (word && (end == word || *end || errno || *max < 0))
+        return usage_error(c->applet->name, "--max takes a number of bytes, not '%s'", word);
+    return EXIT_OK;
+}
+
+static int print_cut(const struct command_line *c, struct span text, struct cut *cut)
+{
+    struct buf all BUF_AUTO = BUF_INIT;
+    struct buf shown BUF_AUTO = BUF_INIT;
+    json_string_text(text, &all);
+    cut_feed(cut, buf_str(&all), all.len, &shown);
+    return command_print(c, span_of(&shown));
+}
+
+static int print_end(const struct command_line *c, struct cut *cut)
+{
+    struct buf shown BUF_AUTO = BUF_INIT;
+    cut_end(cut, &shown);
+    return command_print(c, span_of(&shown));
+}
+
+/* With --json the answer itself is cut, and says so. */
+static void put_max(const struct command_line *c, long long max, struct buf *params)
+{
+    if (max > 0 && command_value(c, "json"))
+        json_member_int(params, "max_output_bytes", max);
+}
+
+/* ---- commands ---- */
+
+static int do_new(const struct command_line *c)
+{
+    static const char *const numbers[] = {"rows", "cols"};
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct env_words env ENV_WORDS_AUTO = {0};
+    int status = env_words_given(&env, c);
+    buf_addc(&params, '{');
+    command_put_string(c, "user", &params, "user");
+    command_put_string(c, "cwd", &params, "cwd");
+    command_put_string(c, "shell", &params, "shell");
+    command_put_string(c, "term", &params, "term");
+    for (size_t i = 0; i < 2 && status == EXIT_OK; i++)
+        status = command_put_number(c, numbers[i], &params, numbers[i]);
+    if (status != EXIT_OK)
+        return status;
+    if (env.n > 0)
+        surroundings_put_env(&params, false, env.list);
+    return simple(c, "bash_session_new_session", &params, "session_name", true);
+}
+
+static int print_read(const struct command_line *c, const struct buf *result, long long max)
+{
+    struct cut cut CUT_AUTO = CUT_INIT(0, (size_t)max);
+    if (max == 0 || command_value(c, "json"))
+        return print_result(c, result, NULL, false);
+    int status = print_cut(c, span_of(result), &cut);
+    return status == EXIT_OK ? print_end(c, &cut) : status;
+}
+
+static int interact(const struct command_line *c, const char *input, size_t n)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    long long max = 0;
+    begin(c, &params);
+    int status = command_put_seconds(c, "wait", "5", true, &params, "wait_for_output");
+    if (status == EXIT_OK)
+        status = command_put_seconds(c, "idle", "0.5", false, &params, "idle_timeout");
+    if (status == EXIT_OK)
+        status = take_max(c, &max);
+    if (status != EXIT_OK)
+        return status;
+    put_max(c, max, &params);
+    if (input)
+        json_member_text(&params, "input", input, n);
+    status = command_call(c, "bash_session", &params, &result);
+    return status == EXIT_OK ? print_read(c, &result, max) : status;
+}
+
+static int do_send(const struct command_line *c)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    int status = words_text(c->applet->name, c->words[1], &text);
+    bool has_enter = strcmp(c->words[1], "-") == 0 && text.len > 0 && text.data[text.len - 1] == '\n';
+    if (!command_value(c, "no-enter") && !has_enter)
+        buf_addc(&text, '\n');
+    return status == EXIT_OK ? interact(c, buf_str(&text), text.len) : status;
+}
+
+static int do_read(const struct command_line *c)
+{
+    return interact(c, NULL, 0);
+}
+
+static int do_interrupt(const struct command_line *c)
+{
+    return interact(c, "\003", 1);
+}
+
+static int do_restart(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    json_member_bool(&params, "restart", true);
+    return simple(c, "bash_session", &params, NULL, true);
+}
+
+static int do_close(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    return simple(c, "bash_session_close", &params, NULL, true);
+}
+
+static int do_signal(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    json_member_string(&params, "signal", c->words[1]);
+    return simple(c, "bash_session_signal", &params, NULL, true);
+}
+
+static int do_resize(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    int result = command_number(c, "ROWS", c->words[1], &params, "rows");
+    if (result == EXIT_OK)
+        result = command_number(c, "COLS", c->words[2], &params, "cols");
+    return result == EXIT_OK ? simple(c, "bash_session_resize", &params, NULL, true) : result;
+}
+
+enum { EXIT_STILL_RUNNING = 124, EXIT_NOT_RUN = 125 }; /* as timeout(1) has them */
+
+static bool is_state(const struct buf *result, const char *state)
+{
+    struct span value;
+    struct buf text BUF_AUTO = BUF_INIT;
+    return json_member(span_of(result), "state", &value, NULL) && json_string_text(value, &text) &&
+           strcmp(text.data, state) == 0;
+}
+
+/* The command's own status, as a shell tells it: 128 + N for signal N. */
+static int status_of(const struct buf *result)
+{
+    struct span code;
+    json_member(span_of(result), "exit_code", &code, NULL);
+    if (is_state(result, "timeout"))
+        return EXIT_STILL_RUNNING;
+    if (is_state(result, "awaiting_input"))
+        return EXIT_NOT_RUN;
+    long status = strtol(code.s, NULL, 10);
+    return (int)(status < 0 ? 128 - status : status);
+}
+
+/* Output is printed as it comes: the run is answered after a moment, and waited for again. */
+#define STEP_MIN_S 0.1
+#define STEP_MAX_S 0.5
+
+/* One step of a run; NULL: of the command that runs. `timeout_s` < 0: none. */
+static int step_of(const struct command_line *c, const struct buf *command, double timeout_s, long long max,
+                   struct buf *result)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    begin(c, &params);
+    if (command)
+        json_member_text(&params, "command", buf_str(command), command->len);
+    if (timeout_s >= 0) {
+        json_key(&params, "timeout");
+        buf_addf(&params, "%.9g", timeout_s);
+    }
+    put_max(c, max, &params);
+    int status = command_call(c, "bash_session_run", &params, result);
+    return status == EXIT_FAILED ? EXIT_NOT_RUN : status;
+}
+
+/* One step's output. `cut` is NULL where all of it is wanted. */
+static int print_step(const struct command_line *c, const struct buf *result, struct cut *cut)
+{
+    struct span output;
+    if (!cut || !json_member(span_of(result), "output", &output, NULL))
+        return print_result(c, result, "output", false);
+    int status = print_cut(c, output, cut);
+    return status == EXIT_OK && !is_state(result, "timeout") ? print_end(c, cut) : status;
+}
+
+static int stream(const struct command_line *c, const struct buf *command, double timeout_s, struct cut *cut)
+{
+    double step = STEP_MIN_S, left = timeout_s;
+    for (;; command = NULL) {
+        struct buf result BUF_AUTO = BUF_INIT;
+        struct span output;
+        step = timeout_s >= 0 && step > left ? left : step;
+        int status = step_of(c, command, step, 0, &result);
+        if (status == EXIT_OK)
+            status = print_step(c, &result, cut);
+        if (status != EXIT_OK)
+            return status;
+        left -= step;
+        if (is_state(&result, "awaiting_input"))
+            applet_failed(c->applet->name, "the command waits for input; give it with send");
+        if (!is_state(&result, "timeout"))
+            return status_of(&result);
+        if (timeout_s >= 0 && left <= 0) {
+            if (cut)
+                print_end(c, cut);
+            applet_failed(
+                c->applet->name,
+                "the command is still running after %s; read gets what it prints, interrupt ends it",
+                command_value(c, "timeout"));
+            return EXIT_STILL_RUNNING;
+        }
+        json_member(span_of(&result), "output", &output, NULL);
+        bool quiet = output.n <= 2; /* its quotes */
+        step = !quiet ? STEP_MIN_S : step * 2 < STEP_MAX_S ? step * 2 : STEP_MAX_S;
+    }
+}
+
+static int do_run(const struct command_line *c)
+{
+    struct buf command BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    const char *timeout = command_value(c, "timeout");
+    double timeout_s = -1;
+    long long max = 0;
+    int status = take_max(c, &max);
+    struct cut cut CUT_AUTO = CUT_INIT((size_t)max / 2, (size_t)max - (size_t)max / 2);
+    if (status == EXIT_OK && timeout)
+        status = words_seconds(c->applet->name, "--timeout", timeout, 0, 1e9, &timeout_s);
+    if (status == EXIT_OK)
+        status = words_text(c->applet->name, c->words[1], &command);
+    if (status != EXIT_OK)
+        return status;
+    if (!command_value(c, "json"))
+        return stream(c, &command, timeout_s, max > 0 ? &cut : NULL);
+    status = step_of(c, &command, timeout_s, max, &result);
+    if (status == EXIT_OK)
+        status = print_result(c, &result, NULL, true);
+    return status == EXIT_OK ? status_of(&result) : status;
+}
+
+static int do_attach(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf name BUF_AUTO = BUF_INIT;
+    struct span socket;
+    if (!isatty(STDIN_FILENO))
+        return applet_failed(c->applet->name, "attach needs a terminal; use read and send without");
+    char program[] = "toolbox", applet[] = "bash_session", command[] = "attach";
+    char *const same[] = {program, applet, command, c->words[0], NULL};
+    other_builds_hand_over(c->words[0], same, (struct span){0});
+    begin(c, &params);
+    int status = command_call(c, "bash_session_attach", &params, &result);
+    if (status != EXIT_OK)
+        return status;
+    if (json_member(span_of(&result), "socket", &socket, NULL))
+        json_string_text(socket, &name);
+    return attach(c->applet->name, buf_str(&name), c->words[0]);
+}
+
+/* ---- the table ---- */
+
+static const struct command_option options[] = {
+    {"user", "USER", "whose shell it is (the server's user)", 0},
+    {"cwd", "DIR", "where it begins (the server's directory)", 0},
+    ENV_WORDS_OPTIONS,
+    {"shell", "PATH", "the shell (bash, else sh)", 0},
+    {"rows", "N", "height of its terminal (24)", 0},
+    {"cols", "N", "width of its terminal (200)", 0},
+    {"term", "NAME", "kind of its terminal, as in TERM (dumb)", 0},
+    {"timeout", COMMAND_TIME, "leave off waiting then (never); the command runs on", 0},
+    {"no-enter", NULL, "type no Enter behind it", 'n'},
+    {"wait", COMMAND_TIME, "how long to wait for the first output, in whole seconds (5)", 0},
+    {"idle", COMMAND_TIME,
+     "how long output has to pause to be taken for complete (0.5); at a prompt it is at once", 0},
+    {"max", "BYTES",
+     "how much of the output to print (all); of more, whole lines are left out, and a line says how much", 0},
+    COMMAND_LIST_OPTIONS,
+    {0},
+};
+
+#define READ_OPTIONS "wait idle max json"
+
+static const struct command list[] = {
+    {"new", "", "user cwd " ENV_WORDS_TAKES " shell rows cols term json",
+     "start a session and print its name", NULL, "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
+    {"run", "SESSION COMMAND", "timeout max json",
+     "run a command, print what it prints, exit with its status",
+     "The status is 124 where the command still runs after the timeout (it goes on: read gets the rest, "
+     "interrupt "
+     "ends it), 125 where it waits for input or could not be run, and 128+N when signal N has ended it. "
+     "COMMAND - is read from stdin, where nobody can see it in a process list.",
+     "BashSession 'make test' --timeout 10m", 2, 2, do_run, NULL},
+    {"send", "SESSION TEXT", "no-enter " READ_OPTIONS, "type a line and print what comes",
+     "TEXT - is read from stdin, where nobody can see it in a process list.", "BashSession yes --wait 2", 2,
+     2, do_send, NULL},
+    {"read", "SESSION", READ_OPTIONS, "print what has come since the last call", NULL, "BashSession --wait 5",
+     1, 1, do_read, NULL},
+    {"interrupt", "SESSION", READ_OPTIONS, "type Ctrl-C and print what comes", NULL, "BashSession", 1, 1,
+     do_interrupt, NULL},
+    {"restart", "SESSION", "json", "end everything in the session and start its shell anew", NULL,
+     "BashSession", 1, 1, do_restart, NULL},
+    {"close", "SESSION", "json", "end the session and everything in it", NULL, "BashSession", 1, 1, do_close,
+     NULL},
+    {"signal", "SESSION SIGNAL", "json", "signal the program in the foreground",
+     "SIGNAL is a name (TERM, SIGTERM) or a number.", "BashSession TERM", 2, 2, do_signal, NULL},
+    {"resize", "SESSION ROWS COLS", "json", "change the size of the terminal", NULL, "BashSession 50 132", 3,
+     3, do_resize, NULL},
+    {"attach", "SESSION", NULL, "connect this terminal with the session, live; Ctrl-] detaches", NULL,
+     "BashSession", 1, 1, do_attach, NULL},
+    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, command_print_list, NULL},
+    {0},
+};
+
+static const char *const words[][2] = {
+    {"interrupt it with input \"\\u0003\"", "end it with interrupt"},
+    {"with bash_session", "with send"},
+    {"use bash_session", "use send and read"},
+    {0},
+};
+static const char *const params_said[][2] = {
+    {"wait_for_output", "--wait"},
+    {"idle_timeout", "--idle"},
+    {"max_output_bytes", "--max"},
+    {"timeout", "--timeout"},
+    {"rows", "ROWS"},
+    {"cols", "COLS"},
+    {0},
+};
+
+static const struct command_set commands = {
+    .about =
+        "Shells on terminals of their own that keep their directory, variables and programs between calls.",
+    .more = COMMAND_TIME_HELP,
+    .options = options,
+    .list = list,
+    .tool = &bash_session_tool,
+    .words = words,
+    .params = params_said,
+};
+
+const struct applet bash_session_applet = {
+    .name = "bash_session",
+    .summary = "keep shells on terminals of their own",
+    .commands = &commands,
+};

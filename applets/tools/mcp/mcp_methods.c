@@ -1,0 +1,271 @@
+/* The methods of one MCP server, in its keeper: params in, calls of the bridge, results out. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mcp.h"
+#include "mcp_bridge.h"
+#include "mcp_params.h"
+#include "mcp_keeper.h"
+#include "mem.h"
+#include "commands/server/server.h"
+
+#define LINE_MAX_DEFAULT (256u << 20)
+#define LINE_MAX_VARIABLE "INSPECT_MCP_READLINE_LIMIT_BYTES"
+#define EOF_GRACE_MS 2000 /* for a server to end by itself when its stdin is closed */
+#define COMMAND_SHOWN 200 /* bytes of a command in the list */
+#define LOG_SHOWN 2000    /* and of its stderr */
+
+struct hosted {
+    struct mcp_bridge bridge;
+    struct keeper_service *service;
+    long long session_id;
+    char *command, *user;
+    struct rpc_call *kill; /* waits for the end; NULL: none, or its client has gone */
+    struct loop_source *kill_timer;
+};
+
+/* Unpacks, or answers with what is wrong. */
+static bool unpack(struct rpc_call *call, const struct params_table *table, struct span params,
+                   struct mcp_session_params *p)
+{
+    struct err err;
+    *p = (struct mcp_session_params)MCP_SESSION_DEFAULTS;
+    if (params_unpack(table, params, p, &err) == 0)
+        return true;
+    rpc_fail(call, &err);
+    return false;
+}
+
+static void send_request(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct mcp_session_params p;
+    if (unpack(call, &mcp_request_params, params, &p))
+        mcp_bridge_request(&h->bridge, call, p.request);
+}
+
+static void send_notification(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct mcp_session_params p;
+    struct err err;
+    if (!unpack(call, &mcp_notification_params, params, &p))
+        return;
+    if (mcp_bridge_notify(&h->bridge, p.notification, &err) < 0)
+        rpc_fail(call, &err);
+    else
+        rpc_null(call);
+}
+
+/* ---- notifications ---- */
+
+/* What an answer has given, until it is known to have arrived. */
+struct reading {
+    struct mcp_notes *notes;
+    unsigned long long number, dropped;
+};
+
+static void read_delivered(void *arg, bool delivered)
+{
+    struct reading *r = arg;
+    if (delivered)
+        mcp_notes_forget(r->notes, r->number, r->dropped);
+    free(r);
+}
+
+static void read_notifications(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct mcp_session_params p;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (!unpack(call, &mcp_read_params, params, &p))
+        return;
+    struct mcp_notes *notes = &h->bridge.notes;
+    struct reading *r = mem_alloc(sizeof *r);
+    *r = (struct reading){.notes = notes, .dropped = notes->dropped};
+    buf_addc(&text, '{');
+    r->number = mcp_notes_put(notes, p.max < 0 ? (long long)notes->n : p.max, &text);
+    buf_addc(&text, '}');
+    rpc_on_delivered(call, read_delivered, r);
+    rpc_result_take(call, &text, 0);
+}
+
+/* ---- kill ---- */
+
+static void end_all(void *arg)
+{
+    struct hosted *h = arg;
+    struct rpc_call *call = h->kill;
+    loop_drop(&h->kill_timer);
+    h->kill = NULL;
+    keeper_end(h->service, call, KEEPER_CLOSED);
+}
+
+static void on_reaped(void *arg)
+{
+    struct hosted *h = arg;
+    if (h->kill_timer)
+        end_all(h);
+}
+
+static void kill_abandoned(void *arg)
+{
+    ((struct hosted *)arg)->kill = NULL; /* what it began runs on */
+}
+
+static void kill_server(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct mcp_session_params p;
+    if (!unpack(call, &mcp_session_params, params, &p))
+        return;
+    if (h->bridge.killed) {
+        struct err err;
+        err_set(&err, ERR_TOOL, "MCP server %lld is ending already", h->session_id);
+        rpc_fail(call, &err);
+        return;
+    }
+    mcp_bridge_hang_up(&h->bridge);
+    h->kill = call;
+    rpc_on_abandon(call, kill_abandoned, h);
+    h->kill_timer = loop_timer(h->bridge.process.loop, EOF_GRACE_MS, end_all, h);
+    if (h->bridge.process.reaped)
+        end_all(h);
+}
+
+static pid_t hang_up(void *ctx)
+{
+    struct hosted *h = ctx;
+    loop_drop(&h->kill_timer);
+    mcp_bridge_hang_up(&h->bridge);
+    return h->bridge.process.pid;
+}
+
+/* ---- status ---- */
+
+static void put_exit(struct buf *out, const struct mcp_process *process)
+{
+    json_key(out, "exit_code");
+    if (!process->reaped)
+        buf_adds(out, "null");
+    else
+        json_put_int(out, WIFSIGNALED(process->status) ? -WTERMSIG(process->status)
+                                                       : WEXITSTATUS(process->status));
+}
+
+static void status(struct rpc_call *call, struct span params, void *ctx)
+{
+    const struct hosted *h = ctx;
+    const struct mcp_bridge *b = &h->bridge;
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct buf log BUF_AUTO = BUF_INIT;
+    (void)params;
+    mcp_process_put_log(&b->process, LOG_SHOWN, &log);
+    buf_addc(&text, '{');
+    json_member_int(&text, "pid", b->process.pid);
+    json_member_string(&text, "command", h->command);
+    json_member_string(&text, "user", h->user);
+    json_member_string(&text, "state", b->process.ended || b->process.deaf ? "ended" : "running");
+    put_exit(&text, &b->process);
+    json_member_bool(&text, "initialized", b->initialized);
+    json_member_int(&text, "open_requests", (long long)b->requests.n_open);
+    json_member_int(&text, "unread_notifications", (long long)b->notes.n);
+    json_member_int(&text, "dropped_lines", (long long)b->dropped_lines);
+    json_member_text(&text, "stderr", buf_str(&log), log.len);
+    keeper_put_usage(&text, h->service);
+    buf_addc(&text, '}');
+    rpc_result(call, span_of(&text));
+}
+
+/* ---- launch ---- */
+
+static size_t line_max(void)
+{
+    const char *text = getenv(LINE_MAX_VARIABLE);
+    char *end = NULL;
+    unsigned long long n = text ? strtoull(text, &end, 10) : 0;
+    return n > 0 && *end == '\0' && *text != '-' && n < BUF_NO_MAX / 4 ? (size_t)n : LINE_MAX_DEFAULT;
+}
+
+static char **argv_of(const struct mcp_launch_params *p)
+{
+    char **argv = mem_alloc((p->args.n + 2) * sizeof *argv);
+    argv[0] = p->command.s;
+    for (size_t i = 0; i < p->args.n; i++)
+        argv[1 + i] = p->args.list[i];
+    argv[1 + p->args.n] = NULL;
+    return argv;
+}
+
+/* The first bytes of a command line. */
+static char *shown(char *const *argv)
+{
+    struct buf text = BUF_INIT;
+    for (char *const *word = argv; *word && text.len < COMMAND_SHOWN; word++)
+        buf_addf(&text, "%s%.*s", word > argv ? " " : "", COMMAND_SHOWN, *word);
+    return buf_take(&text, NULL);
+}
+
+static int start_server(struct hosted *h, const struct keeper *k, const struct starting *s, struct err *err)
+{
+    const struct mcp_launch_params *p = s->params;
+    char **argv MEM_AUTO = argv_of(p);
+    /* What is given is all that it sees. */
+    char **env = p->env.list ? spawn_env(NULL, p->env.list, NULL) : spawn_env(k->base.env, NULL, s->user);
+    const char *programs[] = {p->command.s, NULL};
+    struct spawn spawn = {
+        .programs = programs,
+        .argv = argv,
+        .env = env,
+        .path = spawn_env_get(spawn_env_get(env, "PATH") ? env : k->base.env, "PATH"),
+        .cwd = p->cwd.s,
+        .start_dir = k->base.start_dir,
+        .user = s->user,
+        .victim = true,
+    };
+    h->bridge.ascii = mcp_launch_is_ascii(p);
+    h->bridge.bad_bytes = mcp_launch_bad_bytes(p);
+    h->bridge.reaped = on_reaped;
+    h->bridge.arg = h;
+    h->command = shown(argv);
+    h->user = user_label(s->user ? s->user->uid : geteuid());
+    int result = mcp_bridge_start(&h->bridge, k->base.loop, &spawn, line_max(), err);
+    spawn_env_free(env);
+    return result;
+}
+
+long long mcp_session_of(const char *owner)
+{
+    return owner[sizeof MCP_PREFIX - 1] == '_' ? strtoll(owner + sizeof MCP_PREFIX, NULL, 10) : 0;
+}
+
+int mcp_start_in_keeper(struct keeper *k, void *arg, struct err *err)
+{
+    const struct starting *s = arg;
+    const struct mcp_launch_params *p = s->params;
+    struct hosted *h = mem_zalloc(sizeof *h);
+    h->session_id = mcp_session_of(s->name);
+    if (start_server(h, k, s, err) < 0)
+        return err_wrap(err, "cannot launch the MCP server");
+    h->service = keeper_serve(k, &mcp_tool, h, status, hang_up);
+    if (p->ends_with > 0)
+        keeper_ends_with(h->service, (pid_t)p->ends_with);
+    return 0;
+}
+
+const struct rpc_method mcp_keeper_methods[] = {
+    {"mcp_send_request", send_request, &mcp_request_params, DOC("Pass a request on to an MCP server"),
+     DOC("the server's response, whole"),
+     DOC("no such server; it was killed, or has ended; its id is that of an open one"), NULL, NULL},
+    {"mcp_send_notification", send_notification, &mcp_notification_params, DOC("Pass a notification on"),
+     DOC("null"), DOC("no such server; it was killed, or has ended"), NULL, NULL},
+    {"mcp_kill_server", kill_server, &mcp_session_params, DOC("End an MCP server"), DOC("null"),
+     DOC("no such server"), NULL, NULL},
+    {"mcp_read_notifications", read_notifications, &mcp_read_params,
+     DOC("Take what a server has said without being asked"), DOC("{notifications, dropped, remaining}"),
+     DOC("no such server"), NULL, NULL},
+    {0},
+};
