@@ -2,6 +2,7 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -25,13 +26,14 @@ def methods(client):
 
 def test_all_of_them_are_told_of(client, methods):
     listed = client.cli("methods").stdout.decode().splitlines()
-    assert [line.split()[0] for line in listed] == list(methods) and len(methods) == 46
+    assert [line.split()[0] for line in listed] == ["METHOD", *methods] and len(methods) == 46
     for name, method in methods.items():
         assert method["about"] and method["result"] and method["answered_by"] in METHODS_OF_A_KIND, name
         tables = [method["params"], *method.get("variants", {}).values()]
         assert all(param["about"] and param["type"] in WRONG for table in tables for param in table), name
         text = client.cli("methods", name).stdout.decode()
-        assert text.startswith(f"{name}: {method['about']}\n")
+        assert text.startswith(f"{name}: {method['about']}\n") and f"\nUser: {method['user']}\n" in text
+        assert re.search(rf"^{name} +{re.escape(method['user'])}  +{re.escape(method['about'])}$", "\n".join(listed), re.M)
         assert all(f"  {param['name']}: {param['type']}" in text for table in tables for param in table)
     assert "did you mean 'bash_session_run'" in client.cli("methods", "bash_session_runn").stderr.decode()
     assert client.cli("methods", "nonsense").returncode == client.cli("methods", "a", "b").returncode == 2
@@ -122,6 +124,22 @@ def test_who_answers(client, methods):
     assert not list(client.dir.glob("server.*"))
     client.rpc("remote_version")
     assert list(client.dir.glob("server.*"))
+
+
+def test_whose_rights_a_method_has(client, methods, user):
+    """A parameter that names a user is the rule's first word; without it the work is done as the caller, the server or who it was begun as."""
+    for name, method in methods.items():
+        named = [param["name"] for param in method["params"] if param["name"] in ("user", "_run_as_user")]
+        assert method["user"].startswith(named[0] + ", or " if named else ("the caller", "the server's", "whom it was started as")), name
+        assert bool(named) == (", or " in method["user"]), name
+    client.new(user=user.name)
+    assert client.rpc("bash_session_run", {"session_name": client.session, "command": "id -un"})["output"] == f"{user.name}\n"
+    path = Path(user.home) / "of-the-caller"
+    path.write_text("text")
+    path.chmod(0o600)
+    assert "text" in client.rpc("text_editor", {"command": "view", "path": str(path)})
+    with pytest.raises(RpcError, match="ermission denied"):
+        client.rpc("text_editor", {"command": "view", "path": str(path), "_run_as_user": user.name})
 
 
 def test_the_page_says_the_same(toolbox):

@@ -17,6 +17,24 @@ static const char *const kinds[] = {
     [METHOD_KEEPER] = "the keeper of its session, job or MCP server",
 };
 
+static bool takes(const struct rpc_method *m, const char *key)
+{
+    for (size_t i = 0; m->params && i < m->params->n; i++)
+        if (strcmp(m->params->list[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* With whose rights the work is done. */
+static const char *user_rule(const struct rpc_method *m, enum method_kind kind)
+{
+    if (kind == METHOD_KEEPER)
+        return "whom it was started as";
+    if (kind == METHOD_SERVER)
+        return takes(m, "user") ? "user, or the server's" : "the server's";
+    return takes(m, "_run_as_user") ? "_run_as_user, or the caller" : "the caller";
+}
+
 static const char *type_of(const struct param *p)
 {
     static const char *const types[] = {
@@ -80,7 +98,7 @@ static void put_text(struct buf *out, const struct rpc_method *m, enum method_ki
     buf_addf(out, "\nResult: %s\n", m->result);
     if (m->errors)
         buf_addf(out, "Errors: %s\n", m->errors);
-    buf_addf(out, "Answered by %s\n", kinds[kind]);
+    buf_addf(out, "User: %s\nAnswered by %s\n", user_rule(m, kind), kinds[kind]);
     if (m->mcp_tool)
         buf_addf(out, "Tool of 'mcp serve': %s\n", m->mcp_tool);
 }
@@ -129,6 +147,7 @@ static void put_json(struct buf *out, const struct rpc_method *m, enum method_ki
     json_member_string(out, "name", m->name);
     json_member_string(out, "about", m->about);
     json_member_string(out, "answered_by", words[kind]);
+    json_member_string(out, "user", user_rule(m, kind));
     put_json_params(out, "params", m->params);
     if (m->variants) {
         json_key(out, "variants");
@@ -145,6 +164,11 @@ static void put_json(struct buf *out, const struct rpc_method *m, enum method_ki
 
 /* ---- all of them ---- */
 
+static void put_row(struct buf *out, const char *name, const char *user, const char *about)
+{
+    buf_addf(out, "%-26s  %-27s  %s\n", name, user, about);
+}
+
 static void put(struct buf *out, const struct rpc_method *m, enum method_kind kind, const char *wanted,
                 bool json)
 {
@@ -157,14 +181,17 @@ static void put(struct buf *out, const struct rpc_method *m, enum method_kind ki
     else if (wanted)
         put_text(out, m, kind);
     else
-        buf_addf(out, "%-26s  %s\n", m->name, m->about);
+        put_row(out, m->name, user_rule(m, kind), m->about);
 }
 
 static int print(const char *wanted, bool json)
 {
     struct buf out BUF_AUTO = BUF_INIT;
     const char *names[METHODS_MAX];
-    buf_adds(&out, json ? "[" : "");
+    if (json)
+        buf_addc(&out, '[');
+    else if (!wanted)
+        put_row(&out, "METHOD", "USER", "WHAT IT DOES");
     for (const struct tool *const *at = tools; *at; at++) {
         const struct rpc_method *tables[] = {(*at)->in_process, (*at)->server, (*at)->keeper};
         for (int i = 0; i < 3; i++)
@@ -205,8 +232,8 @@ const struct applet methods_applet = {
     .usage = "Usage: toolbox methods [NAME] [--json]\n"
              "\n"
              "Lists the methods that 'toolbox exec' and 'toolbox call' take; of one, what it\n"
-             "does, its parameters with types, bounds and defaults, its result and errors, and\n"
-             "which process answers it.\n"
+             "does, its parameters with types, bounds and defaults, its result and errors, as\n"
+             "which user it works, and which process answers it.\n"
              "\n"
              "  --json      everything, as an array of JSON objects\n"
              "  -h, --help  this text\n"
