@@ -247,6 +247,7 @@ static void on_input(void *arg, int events)
         stream_feed(my.stream, data, (size_t)n);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         my.ended = true;
+        stream_feed(my.stream, "\n", 1); /* the last line may lack it */
         loop_timer(my.loop, GRACE_MS, on_grace, NULL);
     }
     if (my.ended)
