@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "json.h"
+
 /* Lines of `exec --detect` (commands/exec/caller.h): stdin is held, or the answer was delivered; its end
  * means nothing. */
 static const struct span here = {"\n", 1}, aside = {"-\n", 2};
@@ -10,6 +12,7 @@ void inject_request_send(struct inject_request *q, bool streams, struct transpor
 {
     q->sent = true;
     q->holds = streams;
+    q->line = q->looked = 0;
     c->input[first] = streams ? here : (struct span){"", 0};
     c->input[first + 1] = q->text;
     if (first == 0)
@@ -23,16 +26,32 @@ static enum transport_step say(struct transport_call *c, struct span line, enum 
     return step;
 }
 
+/* Takes the next line that is an answer. What others print there is none: a banner, what a shell says. */
+static bool next_answer(struct inject_request *q, const struct buf *out, struct span *answer)
+{
+    const char *end;
+    struct span version;
+    while (out->len > q->looked && (end = memchr(out->data + q->looked, '\n', out->len - q->looked))) {
+        *answer = (struct span){out->data + q->line, (size_t)(end - out->data) - q->line};
+        q->line = q->looked = (size_t)(end - out->data) + 1;
+        if (json_check(*answer, NULL) == 0 && json_kind(*answer) == JSON_OBJECT &&
+            json_member(*answer, "jsonrpc", &version, NULL))
+            return true;
+    }
+    q->looked = out->len;
+    return false;
+}
+
 enum transport_step inject_request_step(struct inject_request *q, size_t begin, struct transport_call *c)
 {
-    const char *out = buf_str(&c->out);
-    size_t from = q->looked > begin ? q->looked : begin;
-    const char *end = c->out.len > from ? memchr(out + from, '\n', c->out.len - from) : NULL;
-    q->looked = c->out.len;
-    if (end) {
+    struct span answer;
+    q->begin = begin;
+    if (q->line < begin)
+        q->line = q->looked = begin;
+    if (next_answer(q, &c->out, &answer)) {
         q->answered = true;
-        bool delivered = q->deliver(q->deliver_arg, (struct span){out + begin, (size_t)(end - out) - begin});
-        return say(c, delivered && q->holds ? here : (struct span){0}, TRANSPORT_ENDS);
+        return say(c, q->deliver(q->deliver_arg, answer) && q->holds ? here : (struct span){0},
+                   TRANSPORT_ENDS);
     }
     if (!q->holds && c->out.len > 0) { /* it does pass output on: a mark of ours, a beat */
         q->holds = true;
@@ -48,4 +67,6 @@ void inject_request_end(struct inject_request *q, enum transport_end how, const 
     buf_truncate(&q->said, 0);
     if (c->err.len > 0)
         transport_show(&q->said, c->err.data, c->err.len, 400);
+    else if (c->out.len > q->begin)
+        transport_show(&q->said, c->out.data + q->begin, c->out.len - q->begin, 400);
 }

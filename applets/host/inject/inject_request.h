@@ -23,14 +23,15 @@ struct inject_request {
     struct buf said;        /* and what it said */
     /* of the conversation */
     bool holds;    /* the other side knows that stdin is held */
-    size_t looked; /* how much of the output was looked at */
+    /* in the output: where the answer may begin, the line there that comes next, and what was looked at */
+    size_t begin, line, looked;
 };
 
 /* Puts the request into the call's input, there and behind: from now on it may begin. `streams`: the runtime
  * is known to pass output on as it comes; otherwise that shows, or stdin ends after impatient_ms. */
 void inject_request_send(struct inject_request *q, bool streams, struct transport_call *c, int first);
 
-/* The answer begins there in the output. Goes on, as transport_call.answered. */
+/* The answer is the first line there in the output that is one. Goes on, as transport_call.answered. */
 enum transport_step inject_request_step(struct inject_request *q, size_t begin, struct transport_call *c);
 
 /* After the call: takes down how it ended. */

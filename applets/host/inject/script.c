@@ -15,7 +15,7 @@
 #include "commands/settle/settle.h"
 
 static const char prelude[] = "P=$PATH;J=$PWD;PATH=/usr/bin:/bin:/usr/sbin:/sbin\n"
-                              "g=$(umask);R(){ umask $g;PATH=$P;exec \"$@\";};r(){ (R \"$@\");}\n";
+                              "g=$(umask)||exit;R(){ umask $g;PATH=$P;exec \"$@\";};r(){ (R \"$@\");}\n";
 
 static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
                               "D(){ B rm -f \"$1\"||[ -h \"$1\" ]||:>|\"$1\";}\n";
@@ -41,7 +41,7 @@ static const char inside[] =
     "I(){ K \"$@\";k=$?;[ $k = 2 ]||return $k;[ -O . ]&&A||return;[ ! \"$1\" ]||{ [ -O \"$1\" -a ! -h \"$1\" "
     "]&&"
     "case $PWD in */" SETTLE_DIR "*)! command -v chmod>&2||"
-    "[ ! \"$(chmod -c 700 .&&chmod -c 700 \"$1\"||echo x)\" ];;esac;};}\n";
+    "{ a=$(chmod -c 700 .&&chmod -c 700 \"$1\")&&[ ! \"$a\" ];};;esac;};}\n";
 
 /* Whether what we write in here is safe until it runs: then it looks itself at what is above (settle). Where
  * nothing lists, a directory of ours that has been there is made private. */
