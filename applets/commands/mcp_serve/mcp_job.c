@@ -27,18 +27,6 @@ void job_note_add(struct job_note *note, int stream, struct span text)
 
 /* ---- start ---- */
 
-static void put_argv(struct buf *out, const struct texts *argv)
-{
-    json_key(out, "argv");
-    buf_addc(out, '[');
-    for (size_t i = 0; i < argv->n; i++) {
-        if (i > 0)
-            buf_addc(out, ',');
-        json_puts(out, argv->list[i]);
-    }
-    buf_addc(out, ']');
-}
-
 int mcp_job_start(struct work *w, struct err *err)
 {
     const struct args *a = &w->args;
@@ -48,8 +36,7 @@ int mcp_job_start(struct work *w, struct err *err)
     buf_addc(&params, '{');
     if (a->command.s)
         json_member_text(&params, "command", a->command.s, a->command.n);
-    if (a->argv.list)
-        put_argv(&params, &a->argv);
+    mcp_put_words(&params, "argv", &a->argv);
     if (a->text.s)
         json_member_text(&params, "input", a->text.s, a->text.n);
     json_member_bool(&params, "stdin_open", a->open);

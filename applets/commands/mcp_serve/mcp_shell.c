@@ -65,6 +65,20 @@ void mcp_put_surroundings(struct buf *params, const struct args *a)
         put_env(params, &a->env);
 }
 
+void mcp_put_words(struct buf *params, const char *key, const struct texts *words)
+{
+    if (!words->list)
+        return;
+    json_key(params, key);
+    buf_addc(params, '[');
+    for (size_t i = 0; i < words->n; i++) {
+        if (i > 0)
+            buf_addc(params, ',');
+        json_puts(params, words->list[i]);
+    }
+    buf_addc(params, ']');
+}
+
 void mcp_put_end(struct buf *params, const struct work *w)
 {
     if (!w->keep)
@@ -83,6 +97,7 @@ static int start(struct work *w, bool is_default, struct buf *name, struct buf *
         mcp_put_surroundings(&params, &w->args);
         if (w->args.shell.s)
             json_member_string(&params, "shell", w->args.shell.s);
+        mcp_put_words(&params, "program", &w->args.program);
         if (w->args.term.s)
             json_member_string(&params, "term", w->args.term.s);
         if (w->args.rows > 0)

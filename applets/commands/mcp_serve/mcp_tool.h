@@ -22,7 +22,7 @@ struct args {
     struct text path, pattern, glob, content, encoding, mode, until, type;
     struct text file_text, old_str, new_str;
     struct text url, direction, value, key, expression;
-    struct texts argv, env, exclude;
+    struct texts argv, program, env, exclude;
     struct ints view_range;
     double timeout;
     long long rows, cols; /* 0: not given */

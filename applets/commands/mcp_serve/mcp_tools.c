@@ -75,6 +75,9 @@ static const struct field new_fields[] = {
     ARG("env", ENV, env, "Variables to set"),
     ARG("user", NAME, user, "User to run as (takes root)"),
     ARG("shell", NAME, shell, "Path of the shell; default: bash where there is one, else sh"),
+    ARG("program", NAMES, program,
+        "In the place of a shell an interpreter or debugger and its arguments, such as [\"python3\", "
+        "\"-q\"], for shell_run"),
     ARG_WITH("rows", INT, rows, "Height of its terminal; default: 24", .min = 1, .max = 32767),
     ARG_WITH("cols", INT, cols, "Width of its terminal; default: 200", .min = 1, .max = 32767),
     ARG("term", NAME, term, "Kind of its terminal, as in TERM; default: dumb"),

@@ -17,6 +17,8 @@ int mcp_shell_list(struct work *w, struct err *err);
 int mcp_end_session(struct work *w, struct err *err); /* of our own accord: w->session */
 /* Members of params for what starts in a directory, as a user, with variables: cwd, user, env. */
 void mcp_put_surroundings(struct buf *params, const struct args *a);
+/* An array, where it was given. */
+void mcp_put_words(struct buf *params, const char *key, const struct texts *words);
 /* That what is started ends with the process that serves, however that ends, unless it is to be kept. */
 void mcp_put_end(struct buf *params, const struct work *w);
 

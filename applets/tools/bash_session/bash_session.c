@@ -87,6 +87,21 @@ static void put_max(const struct command_line *c, long long max, struct buf *par
 
 /* ---- commands ---- */
 
+static int put_program(const struct command_line *c, struct buf *params)
+{
+    bool given = command_value(c, "program");
+    if (!given && c->n_words > 0)
+        return usage_error(c->applet->name, "new takes no '%s', but for a program behind --program",
+                           c->words[0]);
+    if (given && c->n_words == 0)
+        return usage_error(c->applet->name, "--program takes a program, as in new --program python3 -q");
+    if (!given)
+        return EXIT_OK;
+    json_key(params, "program");
+    command_put_words(c, 0, params);
+    return command_check_program(c);
+}
+
 static int do_new(const struct command_line *c)
 {
     static const char *const numbers[] = {"rows", "cols"};
@@ -100,6 +115,8 @@ static int do_new(const struct command_line *c)
     command_put_string(c, "term", &params, "term");
     for (size_t i = 0; i < 2 && status == EXIT_OK; i++)
         status = command_put_number(c, numbers[i], &params, numbers[i]);
+    if (status == EXIT_OK)
+        status = put_program(c, &params);
     if (status != EXIT_OK)
         return status;
     if (env.n > 0)
@@ -325,6 +342,7 @@ static const struct command_option options[] = {
     {"cwd", "DIR", "where it begins (the server's directory)", 0},
     ENV_WORDS_OPTIONS,
     {"shell", "PATH", "the shell (bash, else sh)", 0},
+    {"program", NULL, "in the place of a shell, what stands behind: an interpreter and its arguments", 0},
     {"rows", "N", "height of its terminal (24)", 0},
     {"cols", "N", "width of its terminal (200)", 0},
     {"term", "NAME", "kind of its terminal, as in TERM (dumb)", 0},
@@ -342,8 +360,9 @@ static const struct command_option options[] = {
 #define READ_OPTIONS "wait idle max json"
 
 static const struct command list[] = {
-    {"new", "", "user cwd " ENV_WORDS_TAKES " shell rows cols term json",
-     "start a session and print its name", NULL, "--cwd /srv --env DEBUG=1", 0, 0, do_new, NULL},
+    {"new", "[--program PROGRAM [ARGUMENT]...]",
+     "user cwd " ENV_WORDS_TAKES " shell rows cols term json program", "start a session and print its name",
+     NULL, "--cwd /srv --env DEBUG=1", 0, COMMAND_PROGRAM, do_new, NULL},
     {"run", "SESSION COMMAND", "timeout max json",
      "run a command, print what it prints, exit with its status",
      "The status is 124 where the command still runs after the timeout (it goes on: read gets the rest, "

@@ -271,6 +271,9 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     const struct starting *o = arg;
     const struct new_session_params *p = o->params;
+    if (p->program.list && (p->program.n == 0 || !*p->program.list[0] || p->shell.s))
+        return err_set(err, ERR_PARAMS, "Invalid parameters: program: %s",
+                       p->shell.s ? "cannot be combined with shell" : "names no program");
     struct hosted *h = mem_zalloc(sizeof *h);
     h->dirfd = k->base.dirfd;
     struct session_options options = {
@@ -278,6 +281,7 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
         .user_name = user_label(o->user ? o->user->uid : geteuid()),
         .cwd = p->cwd.s,
         .shell = p->shell.s,
+        .program = p->program.list,
         .term = p->term.s ? p->term.s : asked_env(p, "TERM"),
         .env = spawn_env(k->base.env, p->env.list, o->user),
         .keeps_history = asked_env(p, "HISTFILE"),
@@ -324,7 +328,7 @@ static int take_over(struct keeper *k, const struct handover *record, struct err
 }
 
 const struct moving session_moving = {
-    .kind = "session", .number = 2, .save = save, .answer_waiting = nobody_waits, .take = take_over};
+    .kind = "session", .number = 3, .save = save, .answer_waiting = nobody_waits, .take = take_over};
 
 const struct rpc_method session_keeper_methods[] = {
     {"bash_session", interact, &session_interact_params, DOC("Type into a session, and read what comes"),

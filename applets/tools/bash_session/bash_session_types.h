@@ -15,7 +15,7 @@
 struct new_session_params {
     struct user_param user;
     struct text cwd, shell, term;
-    struct texts env;
+    struct texts program, env;
     long long rows, cols;
     long long ends_with; /* a pid; 0: none */
 };

@@ -108,7 +108,7 @@ static void pump(struct session *s)
 {
     if (channel_pump(&s->shell.channel))
         s->pace.tick_ms = 1;
-    if (s->terminal.input.pending.len == 0 || !s->shell.pid)
+    if (s->terminal.input.pending.len == 0 || !s->shell.pid || shell_teach(&s->shell))
         return;
     if (input_pump(&s->terminal.input, &s->terminal.pty, shell_look(&s->shell, false) != WAITING_NOT))
         pace_stir(&s->pace);

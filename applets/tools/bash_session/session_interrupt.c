@@ -138,11 +138,11 @@ static bool can_be_hit(struct interrupt *in, const struct target *t, enum waitin
 static void strike_shell(struct shell *sh, struct target *t)
 {
     sh->known.interrupted = true;
-    if (!shell_is_bash(sh->path)) { /* code that it has not read must not answer for us at its prompt */
+    if (!sh->kind->is_bash) { /* code that it has not read must not answer for us at its prompt */
         input_release(&sh->channel.outgoing);
         channel_flush(&sh->channel);
     }
-    if (!t->dies || !shell_is_bash(sh->path))
+    if (!t->dies || !sh->kind->is_bash)
         return;
     kill(sh->pid, SIGINT);
     t->with_shell = true;

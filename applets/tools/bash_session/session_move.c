@@ -73,6 +73,7 @@ static const struct part parts[] = {
     SESSION_PART("shown_prompt", BYTES, shell.known.prompt),
     SESSION_PART("cwd", STRING, shell.known.cwd),
     SESSION_PART("status", INT, shell.known.status),
+    SESSION_PART("taught", BOOL, shell.taught),
     SESSION_PART("adopted", BOOL, shell.known.adopted),
     SESSION_PART("has_editor", BOOL, shell.known.has_editor),
     SESSION_PART("interrupted", BOOL, shell.known.interrupted),
@@ -191,12 +192,18 @@ _Static_assert(sizeof(size_t) == sizeof(long) && sizeof(pid_t) == sizeof(int), "
 
 /* ---- what a restart begins with ---- */
 
+static void put_list(struct handover_out *out, const char *key, char *const *list)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    for (char *const *at = list; at && *at; at++)
+        buf_add(&text, *at, strlen(*at) + 1);
+    handover_put(out, key, buf_str(&text), text.len);
+}
+
 static void put_options(struct handover_out *out, const struct session_options *o)
 {
-    struct buf env BUF_AUTO = BUF_INIT;
-    for (char **at = o->env; at && *at; at++)
-        buf_add(&env, *at, strlen(*at) + 1);
-    handover_put(out, "env", buf_str(&env), env.len);
+    put_list(out, "env", o->env);
+    put_list(out, "start_program", o->program);
     handover_put_int(out, "has_user", o->user != NULL);
     if (o->user) {
         handover_put_int(out, "user.uid", (long long)o->user->uid);
@@ -236,19 +243,31 @@ static int get_user(const struct handover *h, struct session_options *o, struct 
     return 0;
 }
 
-static int get_env(const struct handover *h, struct session_options *o, struct err *err)
+static int get_list(const struct handover *h, const char *key, char ***list, struct err *err)
 {
     const char *data;
     size_t n, count = 0;
-    if (handover_get(h, "env", &data, &n, err) < 0)
+    if (handover_get(h, key, &data, &n, err) < 0)
         return -1;
     if (n > 0 && data[n - 1] != '\0')
-        return err_set(err, ERR_TOOL, "env of the record is not whole");
+        return err_set(err, ERR_TOOL, "%s of the record is not whole", key);
     for (size_t i = 0; i < n; i++)
         count += data[i] == '\0';
-    o->env = mem_zalloc((count + 1) * sizeof *o->env);
+    *list = mem_zalloc((count + 1) * sizeof **list);
     for (size_t i = 0; i < count; i++, data += strlen(data) + 1)
-        o->env[i] = mem_strdup(data);
+        (*list)[i] = mem_strdup(data);
+    return 0;
+}
+
+/* No words are none. */
+static int get_program(const struct handover *h, struct session_options *o, struct err *err)
+{
+    if (get_list(h, "start_program", &o->program, err) < 0)
+        return -1;
+    if (!o->program[0]) {
+        spawn_env_free(o->program);
+        o->program = NULL;
+    }
     return 0;
 }
 
@@ -256,7 +275,7 @@ static int get_options(const struct handover *h, struct session_options *o, stru
 {
     long long rows, cols;
     bool has_user;
-    if (get_env(h, o, err) < 0 || handover_bool(h, "has_user", &has_user, err) < 0 ||
+    if (get_list(h, "env", &o->env, err) < 0 || get_program(h, o, err) < 0 || handover_bool(h, "has_user", &has_user, err) < 0 ||
         (has_user && get_user(h, o, err) < 0) ||
         get_string(h, "user_name", (char **)(void *)&o->user_name, err) < 0 ||
         get_string(h, "start_cwd", (char **)(void *)&o->cwd, err) < 0 ||
@@ -331,6 +350,8 @@ static void release(struct session *s)
         capture_free(s->capture);
     if (o->env)
         spawn_env_free(o->env);
+    if (o->program)
+        spawn_env_free(o->program);
     if (o->user)
         user_release((struct user *)o->user);
     free((struct user *)o->user);
@@ -376,6 +397,7 @@ static int read_session(struct session *s, const struct handover *h, struct err 
     }
     s->shell.startup = startup_is_path ? s->shell.channel.path : CHANNEL_CODE;
     s->shell.channel.user = s->options.user;
+    shell_choose_kind(&s->shell);
     s->last_run.result.cwd = s->last_run.cwd;
     return check(s, err);
 }

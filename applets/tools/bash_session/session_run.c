@@ -34,6 +34,7 @@ static int64_t give_command(struct session *s, struct session_call *c)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err;
+    const struct shell_kind *kind = s->shell.kind;
     bool edits = shell_edits(&s->shell);
     if (starts_editor(s, edits))
         return UNKNOWN_TICK_MS;
@@ -52,13 +53,19 @@ static int64_t give_command(struct session *s, struct session_call *c)
         buf_release(&c->input);
         return ASK_MS;
     }
-    session_run_typed_in(s, c);
+    if (kind->announces) {
+        session_run_enter(c, RUN_OFFERED);
+        s->capture = capture_new(c->max);
+    } else {
+        session_run_typed_in(s, c);
+    }
     channel_flush(&s->shell.channel);
-    if (c->input.len >= LINE_MAX_BYTES || (c->input.len > 0 && memchr(c->input.data, '\n', c->input.len))) {
-        shell_put_eval(&text, c->input.data, c->input.len);
+    if (!kind->as_typed || c->input.len >= LINE_MAX_BYTES ||
+        (c->input.len > 0 && memchr(c->input.data, '\n', c->input.len))) {
+        kind->put(&text, c->input.data, c->input.len, &s->shell.channel);
         channel_put_code(&s->shell.channel, &text);
         buf_truncate(&c->input, 0);
-        buf_addf(&c->input, SHELL_SOURCE "%s" SHELL_EVAL, s->shell.channel.path);
+        kind_put_with_startup(&c->input, kind->line, s->shell.channel.path);
     }
     buf_addc(&c->input, '\n');
     if (input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, &err) < 0)

@@ -57,7 +57,7 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
     proc_name(s->shell.pid, shell);
     if (group != s->shell.pid)
         proc_name(group, name);
-    else if (shell_is_bash(s->shell.path) && !shell_is_bash(shell))
+    else if (s->shell.kind->is_bash && !shell_is_bash(shell))
         snprintf(name, sizeof name, "%s", shell); /* exec */
     if (*name)
         err_set(&err, ERR_TOOL,

@@ -37,7 +37,7 @@ static bool is_replaced(const struct session *s)
     char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)s->shell.pid);
-    return shell_is_bash(s->shell.path) && !s->shell.known.adopted &&
+    return s->shell.kind->is_bash && !s->shell.known.adopted &&
            io_read_file(AT_FDCWD, path, &text) == 0 && text.len > 0 &&
            !memmem(text.data, text.len, s->shell.startup, strlen(s->shell.startup));
 }
@@ -200,6 +200,10 @@ static void message(void *session, const struct channel_message *m)
     } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED &&
                s->terminal.input.signalled > c->run.phase_began) {
         kill(-s->shell.pid, SIGINT); /* an interrupted parser is not given a line, which may lose its front */
+    } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED && s->shell.kind->announces) {
+        session_run_typed_in(s, c); /* what it has shown so far is what was typed */
+        pty_make_quiet(&s->terminal.pty);
+        channel_acknowledge(&s->shell.channel);
     } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED) {
         session_code_done(s, c, false);
         session_run_typed_in(s, c);
@@ -231,4 +235,9 @@ static void give_again(void *session)
     terminal_type(&s->terminal, SHELL_KEY, strlen(SHELL_KEY));
 }
 
-const struct shell_owner session_shell_owner = {prompts, message, missed, give_again};
+static void forget(void *session)
+{
+    output_release(&((struct session *)session)->output);
+}
+
+const struct shell_owner session_shell_owner = {prompts, message, missed, give_again, forget};

@@ -5,9 +5,7 @@
 #define PIECE                                                                                                \
     1000 /* bytes of a quoted word in one line: the channel's lines hold 4095, and a byte can take 4 */
 
-/* Templates: '@' stands for the channel's path, \x01 for an '@' itself, and \x02 for the channel's secret.
- *
- * The shell keeps the secret in a variable that is not exported: what it starts doesn't get it, and neither
+/* The shell keeps the secret in a variable that is not exported: what it starts doesn't get it, and neither
  * does a trace that goes where other errors go. In a shell that has inherited the prompt and not the secret
  * the hook does nothing.
  *
@@ -65,8 +63,10 @@
  * its parser (5.2). The word behind the path is what `.` leaves as $_. */
 #define BIND_KEY(map) "\\builtin bind -m " map " -x '\"\\e[7771~\": \\builtin . @ \"$_\" <>@ >&0 2>&0' 2>@\n"
 
-static const char bash_setup[] = "set +H\n" QUIET_EDITOR "\n" BIND_KEY("emacs") BIND_KEY("vi-insert")
-    BIND_KEY("vi-command") SET_BEGIN SET_HOOK;
+#define SET_BASH_HOOK                                                                                        \
+    "set +H\n" QUIET_EDITOR "\n" BIND_KEY("emacs") BIND_KEY("vi-insert") BIND_KEY("vi-command")              \
+        SET_BEGIN SET_HOOK
+const char shell_bash_setup[] = SET_SECRET SET_BASH_HOOK;
 
 /* One printf, so that no trace comes between its fields. ${PS1@P} is of bash 4.4; the X keeps newlines at its
  * end. */
@@ -77,12 +77,8 @@ static const char bash_query[] =
     "printf %sX \"${PS1\x01P}\")\"; \\builtin read -r -t 5 _; } <>@ >&0 "
     "2>&0 || :\n" SET_SECRET SET_HOOK;
 
-/* A session ends when it is told to, not while nobody types (TMOUT, which hardened systems make read-only).
- */
-#define STAY "readonly() { [[ \" $*\" == *\" TMOUT\"* ]] || \\builtin readonly \"$\x01\"; }\n"
-
 /* The others evaluate command substitutions in PS1. */
-static const char sh_startup[] = "unset ENV\n" SECRET "=\x02\n"
+const char shell_posix_setup[] = "unset ENV\n" SECRET "=\x02\n"
                                  "PS1='$(s=$?; { [ \"${" SECRET "-}\" ] && printf "
                                  "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
                                  "\"${PS2-}\" && read -r _; } <>@ >&0 2>&0)'"
@@ -106,22 +102,9 @@ static void put_with(struct buf *out, const char *template, const struct channel
     }
 }
 
-static void put(struct buf *out, const char *template, const struct channel *channel)
+void shell_put(struct buf *out, const char *template, const struct channel *channel)
 {
     put_with(out, template, channel, channel->secret);
-}
-
-void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const struct channel *channel)
-{
-    buf_adds(out, "exec 3<&-\n");
-    if (bash)
-        put(out, "unset TMOUT 2>@\n" STAY "[ -r ~/.bashrc ] && . ~/.bashrc\nunset -f readonly\n", channel);
-    put(out, "unset TMOUT 2>@\n", channel);
-    if (!keeps_history) /* others than bash take a name of their own where there is none */
-        put(out, bash ? "unset HISTFILE 2>@\n" : "HISTFILE=\n", channel);
-    if (bash)
-        put(out, SET_SECRET, channel);
-    put(out, bash ? bash_setup : sh_startup, channel);
 }
 
 void shell_put_query(struct buf *out, struct channel *channel)
@@ -137,25 +120,40 @@ static bool ends_piece(const char *command, size_t n, size_t i, size_t in_line)
 
 void shell_put_adoption(struct buf *out, struct channel *channel)
 {
-    put(out, "history -d -1 2>@ || history -d $HISTCMD 2>@\n", channel); /* -1 is of bash 5 */
+    shell_put(out, "history -d -1 2>@ || history -d $HISTCMD 2>@\n", channel); /* -1 is of bash 5 */
     shell_put_query(out, channel);
-    put(out, bash_setup, channel);
+    shell_put(out, SET_BASH_HOOK, channel);
 }
 
-void shell_put_eval(struct buf *out, const char *command, size_t n)
+void shell_put_word(struct buf *out, const char *text, size_t n, const char *quote, const char *backslash)
 {
     size_t in_line = 0;
-    buf_adds(out, STATUS "=$?; " BACK "() { return $" STATUS "; }\n" PIECES "='unset " PIECES "; " BACK "; ");
+    buf_addc(out, '\'');
     for (size_t i = 0; i < n; i++) {
-        buf_adds(out, command[i] == '\'' ? "'\\'" : "");
-        buf_addc(out, command[i]);
-        in_line = command[i] == '\n' ? 0 : in_line + 1;
-        if (ends_piece(command, n, i, in_line)) {
+        if (text[i] == '\'')
+            buf_adds(out, quote);
+        else if (text[i] == '\\')
+            buf_adds(out, backslash);
+        else
+            buf_addc(out, text[i]);
+        in_line = text[i] == '\n' ? 0 : in_line + 1;
+        if (ends_piece(text, n, i, in_line)) {
             buf_adds(out, "'\\\n'");
             in_line = 0;
         }
     }
-    buf_adds(out, "'\n");
+    buf_addc(out, '\'');
+}
+
+void shell_put_eval(struct buf *out, const char *command, size_t n, const struct channel *channel)
+{
+    struct buf word BUF_AUTO = BUF_INIT;
+    (void)channel;
+    buf_adds(&word, "unset " PIECES "; " BACK "; ");
+    buf_add(&word, command, n);
+    buf_adds(out, STATUS "=$?; " BACK "() { return $" STATUS "; }\n" PIECES "=");
+    shell_put_word(out, word.data, word.len, "'\\''", "\\");
+    buf_addc(out, '\n');
 }
 
 static void put_quoted(struct buf *out, unsigned char c)
@@ -175,7 +173,7 @@ void shell_put_command(struct buf *out, const char *command, size_t n, const str
 {
     const char *end = n < PIECE ? "; " : "\n"; /* in one line it can't be torn at all */
     size_t in_line = 0, pieces = 1;
-    put(out, QUIET_EDITOR, channel);
+    shell_put(out, QUIET_EDITOR, channel);
     buf_addf(out, "%s" PIECES "=($'", end);
     for (size_t i = 0; i < n; i++) {
         put_quoted(out, (unsigned char)command[i]);
@@ -187,8 +185,8 @@ void shell_put_command(struct buf *out, const char *command, size_t n, const str
         }
     }
     buf_addf(out, "')%s((${#" PIECES "[\x40]} == %zu)) && ", end, pieces);
-    put(out,
-        "\\builtin printf -v READLINE_LINE %s \"${" PIECES "[\x01]}\" && \\builtin printf "
-        "\"\\1%sT%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$?\" \"$PWD\" >@; unset " PIECES "\n",
-        channel);
+    shell_put(out,
+              "\\builtin printf -v READLINE_LINE %s \"${" PIECES "[\x01]}\" && \\builtin printf "
+              "\"\\1%sT%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$?\" \"$PWD\" >@; unset " PIECES "\n",
+              channel);
 }

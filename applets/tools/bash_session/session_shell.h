@@ -15,9 +15,11 @@ bool shell_is_bash(const char *path);
  * history or its line. */
 #define SHELL_KEY "\033[7771~"
 
-/* The start-up file: the user's own first, as always, then the hook at the prompt. It is read from fd 3
- * too, which it closes. Without `keeps_history` nothing of the session goes to a history file. */
-void shell_put_startup(struct buf *out, bool bash, bool keeps_history, const struct channel *channel);
+/* A template: '@' stands for the channel's path, \x01 for an '@' itself, \x02 for the channel's secret. */
+void shell_put(struct buf *out, const char *template, const struct channel *channel);
+
+/* Templates: the hook at the prompt of bash, and of shells that evaluate command substitutions in PS1. */
+extern const char shell_bash_setup[], shell_posix_setup[];
 
 /* bash: tells its state (message Q: pid, status, directory, whether the hook was still in place, the prompt
  * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */
@@ -30,11 +32,15 @@ void shell_put_adoption(struct buf *out, struct channel *channel);
 /* Typed (with the path and Enter behind): runs what comes through the channel. */
 #define SHELL_SOURCE " . "
 
+/* Text as one word in single quotes, in lines that the channel can hold; what stands for a quote in it, and
+ * for a backslash. */
+void shell_put_word(struct buf *out, const char *text, size_t n, const char *quote, const char *backslash);
+
 /* Others than bash: the command as one word, so that no continuation prompt comes between its lines. Typed as
  * the line SHELL_SOURCE with SHELL_EVAL behind it: the code has been read to its end then, whatever becomes
  * of the command. */
 #define SHELL_EVAL "; eval \"$__line\""
-void shell_put_eval(struct buf *out, const char *command, size_t n);
+void shell_put_eval(struct buf *out, const char *command, size_t n, const struct channel *channel);
 
 /* bash: tells that it has taken the command (message T), which then stands in the line editor and waits for
  * Enter: so it runs as typed, and is one entry of the history, but no key in it acts on the editor or the

@@ -1,5 +1,6 @@
 /* Starts a session's shell on a terminal of its own, and closes that. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,34 +24,83 @@ static char *const default_env[] = {
     NULL,
 };
 
+/* A program's words are its own. Only where none of them says what it is to do instead, others go in front.
+ */
+static bool takes_words(char *const *program)
+{
+    for (char *const *at = program + 1; *at; at++)
+        if ((**at != '-' && **at != '+') || (at[0][1] != '-' && strchr(*at, 'c')))
+            return false;
+    return true;
+}
+
+void shell_choose_kind(struct shell *sh)
+{
+    sh->kind = kind_of(sh->path);
+    if (sh->channel.pty.master < 0 ||
+        (sh->options->program && sh->kind->args[0] && !takes_words(sh->options->program)))
+        sh->kind = kind_of("");
+}
+
 /* Without /proc it comes through the channel. */
-static int give_startup(struct shell *sh, bool bash)
+static int give_startup(struct shell *sh)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    shell_put_startup(&text, bash, sh->options->keeps_history, &sh->channel);
-    int fd = channel_code_pipe(&sh->channel, &text);
+    kind_put_startup(&text, sh->kind, sh->options->keeps_history, &sh->channel, NULL);
+    int fd = sh->kind->by_channel ? -1 : channel_code_pipe(&sh->channel, &text);
     sh->startup = fd >= 0 ? CHANNEL_CODE : sh->channel.path;
     if (fd < 0)
         channel_put_code(&sh->channel, &text);
     return fd;
 }
 
-static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
+static char *with_startup(const struct shell *sh, const char *template)
 {
-    bool bash = shell_is_bash(shell), hooked = sh->channel.pty.master >= 0;
-    int code FD_AUTO = hooked ? give_startup(sh, bash) : -1;
-    char *with_rc[] = {(char *)"bash", (char *)"--rcfile", (char *)sh->startup, (char *)"-i", NULL};
-    char *plain[] = {(char *)shell, (char *)"-i", NULL};
-    char *env_file MEM_AUTO = mem_printf("ENV=%s", sh->startup);
-    char *term MEM_AUTO = mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb");
-    char *extra[] = {term, hooked && !bash ? env_file : NULL, NULL};
+    struct buf word BUF_AUTO = BUF_INIT;
+    kind_put_with_startup(&word, template, sh->startup);
+    return mem_strdup(buf_str(&word));
+}
+
+/* As spawn_env_free frees them. */
+static char **make_argv(const struct shell *sh, const char *path)
+{
+    static const char *const interactive[] = {"", "-i", NULL};
+    const char *const *words = sh->options->program ? (const char *const *)sh->options->program : interactive;
+    size_t n = 0, given = 0;
+    while (words[given])
+        given++;
+    char **argv = mem_zalloc((given + KIND_ARGS_MAX + 1) * sizeof *argv);
+    argv[n++] = mem_strdup(sh->kind->is_bash ? "bash" : path);
+    for (size_t i = 0; i < KIND_ARGS_MAX && sh->kind->args[i]; i++)
+        argv[n++] = with_startup(sh, sh->kind->args[i]);
+    for (size_t i = 1; i < given; i++)
+        argv[n++] = mem_strdup(words[i]);
+    return argv;
+}
+
+static char **make_env(const struct shell *sh)
+{
+    char *extra[KIND_ENV_MAX + 2] = {mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb")};
+    for (size_t i = 0; i < KIND_ENV_MAX && sh->kind->env[i]; i++)
+        extra[i + 1] = with_startup(sh, sh->kind->env[i]);
     char **with_defaults = spawn_env(default_env, sh->options->env, NULL);
     char **env = spawn_env(with_defaults, extra, NULL);
     spawn_env_free(with_defaults);
+    for (char **at = extra; *at; at++)
+        free(*at);
+    return env;
+}
+
+static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
+{
+    snprintf(sh->path, sizeof sh->path, "%s", shell);
+    shell_choose_kind(sh);
+    int code FD_AUTO = sh->kind->setup ? give_startup(sh) : -1;
+    char **argv = make_argv(sh, shell), **env = make_env(sh);
     const char *programs[] = {shell, NULL};
     struct spawn spawn_options = {
         .programs = programs,
-        .argv = hooked && bash ? with_rc : plain,
+        .argv = argv,
         .env = env,
         .cwd = sh->options->cwd,
         .start_dir = sh->options->start_dir,
@@ -62,6 +112,7 @@ static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
         .victim = true,
     };
     pid_t pid = spawn(&spawn_options, NULL, err);
+    spawn_env_free(argv);
     spawn_env_free(env);
     return pid;
 }
@@ -70,23 +121,22 @@ static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
  */
 static char *find_shell(const struct shell *sh, const char *shell)
 {
-    if (strchr(shell, '/') || sh->options->shell || sh->options->user)
+    if (strchr(shell, '/') || sh->options->shell || sh->options->program || sh->options->user)
         return mem_strdup(shell);
     return safe_path_find(spawn_env_get(sh->options->env, "PATH"), shell);
 }
 
 static pid_t spawn_shell(struct shell *sh, struct err *err)
 {
-    const char *asked[] = {sh->options->shell, NULL};
+    const struct session_options *o = sh->options;
+    const char *asked[] = {o->program ? o->program[0] : o->shell, NULL};
     struct buf tried BUF_AUTO = BUF_INIT;
-    for (const char *const *at = sh->options->shell ? asked : default_shells; *at; at++) {
+    for (const char *const *at = asked[0] ? asked : default_shells; *at; at++) {
         struct err why;
         char *shell MEM_AUTO = find_shell(sh, *at);
         pid_t pid = shell ? spawn_one(sh, shell, &why) : err_set(&why, ERR_TOOL, "%s: not found", *at);
-        if (pid > 0) {
-            snprintf(sh->path, sizeof sh->path, "%s", shell);
+        if (pid > 0)
             return pid;
-        }
         /* A directory or user that can't be used is no matter of the shell. */
         if (shell && strncmp(why.msg, shell, strlen(shell)) != 0) {
             *err = why;
@@ -94,7 +144,8 @@ static pid_t spawn_shell(struct shell *sh, struct err *err)
         }
         buf_addf(&tried, "%s%s", tried.len > 0 ? "; " : "", why.msg);
     }
-    return err_set(err, ERR_TOOL, "no shell could be started (%s)", tried.data);
+    return err_set(err, ERR_TOOL, "no %s could be started (%s)", o->program ? "program" : "shell",
+                   tried.data);
 }
 
 static void ended(void *arg, pid_t pid, int status)
@@ -152,6 +203,7 @@ int shell_start(struct shell *sh, struct err *err)
     }
     sh->known.prompts = 0;
     sh->known.adopted = false;
+    sh->taught = false;
     shell_hear_afresh(sh);
     sh->terminal->filter = (struct term_filter){0};
     shell_happened(sh, SHELL_STARTS);

@@ -106,7 +106,7 @@ bool shell_settled(struct shell *sh)
     struct terminal *t = sh->terminal;
     if (!sh->pid)
         return true;
-    if (!input_is_taken(&t->input, &t->pty))
+    if (shell_teach(sh) || !input_is_taken(&t->input, &t->pty))
         return false;
     enum waiting w = look_again(sh);
     bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
@@ -137,7 +137,27 @@ bool shell_continues(const struct shell *sh)
 bool shell_edits(const struct shell *sh)
 {
     pid_t group = pty_foreground(&sh->terminal->pty);
-    return (group == 0 || group == sh->pid) && shell_is_bash(sh->path) && terminal_is_raw(sh->terminal);
+    return (group == 0 || group == sh->pid) && sh->kind->is_bash && terminal_is_raw(sh->terminal);
+}
+
+/* Nothing that it has printed by then is anybody's. */
+bool shell_teach(struct shell *sh)
+{
+    struct terminal *t = sh->terminal;
+    if (!sh->kind->typed || sh->taught || !sh->pid)
+        return false;
+    enum waiting w = shell_look(sh, false);
+    bool waits = w == WAITING_SHELL || (w == WAITING_UNKNOWN && t->tail.len > 0 &&
+                                        now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS);
+    if (!waits || terminal_drain(t))
+        return true;
+    struct buf line BUF_AUTO = BUF_INIT;
+    kind_put_with_startup(&line, sh->kind->typed, sh->startup);
+    buf_addc(&line, '\n');
+    sh->owner->forget(sh->arg);
+    io_write_all(t->pty.master, line.data, line.len); /* in front of what has been typed since */
+    sh->taught = true;
+    return true;
 }
 
 /* ---- its end ---- */

@@ -9,6 +9,7 @@
 #include "bash_session_types.h"
 #include "buf.h"
 #include "session_channel.h"
+#include "session_kind.h"
 #include "session_terminal.h"
 #include "session_wait.h"
 #include "user.h"
@@ -17,6 +18,7 @@ struct session_options {
     const struct user *user; /* NULL: the server's own */
     const char *user_name;   /* for those who look; a uid that has no name in decimal */
     const char *cwd, *shell; /* NULL: the server's directory; bash, else sh */
+    char **program;          /* in the place of a shell, with its arguments; NULL: none */
     const char *term;        /* NULL: dumb */
     char **env;              /* whole environment of the shell */
     bool keeps_history;      /* in a file, as it does by itself */
@@ -79,6 +81,8 @@ struct shell_owner {
     bool (*missed)(const void *arg);
     /* Then both are given again, some times. */
     void (*give_again)(void *arg);
+    /* What it has printed so far is of no interest to anybody. */
+    void (*forget)(void *arg);
 };
 
 #define SHELL_INTERRUPTED (128 + SIGINT) /* its status */
@@ -91,6 +95,8 @@ struct shell {
     const struct shell_owner *owner;
     void *arg; /* the owner's */
     char path[256];
+    const struct shell_kind *kind;
+    bool taught; /* it has been given the line that its kind has for it */
     const char *startup; /* the name of its start-up file */
     struct channel channel;
     struct loop_source *channel_source, *child_source;
@@ -127,6 +133,9 @@ void shell_describe_exit(const struct shell *sh, struct buf *out);
 /* Exit status; -N for signal N. */
 int shell_exit_code(const struct shell *sh);
 
+/* It has not got the line yet that has it read its start-up file: what else is typed has to wait. */
+bool shell_teach(struct shell *sh);
+
 /* ---- session_told.c ---- */
 
 /* Reads what it tells; true when something has come of it. */
@@ -140,6 +149,8 @@ void shell_release_stuck(struct shell *sh);
 
 /* Opens a terminal and starts the shell on it. -1: nothing is left of it. */
 int shell_start(struct shell *sh, struct err *err);
+/* By its path, and what it is to do. */
+void shell_choose_kind(struct shell *sh);
 /* Everything that a loop has to do with one that was started elsewhere. */
 void shell_watch(struct shell *sh);
 /* Closes the terminal. */

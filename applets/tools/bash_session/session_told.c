@@ -53,10 +53,10 @@ static enum waiting look_for_word(const struct shell *sh, bool children)
     return session_waiting_for_word(&sh->channel.pty, sh->pid, sh->options->user, children);
 }
 
-/* Others than bash tell from what they substitute in their prompt, a process like any. */
+/* Others tell from what they substitute in their prompt, a process like any, or read otherwise. */
 static enum waiting look_for_proof(const struct shell *sh)
 {
-    if (!shell_is_bash(sh->path))
+    if (!sh->kind->proves)
         return WAITING_UNKNOWN;
     enum waiting w = look_for_word(sh, false);
     for (int i = 0; i < PROOF_TRIES && w == WAITING_SOON; i++) {
@@ -150,7 +150,7 @@ void shell_release_stuck(struct shell *sh)
         return;
     sh->told.looked = now;
     channel_mend(&sh->channel);
-    enum waiting w = look_for_word(sh, !shell_is_bash(sh->path));
+    enum waiting w = look_for_word(sh, !sh->kind->proves);
     bool waits = w != WAITING_UNKNOWN && w != WAITING_SOON && !io_is_readable(sh->channel.pty.slave) &&
                  (w != WAITING_NOT || sh->owner->missed(sh->arg));
     sh->told.stuck = waits ? sh->told.stuck + 1 : 0;

@@ -1,0 +1,196 @@
+#include "session_kind.h"
+
+#include <string.h>
+
+#include "session_shell.h"
+
+/* A session ends when it is told to, not while nobody types (TMOUT, which hardened systems make read-only).
+ */
+#define STAY "readonly() { [[ \" $*\" == *\" TMOUT\"* ]] || \\builtin readonly \"$\x01\"; }\n"
+#define SH_BEFORE "exec 3<&-\nunset TMOUT 2>@\n"
+
+/* Lines are made by the terminal, which doesn't echo, and not by an editor, which would. */
+static const char ksh_setup[] =
+    "set +o emacs +o vi 2>@\nset +o gmacs 2>@\nunset TMOUT 2>@\nunset ENV\n__word=\x02\n"
+    "PS1='$(s=$?; [ $s -le 256 ] || s=$((s - 128)); [ \"${__word-}\" ] && { printf "
+    "\"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$__word\" \"$$\" \"$s\" \"$PWD\" >@; read -r s <@; } 2>@)'"
+    "\"${PS1:-$ }\"\n";
+
+static const char zsh_before[] = "exec 3<&-\nsetopt rcs\n"
+                                 "[[ -r ${ZDOTDIR:-~}/.zshenv ]] && . ${ZDOTDIR:-~}/.zshenv\n"
+                                 "[[ -r /etc/zsh/zshrc ]] && . /etc/zsh/zshrc\n"
+                                 "[[ -r /etc/zshrc ]] && . /etc/zshrc\n"
+                                 "[[ -r ${ZDOTDIR:-~}/.zshrc ]] && . ${ZDOTDIR:-~}/.zshrc\n"
+                                 "unset TMOUT 2>@\n";
+static const char zsh_setup[] =
+    "unsetopt zle prompt_sp prompt_cr bang_hist\n"
+    "typeset -g +x __word=\x02\n"
+    "__tell() { local s=$?; { builtin printf '\\1%sP%s\\0%s\\0%s\\0\\0' \"${__word-}\" $$ $s \"$PWD\"; "
+    "builtin read -r -t 5 s; } <>@ >&0 2>&0; return 0; } 2>@\n"
+    "precmd_functions=(__tell $precmd_functions)\n";
+
+/* Its `read` takes a terminal for a person's, but where the line ends with a NUL. */
+#define FISH_WAIT "read -z -n 1 -l __ack <@"
+static const char fish_setup[] =
+    "set -g __word \x02\n"
+    "function __back; return $argv; end\n"
+    "function __tell --on-event fish_postexec; set -l s $status; set -g __told 1; "
+    "printf '\\001%sP%s\\000%s\\000%s\\000\\000' $__word $fish_pid $s \"$PWD\" >@; " FISH_WAIT "; end\n"
+    "function __tell_first --on-event fish_prompt; __back $status; set -q __told; or __tell; set -e __told; "
+    "end\n";
+
+static void put_fish(struct buf *out, const char *command, size_t n, const struct channel *channel)
+{
+    buf_adds(out, "set -g __line ");
+    shell_put_word(out, command, n, "\\'", "\\\\");
+    shell_put(out, "\nprintf '\\001%sT%s\\0000\\000%s\\000' $__word $fish_pid \"$PWD\" >@; " FISH_WAIT "\n",
+              channel);
+}
+
+/* It can wait for nothing itself, what a program is given as an argument others see, and what it reads from a
+ * terminal it prompts for. */
+#define IN_ALIAS(text) "'\"'\"'" text "'\"'\"'"
+#define TCSH_TAKE                                                                                            \
+    "set __status=$status; set __file=`sh -c 'f=$(mktemp) && cat <@ >$f && echo $f'`; source $__file"
+static const char tcsh_setup[] =
+    "rm -f $__file\n"
+    "set __word=\x02\n"
+    "alias precmd 'set __status=$status; echo \"$__word $$ $__status $cwd\" | sh -c " IN_ALIAS(
+        "read -r w p s d; { printf \"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$w\" \"$p\" \"$s\" \"$d\"; read -r s; } "
+        "<>@ >&0 2>&0") "'\n"
+                        "if (-r /etc/csh.cshrc) source /etc/csh.cshrc\n"
+                        "if (-r ~/.tcshrc) source ~/.tcshrc\n"
+                        "if (! -r ~/.tcshrc && -r ~/.cshrc) source ~/.cshrc\n"
+                        "unset edit autologout\nset histchars=\n";
+
+static void put_tcsh(struct buf *out, const char *command, size_t n, const struct channel *channel)
+{
+    (void)channel;
+    buf_adds(out, "rm -f $__file; sh -c \"exit $__status\"\n");
+    buf_add(out, command, n);
+    buf_addc(out, '\n');
+}
+
+static const struct shell_kind kinds[] = {
+    {.names = "bash",
+     .args = {"--rcfile", "@"},
+     .before = "exec 3<&-\nunset TMOUT 2>@\n" STAY "[ -r ~/.bashrc ] && . ~/.bashrc\nunset -f readonly\n"
+               "unset TMOUT 2>@\n",
+     .no_history = "unset HISTFILE 2>@\n",
+     .setup = shell_bash_setup,
+     .line = SHELL_SOURCE "@" SHELL_EVAL,
+     .put = shell_put_eval,
+     .as_typed = true,
+     .is_bash = true,
+     .is_shell = true,
+     .proves = true},
+    {.names = "sh dash ash busybox",
+     .env = {"ENV=@"},
+     .before = SH_BEFORE,
+     .no_history = "HISTFILE=\n", /* they take a name of their own where there is none */
+     .setup = shell_posix_setup,
+     .line = SHELL_SOURCE "@" SHELL_EVAL,
+     .put = shell_put_eval,
+     .as_typed = true,
+     .is_shell = true},
+    {.names = "ksh mksh lksh oksh rksh pdksh",
+     .env = {"ENV=@"},
+     .before = SH_BEFORE "case ${KSH_VERSION-} in *MIRBSD*) ENV=~/.mkshrc;; *) ENV=~/.kshrc;; esac\n"
+                         "[ -r \"$ENV\" ] && . \"$ENV\"\n",
+     .no_history = "HISTFILE=\n",
+     .setup = ksh_setup,
+     .line = SHELL_SOURCE "@" SHELL_EVAL,
+     .put = shell_put_eval,
+     .as_typed = true,
+     .is_shell = true},
+    {.names = "zsh",
+     .args = {"-f", "-o", "nozle", "-o", "nopromptsp", "-o", "nopromptcr"},
+     .typed = SHELL_SOURCE "@",
+     .before = zsh_before,
+     .no_history = "unset HISTFILE\n",
+     .setup = zsh_setup,
+     .line = SHELL_SOURCE "@" SHELL_EVAL,
+     .put = shell_put_eval,
+     .as_typed = true,
+     .is_shell = true,
+     .proves = true},
+    {.names = "fish",
+     .args = {"-C", "cat <@ | source"},
+     .before = "",
+     .no_history = "set -g fish_history ''\n",
+     .setup = fish_setup,
+     .by_channel = true,
+     .line = " set -g __status $status; cat <@ | source; __back $__status; eval $__line",
+     .put = put_fish,
+     .announces = true,
+     .is_shell = true},
+    {.names = "tcsh csh",
+     .args = {"-f"},
+     .typed = TCSH_TAKE,
+     .before = "",
+     .no_history = "unset savehist\n",
+     .setup = tcsh_setup,
+     .by_channel = true,
+     .line = TCSH_TAKE,
+     .put = put_tcsh,
+     .as_typed = true,
+     .is_shell = true},
+    {.names = NULL},
+};
+
+/* Without what tells its version. */
+static size_t name_length(const char *name)
+{
+    size_t n = strlen(name);
+    while (n > 0 && (strchr("0123456789.-", name[n - 1])))
+        n--;
+    return n;
+}
+
+static bool has_name(const char *names, const char *name, size_t n)
+{
+    for (const char *at = names; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strcspn(at, " ") == n && memcmp(at, name, n) == 0)
+            return true;
+    return false;
+}
+
+const struct shell_kind *kind_of(const char *path)
+{
+    const struct shell_kind *k = kinds;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    while (k->names && !has_name(k->names, name, name_length(name)))
+        k++;
+    return k;
+}
+
+void kind_put_with_startup(struct buf *out, const char *template, const char *startup)
+{
+    for (; *template; template ++) {
+        if (*template == '@')
+            buf_adds(out, startup);
+        else
+            buf_addc(out, *template);
+    }
+}
+
+static void put(struct buf *out, const char *template, const struct channel *channel, const char *former)
+{
+    const char *at = strchr(template, '\x03');
+    struct buf front BUF_AUTO = BUF_INIT;
+    buf_add(&front, template, at ? (size_t)(at - template) : strlen(template));
+    shell_put(out, buf_str(&front), channel);
+    for (; at && former && *former; former++)
+        buf_addf(out, "%02x", (unsigned char)*former);
+    if (at)
+        shell_put(out, at + 1, channel);
+}
+
+void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool keeps_history,
+                      const struct channel *channel, const char *former)
+{
+    put(out, kind->before, channel, former);
+    if (!keeps_history)
+        put(out, kind->no_history, channel, former);
+    put(out, kind->setup, channel, former);
+}
