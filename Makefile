@@ -172,7 +172,7 @@ $1/vendor/cJSON.o: $(DEPS)/manifest $1/flags | $4
 $1/vendor/%.o: $(DEPS)/manifest $1/flags third_party/mbedtls_config.h | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) -w $3 $(MBEDTLS) -c -o $$@ $(DEPS)/mbedtls/library/$$*.c
--include $$(wildcard $1/*/*.d $1/*/*/*.d)
+-include $$(shell find $1 -name '*.d' 2>/dev/null)
 endef
 
 # program FILE COMPILER OBJECTS FLAGS: how FILE is linked. A removed source or another flag changes the build

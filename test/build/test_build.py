@@ -236,6 +236,14 @@ def test_a_header_makes_what_includes_it(tree):
     assert {"CC core/low.o", "CC rpc/middle.o", "CC core/version.o", "LD toolbox.full"} == steps
 
 
+def test_a_header_of_a_folder_in_a_folder_makes_what_includes_it(tree):
+    tree.write("applets/tools/one/deep.h", "int deep(void);\n")
+    tree.write("applets/tools/one/deep.c", '#include "tools/one/deep.h"\nint deep(void) { return 1; }\n')
+    tree.made()
+    tree.write("applets/tools/one/deep.h", "int deep(void); /* more */\n")
+    assert {"CC applets/tools/one/deep.o", "CC core/version.o", "LD toolbox.full"} == tree.made()
+
+
 def test_a_flag_makes_everything(tree, built):
     """Slow: all of the vendored code is compiled again."""
     assert tree.made("DEBUG_FLAGS=-O0") == set()
