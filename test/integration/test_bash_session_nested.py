@@ -1,58 +1,55 @@
-"""Programs that pass a terminal on: what they wait for is what the program behind them waits for."""
+"""Programs that pass a terminal on: what they wait for is what the program behind them waits for. (Engines and clusters:
+test_bash_session_nested_peers.py.)"""
+import contextlib
 import shlex
 
 import pytest
 
-from harness import needs
-from harness.sessions import LONG
+from harness import needs, relays
 
-RELAYS = {
-    "script": "script -qec {} /dev/null",
-    "script in script": "script -qec {} /dev/null",
-    "expect": "expect -c 'set timeout -1; spawn -noecho sh {}; interact'",
-    "python3": "python3 -c 'import pty, sys; pty.spawn([\"sh\", \"-c\", sys.argv[1]])' {}",
-    "su": "su --pty -c {} root",
-}
+NAMES = [*relays.HERE, "ssh", "ssh -tt"]
 
 
-def command(relay, inner, folder):
-    needs.program(relay.split()[0])
-    if relay == "su":
-        needs.root("su without a password")
-    if " in " in relay:
-        inner = RELAYS["script"].format(shlex.quote(inner))
-    script = folder / "inner"
-    script.write_text(inner)
-    return RELAYS[relay].format(script if relay == "expect" else shlex.quote(inner))
+@pytest.fixture(scope="module", params=NAMES)
+def places(request):
+    """What the relay of that name leads to, and the name."""
+    needs.program(next(word for word in relays.RELAYS[request.param].split() if "=" not in word))
+    if request.param.startswith("su"):
+        needs.root("become root without a password")
+    with contextlib.ExitStack() as stack:
+        far = {"ssh": stack.enter_context(relays.sshd())} if request.param.startswith("ssh") else {}
+        yield {"name": request.param, **far}
 
 
-ALL = pytest.mark.parametrize("relay", RELAYS)
+@pytest.fixture
+def relay(places, workdir):
+    return relays.Relay(folder=workdir, **places)
 
 
-@ALL
-def test_the_end_is_waited_for(shell, relay, workdir):
-    for inner in ("sleep 1; echo done", "echo some; sleep 1; echo done"):
-        result = shell.run(command(relay, inner, workdir), timeout=60)
-        assert (result["state"], result["exit_code"]) == ("completed", 0) and "done" in result["output"], result
+@pytest.mark.parametrize("kind", relays.ENDS)
+def test_the_end_is_waited_for(shell, relay, kind):
+    """Slow: one second for each."""
+    relay.check_end(shell, kind)
 
 
-@ALL
-def test_a_question_behind_it_is_one(shell, relay, workdir):
-    result = shell.run(command(relay, "sleep 0.3; printf 'name? '; read x; sleep 0.3; echo got", workdir), timeout=60)
-    assert result["state"] == "awaiting_input" and result["output"].endswith("name? "), result
-    assert "got" in shell.bs("me\n", wait=LONG, idle=LONG)
+def test_a_question_behind_it_is_one(shell, relay):
+    """Slow: where nobody can see who asks, silence tells."""
+    relay.check_question(shell)
 
 
-def test_typing_into_a_shell_behind_it(shell):
-    needs.program("script")
-    shell.at_once("script -q /dev/null\n")
-    assert "slow" in shell.bs("sleep 1; echo slow\n", wait=5, idle=LONG)
-    shell.at_once("exit\n")
-    shell.works()
+def test_typing_into_a_shell_behind_it(shell, relay):
+    """Slow: it types what takes a second."""
+    relay.check_typing(shell)
 
 
 def test_who_has_no_terminal_behind_it_waits(shell):
     """Beside its own it listens to something else, as those of interpreters and editors do."""
     text = "import select, socket, sys; a, b = socket.socketpair(); print(1, flush=True); select.select([0, a], [], []); print(input())"
+    result = shell.run(f"{needs.program('python3')} -c {shlex.quote(text)}", timeout=60)
+    assert (result["state"], result["output"]) == ("awaiting_input", "1\n")
+
+
+def test_who_waits_for_others_to_come_waits_for_input(shell):
+    text = "import select, socket; s = socket.create_server(('127.0.0.1', 0)); print(1, flush=True); select.select([0, s], [], []); input()"
     result = shell.run(f"{needs.program('python3')} -c {shlex.quote(text)}", timeout=60)
     assert (result["state"], result["output"]) == ("awaiting_input", "1\n")

@@ -211,10 +211,11 @@ void session_status(struct session *s, struct session_status *status)
         return;
     }
     enum waiting w = shell_look(&s->shell, true);
+    bool asked = w == WAITING_FAR_END && shell_is_asked(&s->shell);
     bool at_prompt = w != WAITING_NOT && shell_at_prompt(&s->shell, w, session_prompt_shown(s));
-    status->state = at_prompt                                    ? "prompt"
-                    : w == WAITING_SHELL || w == WAITING_PROGRAM ? "awaiting_input"
-                                                                 : "running";
+    status->state = at_prompt                                             ? "prompt"
+                    : w == WAITING_SHELL || w == WAITING_PROGRAM || asked ? "awaiting_input"
+                                                                          : "running";
     if (!proc_link(s->shell.pid, "cwd", status->cwd, sizeof status->cwd) && s->shell.known.cwd)
         snprintf(status->cwd, sizeof status->cwd, "%s", s->shell.known.cwd);
     pid_t group = pty_foreground(&s->terminal.pty);

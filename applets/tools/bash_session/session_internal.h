@@ -6,7 +6,7 @@
 #include "session_wait.h"
 
 /* Of struct session, where pointers have 8 bytes: see session_move.c. */
-#define SESSION_SIZE 1392
+#define SESSION_SIZE 1400
 
 /* LOST: its client has not taken the answer for so long that the next call was begun. */
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };
@@ -53,6 +53,7 @@ struct session_call {
     void *arg;
     struct buf input;
     bool has_input;
+    size_t unread;             /* reads: bytes that were there when it began */
     bool orphan;               /* abandoned: its callback is not called any more */
     struct buf answer;         /* while it may have to be given again */
     long long began, answered; /* now_ms() */

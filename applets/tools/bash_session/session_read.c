@@ -3,6 +3,7 @@
 #include "session_internal.h"
 
 #define BULK_BYTES 4096
+#define ECHO_MAX 4096    /* of longer input the echo counts as an answer */
 #define BULK_PAUSE_MS 20 /* what counts as a pause of a stream that has given that many */
 
 static void describe_end(const struct session *s, struct buf *out)
@@ -56,6 +57,7 @@ static void follow_interrupt(struct session *s, const struct session_call *c)
 static void read_begin(struct session *s, struct session_call *c)
 {
     struct err err;
+    c->unread = s->output.text.len;
     if (c->input.len == 0 || !s->shell.pid)
         return; /* nothing to type, or typed ahead */
     session_run_typed(s);
@@ -63,7 +65,25 @@ static void read_begin(struct session *s, struct session_call *c)
     follow_interrupt(s, c);
     if (input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, &err) < 0)
         read_fail(c, &err);
-    buf_release(&c->input);
+    if (c->input.len > ECHO_MAX)
+        buf_release(&c->input);
+}
+
+/* A terminal behind the terminal shows what is typed: that alone is no answer to it. */
+static bool is_echo(const struct session *s, const struct session_call *c)
+{
+    const struct buf *out = &s->output.text, *in = &c->input;
+    size_t at = 0;
+    if (c->unread > 0 || s->output.omitted > 0 || out->len > 2 * in->len)
+        return false;
+    for (size_t i = 0; i < out->len; i++) {
+        if (out->data[i] == '\r')
+            continue;
+        if (at == in->len || out->data[i] != in->data[at])
+            return false;
+        at++;
+    }
+    return true;
 }
 
 static int64_t read_check(struct session *s, struct session_call *c)
@@ -72,7 +92,7 @@ static int64_t read_check(struct session *s, struct session_call *c)
     session_run_yield(s);
     long long now = now_ms();
     size_t n = s->output.text.len;
-    bool came = n > 0 || s->output.omitted > 0;
+    bool came = (n > 0 || s->output.omitted > 0) && !is_echo(s, c);
     long long quiet = now - (s->pace.last_activity > c->began ? s->pace.last_activity : c->began);
     int64_t left = (came ? c->idle_ms : c->wait_ms) - quiet;
     if (!s->shell.pid || n >= c->max || left <= 0 || (n >= BULK_BYTES && quiet >= BULK_PAUSE_MS) ||

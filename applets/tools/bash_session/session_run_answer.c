@@ -64,7 +64,7 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
                 "the session is busy: '%s' is %s; wait, type into it with bash_session, interrupt it with "
                 "input \"\\u0003\", "
                 "or restart the session",
-                name, w == WAITING_NOT ? "still running" : "waiting for input");
+                name, w == WAITING_NOT || w == WAITING_FAR_END ? "still running" : "waiting for input");
     else
         err_set(&err, ERR_TOOL,
                 "the session is busy: the shell is %s interrupt it with input \"\\u0003\", or restart the "

@@ -12,6 +12,7 @@
 #define PROMPT_US 50 /* between "about to prompt" and waiting for input */
 #define PROMPT_TRIES 10
 #define UNSEEN_PAUSE_MS 20 /* for the prompt to come, where nobody can see who waits */
+#define FAR_PAUSE_MS 2500  /* for a question to be one, where nobody can see who asks */
 
 /* ---- where it is ---- */
 
@@ -51,6 +52,8 @@ static const unsigned char next[SHELL_STATES][SHELL_EVENTS] = {
 void shell_happened(struct shell *sh, enum shell_event event)
 {
     sh->state = next[sh->state][event];
+    if (event == SHELL_IS_GIVEN)
+        terminal_begin_answer(sh->terminal);
     sh->known.interrupted = sh->known.interrupted && event == SHELL_IS_SEEN;
 }
 
@@ -101,6 +104,12 @@ static enum waiting look_again(struct shell *sh)
     return w;
 }
 
+bool shell_is_asked(const struct shell *sh)
+{
+    const struct terminal *t = sh->terminal;
+    return t->open_line && now_ms() - t->pace->last_activity >= FAR_PAUSE_MS;
+}
+
 bool shell_settled(struct shell *sh)
 {
     struct terminal *t = sh->terminal;
@@ -109,7 +118,7 @@ bool shell_settled(struct shell *sh)
     if (shell_teach(sh) || !input_is_taken(&t->input, &t->pty))
         return false;
     enum waiting w = look_again(sh);
-    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
+    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM || (w == WAITING_FAR_END && shell_is_asked(sh));
     if (w == WAITING_UNKNOWN) /* then its own word, and a moment for the prompt that follows it */
         settled = shell_is_back(sh) && now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS;
     /* Whatever was written before the wait began is there by now. */
@@ -123,7 +132,8 @@ bool shell_settled(struct shell *sh)
  * line editor behind it (the terminal doesn't make lines), or at least has been printed. */
 bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown)
 {
-    return waiting != WAITING_PROGRAM && shell_is_back(sh) && (shown || terminal_is_raw(sh->terminal));
+    return waiting != WAITING_PROGRAM && waiting != WAITING_FAR_END && shell_is_back(sh) &&
+           (shown || terminal_is_raw(sh->terminal));
 }
 
 bool shell_continues(const struct shell *sh)

@@ -116,6 +116,9 @@ void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_e
 bool shell_is_back(const struct shell *sh);
 
 enum waiting shell_look(const struct shell *sh, bool thorough);
+/* With WAITING_FAR_END: what was printed since something was typed ends in the middle of a line, as a prompt
+ * or a question does, and nothing has come for a while. More can't be known of who isn't here. */
+bool shell_is_asked(const struct shell *sh);
 /* It is back at a prompt, or a program waits for input on the terminal, and everything written has been read.
  */
 bool shell_settled(struct shell *sh);

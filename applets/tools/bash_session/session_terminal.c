@@ -16,6 +16,7 @@ static void take_text(struct terminal *t, const struct buf *text)
     size_t n = text->len < TAIL_MAX ? text->len : TAIL_MAX;
     buf_add(&t->tail, text->data + text->len - n, n);
     t->tail_after_mark += n;
+    t->open_line = text->data[text->len - 1] != '\n';
     if (t->tail.len > TAIL_MAX)
         buf_consume(&t->tail, t->tail.len - TAIL_MAX);
     t->owner->text(t->arg, text->data, text->len);
@@ -66,6 +67,11 @@ void terminal_drain_all(struct terminal *t)
 void terminal_mark(struct terminal *t)
 {
     t->tail_after_mark = 0;
+}
+
+void terminal_begin_answer(struct terminal *t)
+{
+    t->open_line = false;
 }
 
 bool terminal_ends_with(const struct terminal *t, const char *text, size_t n)

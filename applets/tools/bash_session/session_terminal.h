@@ -32,6 +32,7 @@ struct terminal {
     struct viewers viewers;
     struct buf tail;        /* the last that was printed */
     size_t tail_after_mark; /* bytes of it since terminal_mark */
+    bool open_line;         /* since terminal_begin_answer something came, and its last line has no end */
 };
 
 /* Reads what it has whenever something comes, and lets the pace's `look` know. */
@@ -42,6 +43,8 @@ bool terminal_drain(struct terminal *t);
 void terminal_drain_all(struct terminal *t);
 /* The shell is about to prompt. */
 void terminal_mark(struct terminal *t);
+/* What comes from here on is an answer to what is typed now. */
+void terminal_begin_answer(struct terminal *t);
 /* The last that was printed ends with this. */
 bool terminal_ends_with(const struct terminal *t, const char *text, size_t n);
 /* Types for the session itself: at once. */

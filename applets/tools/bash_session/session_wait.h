@@ -12,6 +12,7 @@ enum waiting {
     WAITING_NOT,     /* something runs */
     WAITING_SHELL,   /* the shell itself waits for terminal input */
     WAITING_PROGRAM, /* a foreground program does */
+    WAITING_FAR_END, /* one passes the terminal on to where nobody can look: another machine, another user */
     WAITING_CODE,    /* as WAITING_SOON: see session_waiting_for_word */
     WAITING_SOON,    /* see session_waiting_for_word */
     WAITING_UNKNOWN, /* the kernel doesn't tell: no /proc, or hidden */
