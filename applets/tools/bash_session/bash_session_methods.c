@@ -328,7 +328,7 @@ static int take_over(struct keeper *k, const struct handover *record, struct err
 }
 
 const struct moving session_moving = {
-    .kind = "session", .number = 3, .save = save, .answer_waiting = nobody_waits, .take = take_over};
+    .kind = "session", .number = 4, .save = save, .answer_waiting = nobody_waits, .take = take_over};
 
 const struct rpc_method session_keeper_methods[] = {
     {"bash_session", interact, &session_interact_params, DOC("Type into a session, and read what comes"),
