@@ -35,6 +35,14 @@ bool tools_keep(int dirfd)
     return any;
 }
 
+bool tools_keep_in(int dirfd, const char *name)
+{
+    for (const struct tool *const *tool = tools; *tool; tool++)
+        if ((*tool)->keeps_in && (*tool)->keeps_in(dirfd, name))
+            return true;
+    return false;
+}
+
 struct method tool_method(const char *name)
 {
     for (const struct tool *const *at = tools; *at; at++) {

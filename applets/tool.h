@@ -36,6 +36,9 @@ struct tool {
     /* May be NULL. Whether something is kept in the place for whoever asks for it after its keeper has ended:
      * of that owner, or (NULL) of any, but what has been told already. */
     bool (*keeps)(int dirfd, const char *owner);
+    /* May be NULL. Whether such things, of any build, stand in that file of the place, and somebody may still
+     * ask for them. */
+    bool (*keeps_in)(int dirfd, const char *name);
 
     bool in_turn; /* a call waits until the answer to the one before it has arrived */
 
@@ -72,6 +75,7 @@ struct method {
 /* Calls what all tools have for that. */
 void tools_sweep(int dirfd);
 bool tools_keep(int dirfd);
+bool tools_keep_in(int dirfd, const char *name);
 
 /* Finds a method by name among all tools. */
 struct method tool_method(const char *name);

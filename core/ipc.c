@@ -262,13 +262,19 @@ bool ipc_is_file(const char *name)
     return n > end && strcmp(name + n - end, root()) == 0;
 }
 
+bool ipc_other_build(const char *name, char build[BUILD_ID_SIZE])
+{
+    if (!is_others(name))
+        return false;
+    snprintf(build, BUILD_ID_SIZE, "%.*s", BUILD_ID_SIZE - 1, strrchr(name, '.') - (BUILD_ID_SIZE - 1));
+    return true;
+}
+
 bool ipc_split(const char *name, char owner[IPC_NAME_MAX], char build[BUILD_ID_SIZE])
 {
-    const char *end = strrchr(name, '.');
-    if (*name == '.' || !is_others(name))
+    if (*name == '.' || !ipc_other_build(name, build))
         return false;
-    const char *id = end - (BUILD_ID_SIZE - 1);
-    snprintf(build, BUILD_ID_SIZE, "%.*s", BUILD_ID_SIZE - 1, id);
+    const char *id = strrchr(name, '.') - (BUILD_ID_SIZE - 1);
     snprintf(owner, IPC_NAME_MAX, "%.*s", (int)(id - 1 - name), name);
     return true;
 }

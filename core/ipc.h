@@ -79,7 +79,9 @@ void ipc_each_file(int dirfd, const char *prefix, void (*fn)(void *arg, const ch
 void ipc_each_other(int dirfd, void (*fn)(void *arg, const char *name), void *arg);
 /* Whether a name is that of a file of any build in this container. */
 bool ipc_is_file(const char *name);
-/* Owner and build in the name of such a file. False where it is nobody's socket. */
+/* The build in the name of such a file, when it is another one. */
+bool ipc_other_build(const char *name, char build[BUILD_ID_SIZE]);
+/* The same with the owner. False where it is nobody's socket. */
 bool ipc_split(const char *name, char owner[IPC_NAME_MAX], char build[BUILD_ID_SIZE]);
 /* As ipc_connect, to a socket by its file's name. */
 int ipc_connect_file(int dirfd, const char *name, int wait_s);

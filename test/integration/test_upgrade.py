@@ -203,6 +203,24 @@ def test_when_the_older_server_was_killed(here, inject, other_build, at):
     assert here.run("echo $x")["output"] == "kept\n"
 
 
+@pytest.mark.parametrize("killed", ["before", "afterwards"])
+def test_ended_jobs_of_a_build_that_was_killed(here, inject, other_build, at, killed):
+    """Nothing of it lives, and what it has left is fetched by its own program, which is kept for that."""
+    old = build_of(here)
+    short, long = Job(here, "echo short; exit 3"), Job(here, "seq 100000")
+    wait_until(lambda: not titled("toolbox Job_"), "the end of the jobs")
+    for step in (kill_servers, lambda: inject(other_build)) if killed == "before" else (lambda: inject(other_build), kill_servers):
+        step()
+    assert aside(at) == [f".toolbox.{old}"]
+    assert {entry["pid"]: entry["build"] for entry in here.rpc("exec_remote_list")} == {short.pid: old, long.pid: old}
+    if killed == "afterwards":
+        kill_servers()  # once more: no list was asked for before
+    assert short.finish() == (3, "short\n", "")
+    assert long.finish() == (0, "".join(f"{i}\n" for i in range(1, 100001)), "")
+    wait_until(lambda: len(titled(SERVER)) == 1 and not aside(at), "the end of the older build")
+    assert here.rpc("exec_remote_list") == []
+
+
 @pytest.mark.parametrize("server", ["alive", "killed"])
 def test_replace_ends_what_there_is_and_says_so(here, inject, other_build, at, server):
     here.new()

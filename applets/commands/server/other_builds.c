@@ -58,6 +58,8 @@ static void look_at(void *arg, const char *name)
     const struct looking *l = arg;
     char owner[IPC_NAME_MAX], build[BUILD_ID_SIZE];
     bool lives;
+    if (tools_keep_in(l->dirfd, name) && ipc_other_build(name, build))
+        entry_of(l, build);
     if (!ipc_split(name, owner, build) || strncmp(owner, IPC_TRANSIENT, strlen(IPC_TRANSIENT)) == 0)
         return;
     pid_t pid = listener_of(l->dirfd, name, &lives);

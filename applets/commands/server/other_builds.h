@@ -35,7 +35,7 @@ struct other_builds {
     size_t n;
 };
 
-/* Those of which a server or a keeper lives. */
+/* Those of which a server or a keeper lives, or that have left what somebody may still ask for. */
 void other_builds_find(struct other_builds *o);
 void other_builds_release(struct other_builds *o);
 #define OTHER_BUILDS_AUTO __attribute__((cleanup(other_builds_release)))

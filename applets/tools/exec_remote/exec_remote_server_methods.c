@@ -11,6 +11,7 @@
 #include "exec_remote_keeper.h"
 #include "exec_remote_params.h"
 #include "io.h"
+#include "job_shelf.h"
 #include "job_stored.h"
 #include "mem.h"
 #include "commands/server/server.h"
@@ -123,6 +124,7 @@ const struct tool exec_remote_tool = {
     .keeper_of = keeper_of,
     .without_keeper = job_answer_from_file,
     .keeps = keeps,
+    .keeps_in = shelf_is_in,
     .moving = MOVES(&job_moving),
     .list = {"exec_remote_list", "jobs", columns},
     .queries = queries,

@@ -117,6 +117,15 @@ void shelf_close(struct shelf *s)
     io_close(&s->fd);
 }
 
+bool shelf_is_in(int dirfd, const char *name)
+{
+    struct stat st;
+    size_t n = sizeof "." TABLE - 1;
+    return strncmp(name, "." TABLE, n) == 0 && (name[n] == '.' || name[n] == '-') &&
+           fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           st.st_uid == geteuid() && time(NULL) - st.st_mtime <= SHELF_KEPT_S;
+}
+
 /* ---- writing ---- */
 
 static void clear_slot(int fd, off_t at)

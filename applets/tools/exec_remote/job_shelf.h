@@ -40,6 +40,9 @@ struct shelf_piece {
 /* Puts a record there, all or nothing. */
 int shelf_put(int dirfd, pid_t pid, const struct shelf_piece *pieces, size_t n, struct err *err);
 
+/* Whether the file has records, of whichever build, that somebody may still ask for. */
+bool shelf_is_in(int dirfd, const char *name);
+
 void shelf_remove(int dirfd, pid_t pid);
 /* Removes those that nobody has asked for lately. */
 void shelf_sweep(int dirfd);
