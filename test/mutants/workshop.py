@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import time
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,13 +45,9 @@ def _mount_points():
 def run_apart(command, seconds, trusted=False):
     """Whether it ends well, in that time. What is trusted may write."""
     env = {**ENVIRONMENT, "GUARDED": "" if trusted else _mount_points()}
-    with subprocess.Popen([*APART, "sh", "-c", FIRST, "sh", *map(str, command)], cwd=REPO, env=env, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            return process.wait(seconds) == 0
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return False
+    bound = ["timeout", "--signal=KILL", f"{seconds:.0f}"]  # which holds when this process is killed, too
+    return subprocess.run([*bound, *APART, "sh", "-c", FIRST, "sh", *map(str, command)], cwd=REPO, env=env, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 class Workshop:
@@ -65,13 +62,13 @@ class Workshop:
     # ---- what reaches what ----
 
     def watch(self):
-        """Runs each test once, without a mutant, or remembers how that was. Returns those that fail so: they tell nothing."""
+        """Runs each test once, without a mutant, or remembers how that was: until the test or what functions there are changes.
+        Returns those that fail so: they tell nothing."""
         memory = self.folder / "watched.json"
         known = json.loads(memory.read_text()) if memory.exists() else {}
-        library = (self.folder / "libsound.so").stat().st_mtime_ns
-        files = sorted((self.folder / "test/unit").glob("test_*.o"))
-        seen = {file.stem: [library, file.stat().st_mtime_ns] for file in files}
         functions = self._functions()
+        files = sorted((self.folder / "test/unit").glob("test_*.o"))
+        seen = {file.stem: [zlib.crc32(repr(sorted(functions.values())).encode()), file.stat().st_mtime_ns] for file in files}
         known = {name: known[name] if known.get(name, [0])[0] == made else [made, *self._watch_one(name, functions)]
                  for name, made in seen.items()}
         memory.write_text(json.dumps(known))
