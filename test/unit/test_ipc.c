@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "io.h"
 #include "ipc.h"
+#include "mem.h"
 #include "version.h"
 
 static char dir[64];
@@ -95,10 +96,12 @@ static void an_owner_is_a_plain_word(void **state)
         ipc_unlink(place_fd, bad[i]);
     }
     memset(owner, 'a', sizeof owner);
+    assert_int_equal(ipc_name(name, "x"), 0);
+    char *suffix MEM_AUTO = mem_strdup(name + 1);
     for (size_t n = 1; n <= IPC_NAME_MAX; n++) {
         owner[n] = '\0';
         bool fits = ipc_name(name, owner) == 0;
-        assert_true(fits ? strlen(name) < IPC_NAME_MAX : n > 30);
+        assert_int_equal(fits, n + strlen(suffix) < IPC_NAME_MAX);
         owner[n] = 'a';
     }
 }
@@ -537,6 +540,184 @@ static void no_descriptor_is_left_open(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
+/* ---- hidden ones ---- */
+
+static void a_hidden_socket_is_nobodys_until_it_is_shown(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char name[1 + IPC_NAME_MAX], plain[IPC_NAME_MAX];
+    assert_int_equal(ipc_hidden_name(name, "Pool-1"), 0);
+    assert_int_equal(ipc_name(plain, "Pool-1"), 0);
+    assert_int_equal(name[0], '.');
+    assert_string_equal(name + 1, plain);
+    assert_false(ipc_is_hidden(place_fd, "Pool-1"));
+    close(open(name, O_WRONLY | O_CREAT, 0600)); /* left by a killed one */
+    int fd = ipc_listen_hidden(place_fd, "Pool-1", &err);
+    assert_true(fd >= 0 && ipc_is_hidden(place_fd, "Pool-1"));
+    assert_nobody("Pool-1", ENOENT);
+    assert_int_equal(ipc_show(place_fd, "Pool-1", "Job_7", &err), 0);
+    assert_false(ipc_is_hidden(place_fd, "Pool-1"));
+    assert_reaches(fd, ipc_connect(place_fd, "Job_7", IPC_WAIT_S));
+    ipc_hide(place_fd, "Job_7", "bad name");
+    ipc_hide(place_fd, "bad name", "Pool-1");
+    assert_true(ipc_exists(place_fd, "Job_7"));
+    ipc_hide(place_fd, "Job_7", "Pool-2");
+    assert_nobody("Job_7", ENOENT);
+    assert_true(ipc_is_hidden(place_fd, "Pool-2") && !ipc_is_hidden(place_fd, "bad name"));
+    ipc_unlink_hidden(place_fd, "bad name");
+    ipc_unlink_hidden(place_fd, "Pool-2");
+    assert_false(ipc_is_hidden(place_fd, "Pool-2"));
+    assert_int_equal(entries(), 0);
+    close(fd);
+}
+
+static void what_can_not_be_shown_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {{"bad name", "Job_7"}, {"Pool-1", "bad name"}};
+    struct err err = {0};
+    int fd = ipc_listen_hidden(place_fd, "Pool-1", &err);
+    for (size_t i = 0; i < 2; i++) {
+        err = (struct err){0};
+        assert_int_equal(ipc_show(place_fd, bad[i][0], bad[i][1], &err), -1);
+        assert_int_equal(err.code, ERR_INTERNAL);
+        assert_true(ipc_is_hidden(place_fd, "Pool-1"));
+    }
+    assert_int_equal(ipc_show(place_fd, "Pool-2", "Job_7", &err), -1);
+    assert_int_equal(err.code, ERR_TOOL);
+    assert_int_equal(ipc_listen_hidden(place_fd, "bad name", &err), -1);
+    assert_int_equal(err.code, ERR_INTERNAL);
+    close(fd);
+}
+
+static void check_no_socket(void *arg)
+{
+    struct err err = {0};
+    unsigned before = open_descriptors();
+    refuse_call(arg ? SYS_listen : SYS_socket, EACCES);
+    CHECK(ipc_listen(place_fd, "server", &err) == -1 && err.code == ERR_TOOL);
+    CHECK(strstr(err.msg, "Permission denied") && open_descriptors() == before && entries() == 0);
+    if (!arg)
+        CHECK(ipc_connect(place_fd, "server", IPC_WAIT_S) == -1 && errno == EACCES);
+}
+
+static void a_refused_socket_leaves_nothing(void **state)
+{
+    (void)state;
+    in_child(check_no_socket, NULL);
+    in_child(check_no_socket, dir);
+}
+
+static void check_next_owner(void *arg)
+{
+    const int *fd = arg;
+    pid_t pid = 0;
+    uid_t uid;
+    CHECK(ipc_listen_again(*fd) == 0);
+    int client = ipc_connect(place_fd, "server", IPC_WAIT_S);
+    CHECK(client >= 0 && ipc_peer(client, &pid, &uid) == 0 && pid == getpid());
+}
+
+static void a_socket_goes_from_one_process_to_the_next(void **state)
+{
+    (void)state;
+    char c;
+    int fd = listen_as("server"), early[3];
+    for (int i = 0; i < 3; i++)
+        early[i] = ipc_connect(place_fd, "server", IPC_WAIT_S);
+    in_child(check_next_owner, &fd);
+    unsigned before = open_descriptors();
+    ipc_refuse_queued(fd);
+    assert_int_equal(open_descriptors(), before);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(read(early[i], &c, 1), 0);
+        close(early[i]);
+    }
+    assert_reaches(fd, ipc_connect(place_fd, "server", IPC_WAIT_S)); /* who comes now is served */
+    assert_int_equal(ipc_listen_again(place_fd), -1);
+    close(fd);
+}
+
+static void check_home(void *arg)
+{
+    (void)arg;
+    CHECK(fchdir(place_fd) == 0);
+    ipc_stay_in(place_fd);
+    refuse_call(SYS_fchdir, EACCES); /* nobody goes anywhere */
+    int fd = ipc_listen(place_fd, "home", NULL);
+    CHECK(fd >= 0 && ipc_connect(place_fd, "home", IPC_WAIT_S) >= 0);
+    int other = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(ipc_connect(other, "home", IPC_WAIT_S) == -1 && errno == EACCES);
+}
+
+static void who_stays_in_the_place_needs_not_go_there(void **state)
+{
+    (void)state;
+    in_child(check_home, NULL);
+}
+
+/* ---- names of others ---- */
+
+#define BUILD "0123456789abcdef"
+
+static void names_of_other_builds_are_told_apart(void **state)
+{
+    (void)state;
+    char own[IPC_NAME_MAX], owner[IPC_NAME_MAX], build[BUILD_ID_SIZE], name[200];
+    assert_int_equal(ipc_name(own, "Job_7"), 0);
+    const char *root = strrchr(own, '.');
+    assert_int_equal(ipc_name_in(name, "Job_7", BUILD), 0);
+    assert_true(ipc_split(name, owner, build));
+    assert_string_equal(owner, "Job_7");
+    assert_string_equal(build, BUILD);
+    assert_true(ipc_is_file(name) && ipc_is_file(own) && !ipc_is_file(root) && !ipc_is_file("Job_7"));
+    assert_false(ipc_split(own, owner, build)); /* this build's */
+
+    static const char *const bad[] = {
+        "Job_7.0123456789abcde", "Job_7.0123456789abcdeg", "Job_70123456789abcdef",  "." BUILD, BUILD,
+        ".Job_7." BUILD,         "Job_7.0123456789ABCDEF", "Job_7.00123456789abcdef"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(name, sizeof name, "%s%s", bad[i], root);
+        assert_false(ipc_split(name, owner, build));
+    }
+    assert_false(ipc_split("Job_7." BUILD ".1-1", owner, build)); /* another container's */
+    assert_false(ipc_split("Job_7", owner, build));
+    char longest[IPC_NAME_MAX + 1];
+    memset(longest, 'a', sizeof longest);
+    for (int more = 0; more < 2; more++) {
+        size_t n = IPC_NAME_MAX - 1 - strlen("." BUILD) - strlen(root) + (size_t)more;
+        snprintf(name, sizeof name, "%.*s.%s%s", (int)n, longest, BUILD, root);
+        assert_int_equal(ipc_split(name, owner, build), !more);
+    }
+    assert_true(ipc_is_keeper("Job_7") && ipc_is_keeper("server_1") && ipc_is_keeper("once"));
+    assert_false(ipc_is_keeper("server") || ipc_is_keeper("once-1"));
+}
+
+static void files_are_listed_by_whose_they_are(void **state)
+{
+    (void)state;
+    struct buf names BUF_AUTO = BUF_INIT, want BUF_AUTO = BUF_INIT;
+    char own[IPC_NAME_MAX], other[IPC_NAME_MAX], hidden[1 + IPC_NAME_MAX];
+    assert_int_equal(ipc_name(own, "Job_7"), 0);
+    assert_int_equal(ipc_name_in(other, "Job_7", BUILD), 0);
+    assert_int_equal(ipc_hidden_name(hidden, "Pool-1"), 0);
+    const char *const files[] = {own, other, hidden, "notes"};
+    for (size_t i = 0; i < 4; i++)
+        close(open(files[i], O_WRONLY | O_CREAT, 0600));
+    ipc_each_other(place_fd, note_owner, &names);
+    buf_addf(&want, "%s,", other);
+    assert_string_equal(buf_str(&names), buf_str(&want));
+    buf_truncate(&names, 0);
+    ipc_each_file(place_fd, ".Pool-", note_owner, &names);
+    ipc_each_file(place_fd, ".Poor-", note_owner, &names);
+    ipc_each_file(place_fd, "Job_", note_owner, &names);
+    buf_truncate(&want, 0);
+    buf_addf(&want, "%s,%s,", hidden, own);
+    assert_string_equal(buf_str(&names), buf_str(&want));
+    assert_int_equal(ipc_connect_file(place_fd, "notes", 1), -1);
+}
+
 #define ipc_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -562,6 +743,13 @@ int main(void)
         ipc_test(clearing_takes_only_our_own),
         ipc_test(a_full_queue_is_waited_for_and_no_longer),
         ipc_test(no_descriptor_is_left_open),
+        ipc_test(a_hidden_socket_is_nobodys_until_it_is_shown),
+        ipc_test(what_can_not_be_shown_is_an_error),
+        ipc_test(a_refused_socket_leaves_nothing),
+        ipc_test(a_socket_goes_from_one_process_to_the_next),
+        ipc_test(who_stays_in_the_place_needs_not_go_there),
+        ipc_test(names_of_other_builds_are_told_apart),
+        ipc_test(files_are_listed_by_whose_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

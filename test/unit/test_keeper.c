@@ -466,6 +466,199 @@ static void what_the_command_does_at_its_end_is_not_the_keepers(void **state)
     in_child(check_exit, NULL);
 }
 
+/* ---- pooled sockets ---- */
+
+static struct pooled_socket pool[SOCKET_POOL_SIZE];
+
+static unsigned hidden_files(void)
+{
+    unsigned n = 0;
+    for (int i = 0; i < SOCKET_POOL_SIZE; i++)
+        n += pool[i].made && ipc_is_hidden(base.dirfd, pool[i].hidden);
+    return n;
+}
+
+static void close_pool(void)
+{
+    for (int i = 0; i < SOCKET_POOL_SIZE; i++)
+        io_close(&pool[i].fd);
+}
+
+static void sockets_are_lent_and_taken_back(void **state)
+{
+    (void)state;
+    memset(pool, 0, sizeof pool);
+    unsigned before = open_descriptors();
+    for (int i = 0; i < SOCKET_POOL_SIZE; i++) {
+        struct pooled_socket *s = socket_pool_lend(pool, base.dirfd);
+        assert_ptr_equal(s, &pool[i]);
+        assert_true(s->made && s->lent && ipc_is_hidden(base.dirfd, s->hidden));
+        assert_int_equal(socket_pool_enter(s), 0);
+    }
+    assert_null(socket_pool_lend(pool, base.dirfd));
+    assert_int_equal(hidden_files(), SOCKET_POOL_SIZE);
+
+    /* The same one again, with nobody in its queue. */
+    assert_int_equal(ipc_show(base.dirfd, pool[3].hidden, "Job_1", NULL), 0);
+    int early = ipc_connect(base.dirfd, "Job_1", IPC_WAIT_S), fd = pool[3].fd;
+    ipc_hide(base.dirfd, "Job_1", pool[3].hidden);
+    socket_pool_return(&pool[3], base.dirfd);
+    assert_int_equal(read(early, &(char){0}, 1), 0);
+    close(early);
+    assert_ptr_equal(socket_pool_lend(pool, base.dirfd), &pool[3]);
+    assert_int_equal(pool[3].fd, fd);
+
+    /* One whose keeper was killed left it shown: it is not used again. */
+    assert_int_equal(ipc_show(base.dirfd, pool[5].hidden, "Job_2", NULL), 0);
+    socket_pool_return(&pool[5], base.dirfd);
+    assert_true(pool[5].fd == -1 && !pool[5].made && !pool[5].lent);
+    assert_int_equal(ipc_connect(base.dirfd, "Job_2", IPC_WAIT_S), -1);
+
+    /* And one whose file somebody has removed. */
+    socket_pool_return(&pool[7], base.dirfd);
+    ipc_unlink_hidden(base.dirfd, pool[7].hidden);
+    assert_ptr_equal(socket_pool_lend(pool, base.dirfd), &pool[5]);
+    assert_ptr_equal(socket_pool_lend(pool, base.dirfd), &pool[7]);
+    assert_int_equal(hidden_files(), SOCKET_POOL_SIZE);
+
+    assert_int_equal(ipc_connect(base.dirfd, "Job_2", IPC_WAIT_S), -1);
+    close(ipc_listen_hidden(base.dirfd, "Other-1", NULL));
+    socket_pool_clear(base.dirfd);
+    assert_int_equal(hidden_files(), 0);
+    assert_true(ipc_is_hidden(base.dirfd, "Other-1") && ipc_exists(base.dirfd, "Job_2"));
+    close_pool();
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void check_few_descriptors(void *arg)
+{
+    (void)arg;
+    struct rlimit limit = {3 * 32 + 31, 3 * 32 + 31};
+    memset(pool, 0, sizeof pool);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(socket_pool_lend(pool, base.dirfd) == &pool[i]);
+    CHECK(!socket_pool_lend(pool, base.dirfd));
+}
+
+static void where_descriptors_are_few_they_are_left_for_clients(void **state)
+{
+    (void)state;
+    in_child(check_few_descriptors, NULL);
+    memset(pool, 0, sizeof pool);
+    int fd = base.dirfd;
+    close(fd);
+    assert_null(socket_pool_lend(pool, fd)); /* none can be made */
+    assert_false(pool[0].made || pool[0].lent);
+    base.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int start_pooled(struct keeper *k, void *arg, struct err *err)
+{
+    const char *how = arg;
+    char shown[IPC_NAME_MAX], hidden[1 + IPC_NAME_MAX], want[1 + IPC_NAME_MAX];
+    CHECK(k->listen_fd >= 0 && *k->hidden && !*k->name);
+    snprintf(k->name, sizeof k->name, "Job_%s", how);
+    CHECK(ipc_show(k->base.dirfd, k->hidden, k->name, err) == 0);
+    keeper_socket_names(k, shown, hidden);
+    CHECK(ipc_name(want, k->name) == 0 && strcmp(shown, want) == 0);
+    CHECK(ipc_hidden_name(want, k->hidden) == 0 && strcmp(hidden, want) == 0);
+    if (strcmp(how, "fine") != 0)
+        return err_set(err, ERR_PARAMS, "no luck");
+    loop_fd(k->base.loop, k->listen_fd, LOOP_READ, serve, k);
+    return 0;
+}
+
+static void a_keeper_may_have_a_pooled_socket(void **state)
+{
+    (void)state;
+    memset(pool, 0, sizeof pool);
+    struct pooled_socket *s = socket_pool_lend(pool, base.dirfd);
+    assert_non_null(s);
+    reports[0] = (struct report){0};
+    pid_t pid = keeper_fork(&base, "", s, start_pooled, (void *)(uintptr_t) "fine", up, &reports[0]),
+          peer = 0;
+    uid_t uid;
+    loop_child(base.loop, pid, note_end, NULL);
+    run(1);
+    assert_int_equal(reports[0].pid, pid);
+    int fd = ipc_connect(base.dirfd, "Job_fine", IPC_WAIT_S);
+    assert_int_equal(ipc_peer(fd, &peer, &uid), 0);
+    assert_int_equal(peer, pid);
+    close(fd);
+    kill_and_wait(pid);
+    socket_pool_return(s, base.dirfd);
+
+    /* What fails gives it back. */
+    s = socket_pool_lend(pool, base.dirfd);
+    pid = keeper_fork(&base, "", s, start_pooled, (void *)(uintptr_t) "bad", up, &reports[0]);
+    loop_child(base.loop, pid, note_end, NULL);
+    run(1);
+    assert_int_equal(reports[0].pid, -1);
+    end_of(pid);
+    assert_true(ipc_is_hidden(base.dirfd, s->hidden) && !ipc_exists(base.dirfd, "Job_bad"));
+    close_pool();
+}
+
+static void check_orphaned(void *arg)
+{
+    (void)arg;
+    struct keeper k = {.base = base, .name = "Alone", .hidden = "Pool-1", .server = getppid()};
+    char shown[IPC_NAME_MAX], hidden[1 + IPC_NAME_MAX], want[1 + IPC_NAME_MAX];
+    keeper_socket_names(&k, shown, hidden);
+    CHECK(ipc_hidden_name(want, "Pool-1") == 0 && strcmp(hidden, want) == 0);
+    k.server = getpid(); /* the server has gone: nobody knows what the pool is */
+    keeper_socket_names(&k, shown, hidden);
+    CHECK(ipc_hidden_name(want, "Alone") == 0 && strcmp(hidden, want) == 0);
+    int fd = ipc_listen(base.dirfd, "Alone", NULL);
+    CHECK(fd >= 0);
+    keeper_hide(&k);
+    CHECK(ipc_is_hidden(base.dirfd, "Alone") && !ipc_exists(base.dirfd, "Alone"));
+    k.server = getppid();
+    *k.hidden = '\0'; /* it never had one of a pool */
+    keeper_socket_names(&k, shown, hidden);
+    CHECK(strcmp(hidden, want) == 0);
+}
+
+static void a_socket_goes_back_to_a_server_that_lives(void **state)
+{
+    (void)state;
+    in_child(check_orphaned, NULL);
+}
+
+static void assert_no_word(const void *message, size_t n, enum err_code code, const char *why)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct err err = {0};
+    buf_add(&text, message, n);
+    assert_null(keeper_word(&text, &err));
+    assert_int_equal(err.code, code);
+    assert_non_null(strstr(err.msg, why));
+}
+
+static void only_a_whole_message_is_a_word(void **state)
+{
+    (void)state;
+    static const char *const broken = "ended before it was ready";
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct err err = {0};
+    struct {
+        char kind;
+        struct err err;
+    } __attribute__((packed)) failed = {.kind = 'f'};
+    assert_no_word("", 0, ERR_INTERNAL, broken);
+    assert_no_word("u", 1, ERR_INTERNAL, broken);
+    assert_no_word("uword", 5, ERR_INTERNAL, broken);
+    assert_no_word("xword", 6, ERR_INTERNAL, broken);
+    assert_no_word("f", 1, ERR_INTERNAL, broken);
+    assert_no_word("fword", 6, ERR_INTERNAL, broken);
+    err_set(&err, ERR_PARAMS, "no luck");
+    failed.err = err;
+    assert_no_word(&failed, sizeof failed, ERR_PARAMS, "no luck");
+    buf_add(&text, "uword", 6);
+    assert_string_equal(keeper_word(&text, &err), "word");
+}
+
 #define keeper_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -481,6 +674,11 @@ int main(void)
         keeper_test(a_keeper_outlives_its_server),
         keeper_test(a_keeper_that_nobody_was_told_of_ends),
         keeper_test(what_the_command_does_at_its_end_is_not_the_keepers),
+        keeper_test(sockets_are_lent_and_taken_back),
+        keeper_test(where_descriptors_are_few_they_are_left_for_clients),
+        keeper_test(a_keeper_may_have_a_pooled_socket),
+        keeper_test(a_socket_goes_back_to_a_server_that_lives),
+        keeper_test(only_a_whole_message_is_a_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
