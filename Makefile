@@ -274,7 +274,7 @@ test: ## install what is missing, then run every test (what CI runs)
 
 # unit_programs DIR COMPILER FLAGS: every unit test, with everything but main linked to it
 define unit_programs
-$(foreach t,$(UNIT_TESTS),$(eval $(call program,$1/$t,$2,$1/test/unit/$t.o $(call objects,$1,$(LIB_SRC)),$3 -lcmocka)))
+$(foreach t,$(UNIT_TESTS),$(eval $(call program,$1/$t,$2,$1/test/unit/$t.o $1/test/unit/leftovers.o $(call objects,$1,$(LIB_SRC)),$3 -lcmocka)))
 endef
 
 $(eval $(call flavour,$(UNIT),$(CC),$(DEBUG_FLAGS)))
@@ -311,8 +311,8 @@ sanitize: $(SANITIZE)/toolbox $(addprefix $(SANITIZE)/,$(UNIT_TESTS)) replay ## 
 MUTANTS_DIR := $(BUILD)/mutants
 MUTANTS_FLAGS := -O1 -fno-omit-frame-pointer -fPIC $(SANITIZERS) -finstrument-functions
 $(eval $(call flavour,$(MUTANTS_DIR),$(CC),$(MUTANTS_FLAGS)))
-$(eval $(call program,$(MUTANTS_DIR)/libsound.so,$(CC),$(MUTANTS_DIR)/test/mutants/reached.o $(call objects,$(MUTANTS_DIR),$(LIB_SRC)), \
-    $(SANITIZERS) -shared -Wl$(comma)-Map=$(MUTANTS_DIR)/map))
+$(eval $(call program,$(MUTANTS_DIR)/libsound.so,$(CC),$(MUTANTS_DIR)/test/mutants/reached.o $(MUTANTS_DIR)/test/unit/leftovers.o \
+    $(call objects,$(MUTANTS_DIR),$(LIB_SRC)),$(SANITIZERS) -shared -Wl$(comma)-Map=$(MUTANTS_DIR)/map))
 
 mutants: $(MUTANTS_DIR)/libsound.so $(patsubst %,$(MUTANTS_DIR)/test/unit/%.o,$(UNIT_TESTS)) ## make core/ and rpc/ wrong at MUTANTS=40 places (SEED=1, ONLY=core/buf, MUTANTS=0: all): do unit tests see it?
 	@$(file >$(MUTANTS_DIR)/commands)$(foreach f,$(wildcard core/*.c rpc/*.c),$(file \

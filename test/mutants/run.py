@@ -42,8 +42,7 @@ def judge(shop, mutant, most):
     work = Path(tempfile.mkdtemp(prefix="work-", dir=shop.folder))
     try:
         wrong = mutant.apply(sound)
-        code = shop.code(mutant.path, wrong, work)
-        if not code or code == shop.code(mutant.path, sound, work):
+        if shop.means_the_same(mutant.path, sound, wrong, work):
             return SAME
         made = shop.compile(mutant.path, wrong, work)
         for test in shop.nearest(mutant, most):

@@ -57,7 +57,7 @@ class Workshop:
         self.folder = Path(folder).resolve()
         lines = [shlex.split(line) for line in (self.folder / "commands").read_text().splitlines()]
         self.commands = {source: command for source, *command in lines}
-        self.tests = []
+        self.tests, self.sound = [], {}
 
     # ---- what reaches what ----
 
@@ -119,8 +119,13 @@ class Workshop:
         done = subprocess.run([*self.commands[source], *flags, "-w", "-c", "-o", made, file], cwd=REPO, capture_output=True, check=False)
         return made if done.returncode == 0 else None
 
-    def code(self, source, text, work):
-        """What an optimizing compiler makes of it: the same of what means the same."""
+    def means_the_same(self, source, sound, wrong, work):
+        """Whether an optimizing compiler makes the same of both, or refuses the wrong one."""
+        if source not in self.sound:
+            self.sound[source] = self._code(source, sound, work)
+        return self._code(source, wrong, work) in (None, self.sound[source])
+
+    def _code(self, source, text, work):
         made = self.compile(source, text, work, "-O2", "-fno-sanitize=all", "-fno-instrument-functions")
         return made and made.read_bytes()
 

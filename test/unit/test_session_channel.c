@@ -11,6 +11,7 @@
 #include "io.h"
 
 static struct channel channel;
+static int shell = -1; /* its end, where a test holds that open */
 
 static int set_up(void **state)
 {
@@ -23,6 +24,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    io_close(&shell);
     channel_close(&channel);
     return 0;
 }
@@ -155,7 +157,7 @@ static void a_message_may_come_in_pieces(void **state)
 {
     (void)state;
     struct buf text BUF_AUTO = BUF_INIT;
-    open_as_shell();
+    shell = open_as_shell();
     put_message(&text, prompt, sizeof prompt - 1, channel.secret);
     for (size_t cut = 1; cut < text.len; cut++) {
         struct channel_message m;
@@ -245,7 +247,7 @@ static void a_flood_is_read_in_parts(void **state)
 static void another_secret_counts_once_it_is_used(void **state)
 {
     (void)state;
-    open_as_shell();
+    shell = open_as_shell();
     char first[CHANNEL_SECRET + 1];
     struct channel_message m;
     memcpy(first, channel.secret, sizeof first);
@@ -357,7 +359,7 @@ static void the_start_is_read_from_a_pipe(void **state)
 {
     (void)state;
     struct buf code BUF_AUTO = BUF_INIT, got BUF_AUTO = BUF_INIT;
-    open_as_shell();
+    shell = open_as_shell();
     buf_adds(&code, "code\n");
     int fd = channel_code_pipe(&channel, &code);
     if (fd < 0)
@@ -420,7 +422,7 @@ static void check_for_user(void *arg)
 static void the_user_can_open_it(void **state)
 {
     (void)state;
-    open_as_shell();
+    shell = open_as_shell();
     in_child(check_for_user, NULL);
 }
 
