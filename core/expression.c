@@ -254,8 +254,7 @@ static void repeat(struct parser *p, size_t from, int least, int most)
     size_t n = expression_count(p->e) - from;
     struct expression_step *body MEM_AUTO = mem_alloc((n + 1) * sizeof *body);
     if (n > 0) /* () has none, and there may be none at all yet */
-        if (n > 0)
-            memcpy(body, expression_steps(p->e) + from, n * sizeof *body);
+        memcpy(body, expression_steps(p->e) + from, n * sizeof *body);
     buf_truncate(&p->e->steps, from * sizeof *body);
     for (int i = 0; i < least && !p->wrong; i++)
         insert(p, expression_count(p->e), body, n);

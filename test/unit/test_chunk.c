@@ -569,6 +569,137 @@ static void root_reads_on(void **state)
 
 #define STORED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* ---- a machine of its own: "/" with what it says of its memory ---- */
+
+static void make_private(const char *path, uid_t owner)
+{
+    char at[160];
+    snprintf(at, sizeof at, "%s", path);
+    for (char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        CHECK(mkdir(at, 0755) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    CHECK(mkdir(at, 0700) == 0 && chown(at, owner, owner) == 0);
+}
+
+static void make_file(const char *path, uid_t owner, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && io_write_all(fd, text, strlen(text)) == 0 && fchown(fd, owner, owner) == 0);
+    close(fd);
+}
+
+static bool stores(size_t n, char handle[CHUNK_HANDLE_LEN + 1])
+{
+    struct err err = {0};
+    char *text MEM_AUTO = mem_zalloc(n + 1);
+    bool stored = chunk_store((struct span){text, n}, handle, &err) == 0;
+    CHECK(stored || (err.code == ERR_TOOL && strstr(err.msg, "/place/answers")));
+    return stored;
+}
+
+static bool is_kept(const char *handle)
+{
+    int fd = chunk_open(handle);
+    close(fd);
+    return fd >= 0;
+}
+
+/* All of the memory that there is are the three shares that are had in any case: 768 KiB. */
+static void check_memory(void *arg)
+{
+    (void)arg;
+    enum { K = 1024 };
+    char handles[4][CHUNK_HANDLE_LEN + 1];
+    own_mounts();
+    if (mount("none", dir, "tmpfs", 0, "mode=755") < 0)
+        cannot("no file system in memory");
+    enter_root(dir);
+    CHECK(mkdir("/proc", 0755) == 0);
+    make_file("/proc/meminfo", geteuid(), "MemAvailable: 0 kB\n");
+    setenv("TOOLBOX_DIR", "/place", 1);
+    for (int i = 0; i < 3; i++) {
+        CHECK(stores(256 * K, handles[i]));
+        char *path MEM_AUTO = mem_printf("/place/answers/%s", handles[i]);
+        struct timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = time(NULL) - 100}};
+        times[1].tv_nsec = i == 1 ? 1 : 5; /* the second is the one that was asked for longest ago */
+        CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
+    }
+    make_file("/place/answers/other", geteuid(), "not an answer");
+    CHECK(is_kept(handles[0]) && is_kept(handles[1]) && is_kept(handles[2]));
+    CHECK(stores(1, handles[3]));
+    CHECK(is_kept(handles[0]) && !is_kept(handles[1]) && is_kept(handles[2]) && is_kept(handles[3]));
+    CHECK(stores(768 * K, handles[3]) && is_kept(handles[3])); /* alone */
+    CHECK(!is_kept(handles[0]) && !is_kept(handles[2]));
+    CHECK(!stores(768 * K + 1, handles[0]));
+    CHECK(access("/place/answers/other", F_OK) == 0);
+}
+
+static void answers_in_memory_leave_memory_to_others(void **state)
+{
+    (void)state;
+    in_child(check_memory, NULL);
+}
+
+#define HANDLE(n) "0123456789abcdef0123456789abcde" #n
+
+static void check_bases(void *arg)
+{
+    (void)arg;
+    static const struct {
+        const char *place;
+        uid_t owner, files;
+        const char *handle;
+        bool found;
+    } stores[] = {
+        {"/run/user/5001/toolbox", 5001, 5001, HANDLE(0), true},
+        {"/tmp/.toolbox-5002", 5002, 5002, HANDLE(1), true},
+        {"/var/tmp/.toolbox-5003", 5003, 5003, HANDLE(2), true},
+        {"/dev/shm/.toolbox-4294967294", 4294967294u, 4294967294u, HANDLE(3), true},
+        {"/tmp/.toolbox-5005", 5006, 5005, HANDLE(4), false},           /* somebody else's directory */
+        {"/tmp/.toolbox-5007", 5007, 5006, HANDLE(5), false},           /* and file */
+        {"/tmp/.toolbox-4294967295", 4294967295u, 0, HANDLE(6), false}, /* nobody's */
+        {"/tmp/.toolbox-00000005008", 5008, 5008, HANDLE(7), false},    /* no name of ours */
+        {"/tmp/.toolbox-5009x", 5009, 5009, HANDLE(8), false},
+        {"/tmp/.toolbox-", 0, 0, HANDLE(9), false},
+        {"/tmp/toolbox-5010", 5010, 5010, HANDLE(a), false},
+        {"/run/user/5011/other", 5011, 5011, HANDLE(b), false},
+        {"/tmp/.toolbox-0000005012", 5012, 5012, HANDLE(c), true},
+    };
+    if (geteuid() != 0)
+        cannot("only root reads on");
+    enter_root(dir);
+    unsetenv("TOOLBOX_DIR");
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
+        char *store_path MEM_AUTO = mem_printf("%s/answers", stores[i].place);
+        char *file MEM_AUTO = mem_printf("%s/%s", store_path, stores[i].handle);
+        make_private(stores[i].place, stores[i].owner);
+        make_private(store_path, stores[i].owner);
+        make_file(file, stores[i].files, "an answer");
+    }
+    CHECK(chown("/run/user/5001", 5001, 5001) == 0 && chmod("/run/user/5001", 0700) == 0);
+    CHECK(chown("/run/user/5011", 5011, 5011) == 0 && chmod("/run/user/5011", 0700) == 0);
+    unsigned before = open_descriptors();
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
+        if (is_kept(stores[i].handle) != stores[i].found) {
+            fprintf(stderr, "%s\n", stores[i].place);
+            _exit(1);
+        }
+    CHECK(open_descriptors() == before);
+    chunk_remove(HANDLE(4)); /* what isn't found isn't removed */
+    CHECK(access("/tmp/.toolbox-5005/answers/" HANDLE(4), F_OK) == 0);
+    chunk_remove(HANDLE(0));
+    CHECK(access("/run/user/5001/toolbox/answers/" HANDLE(0), F_OK) < 0 && open_descriptors() == before);
+    CHECK(chmod("/tmp/.toolbox-5002/answers", 0755) == 0 && !is_kept(HANDLE(1)));
+}
+
+static void root_looks_where_users_have_their_places(void **state)
+{
+    (void)state;
+    in_child(check_bases, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -584,6 +715,8 @@ int main(void)
         STORED(opens_plain_files_only),
         STORED(forgets_old_answers),
         STORED(root_reads_on),
+        STORED(answers_in_memory_leave_memory_to_others),
+        STORED(root_looks_where_users_have_their_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

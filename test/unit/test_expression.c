@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <regex.h>
 #include <string.h>
 
@@ -84,6 +85,45 @@ static void what_it_finds(void **state)
         {.pattern = "caf\\b", .line = "caf\xC3\xA9", .at = -1},
         {.pattern = "^.\xC3\xA9$", .line = "\xFF\xC3\xA9", .at = 0},
         {.pattern = "[[:alpha:]]", .line = "1\xFF\xC3\xA9", .at = 2},
+        {.pattern = "^[a:b]{3}$", .line = "a:b", .at = 0},
+        {.pattern = "^[a.]{2}$", .line = "a.", .at = 0},
+        {.pattern = "^[a=]{2}$", .line = "=a", .at = 0},
+        {.pattern = "^[[a]{2}$", .line = "[a", .at = 0},
+        {.pattern = "^[[-]]$", .line = "-]", .at = 0},
+        {.pattern = "[a-c-e]", .line = "d-", .at = 1},
+        {.pattern = "[^^]", .line = "^a", .at = 1},
+        {.pattern = "[b-d]", .line = "aeC", .at = 2, .ignore_case = true},
+        {.pattern = "[B-D]", .line = "AEc", .at = 2, .ignore_case = true},
+        {.pattern = "[Y-b]", .line = "cXB", .at = 2, .ignore_case = true},
+        {.pattern = "[Y-b]", .line = "cXA", .at = 2, .ignore_case = true},
+        {.pattern = "[Y-b]", .line = "cxz", .at = 2, .ignore_case = true},
+        {.pattern = "[0-9]", .line = "pPx", .at = -1, .ignore_case = true},
+        {.pattern = "[[-`]", .line = "{;", .at = -1, .ignore_case = true},
+        {.pattern = "\\x4142", .line = "xA42", .at = 1},
+        {.pattern = "\\x9x", .line = "a\tx", .at = 1},
+        {.pattern = "\\x{10ffff}", .line = "a\xF4\x8F\xBF\xBF", .at = 1},
+        {.pattern = "\\x{000041}", .line = "xA", .at = 1},
+        {.pattern = "\\n\\r\\f\\a\\e\\t", .line = "x\n\r\f\a\033\t", .at = 1},
+        {.pattern = "\\0", .line = "10", .at = 1},
+        {.pattern = "\\:", .line = "1:", .at = 1},
+        {.pattern = "a{,2}$", .line = "aaa", .at = 1},
+        {.pattern = "a{2,}$", .line = "aba", .at = -1},
+        {.pattern = "^a{0,}$", .line = "", .at = 0},
+        {.pattern = "^(a|b){0,1}c", .line = "abc", .at = -1},
+        {.pattern = "^a{10}$", .line = "aaaaaaaaaa", .at = 0},
+        {.pattern = "^a{9}$", .line = "aaaaaaaaaa", .at = -1},
+        {.pattern = "(a|b|c)+d", .line = "xabcd", .at = 1},
+        {.pattern = "\\>", .line = "on", .at = 2},
+        {.pattern = "\\<", .line = "-on", .at = 1},
+        {.pattern = "\\b", .line = "--", .at = -1},
+        {.pattern = "\\B", .line = "a", .at = -1},
+        {.pattern = "\\B", .line = "-", .at = 0},
+        {.pattern = "\\bb", .line = "ab-b", .at = 3},
+        {.pattern = "^b", .line = "ab", .at = -1},
+        {.pattern = "\\W", .line = "a\xC3\xA9\xFF", .at = 3},
+        {.pattern = ".", .line = "\xFF", .at = 0},
+        {.pattern = "a)b", .line = "a)b", .at = 0},
+        {.pattern = "(a))b", .line = "a)b", .at = 0},
     };
     check(examples, sizeof examples / sizeof *examples);
 }
@@ -107,6 +147,67 @@ static void what_is_no_expression(void **state)
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         if (find(patterns[i], false, "a") != -2)
             fail_msg("%s is taken for one", patterns[i]);
+}
+
+static int is_word(int c)
+{
+    return isalnum(c) || c == '_';
+}
+
+static int is_space(int c)
+{
+    return isspace(c);
+}
+
+static void classes_are_those_of_c(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern;
+        int (*is)(int c);
+        bool beyond; /* all characters beyond ASCII belong to it */
+    } classes[] = {
+        {"[[:alpha:]]", isalpha, true},  {"[[:digit:]]", isdigit, false}, {"[[:alnum:]]", isalnum, true},
+        {"[[:upper:]]", isupper, false}, {"[[:lower:]]", islower, false}, {"[[:space:]]", isspace, false},
+        {"[[:blank:]]", isblank, false}, {"[[:punct:]]", ispunct, false}, {"[[:print:]]", isprint, true},
+        {"[[:graph:]]", isgraph, true},  {"[[:cntrl:]]", iscntrl, false}, {"[[:xdigit:]]", isxdigit, false},
+        {"[[:word:]]", is_word, true},   {"\\w", is_word, true},          {"\\s", is_space, false},
+        {"\\d", isdigit, false},
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        for (int c = 1; c < 128; c++)
+            if ((find(classes[i].pattern, false, (char[]){(char)c, '\0'}) == 0) != (classes[i].is(c) != 0))
+                fail_msg("%s and character %d", classes[i].pattern, c);
+        assert_int_equal(find(classes[i].pattern, false, "\xC2\x80"), classes[i].beyond ? 0 : -1);
+        assert_int_equal(find(classes[i].pattern, false, "\xF4\x8F\xBF\xBF"), classes[i].beyond ? 0 : -1);
+        assert_int_equal(find(classes[i].pattern, false, "\xFF"), -1);
+    }
+}
+
+static void nul_is_a_character(void **state)
+{
+    (void)state;
+    const char *wrong;
+    struct expression *e = expression_make("a.b$", false, &wrong);
+    assert_int_equal(expression_find(e, "xa\0b", 4), 1);
+    assert_int_equal(expression_find(e, "xa\0bc", 4), 1); /* and the line ends where it ends */
+    assert_int_equal(expression_find(e, "xa\0bc", 5), -1);
+    expression_free(e);
+    expression_free(NULL);
+}
+
+static void parentheses_have_a_depth(void **state)
+{
+    (void)state;
+    char pattern[2 * 201 + 2];
+    for (int depth = 200; depth <= 201; depth++) {
+        memset(pattern, '(', (size_t)depth);
+        pattern[depth] = 'a';
+        memset(pattern + depth + 1, ')', (size_t)depth);
+        pattern[2 * depth + 1] = '\0';
+        assert_int_equal(find(pattern, false, "xa"), depth == 200 ? 1 : -2);
+    }
+    assert_int_equal(find("^a{255}$", false, "a"), -1); /* as many as there may be */
 }
 
 /* Neither memory nor time without bounds, nor the stack. */
@@ -194,6 +295,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_it_finds),
         cmocka_unit_test(what_is_no_expression),
+        cmocka_unit_test(classes_are_those_of_c),
+        cmocka_unit_test(nul_is_a_character),
+        cmocka_unit_test(parentheses_have_a_depth),
         cmocka_unit_test(bounds),
         cmocka_unit_test(as_the_machine_has_it),
     };
