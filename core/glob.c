@@ -42,13 +42,13 @@ static bool in_bracket(const char *p, const char *end, const char *t, size_t n)
     bool negated = p[1] == '!' || p[1] == '^', found = false;
     p += 1 + negated;
     while (p < end) {
-        p += *p == '\\' && p + 1 < end;
+        p += *p == '\\'; /* has something behind it (bracket_end) */
         const char *low = p;
         size_t n_low = char_length(p), n_high = n_low;
         const char *high = low;
         p += n_low;
         if (*p == '-' && p + 1 < end) {
-            p += 1 + (p[1] == '\\' && p + 2 < end);
+            p += 1 + (p[1] == '\\');
             high = p;
             n_high = char_length(p);
             p += n_high;

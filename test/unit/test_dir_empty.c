@@ -105,12 +105,34 @@ static void no_descriptor_is_fine(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
+static void check_mount(void *arg)
+{
+    const char *path = arg;
+    own_mounts();
+    CHECK(chdir(path) == 0 && mkdir("mounted", 0700) == 0 && mkdir("plain", 0700) == 0);
+    if (mount("none", "mounted", "tmpfs", 0, NULL) < 0)
+        cannot("no file system in memory");
+    CHECK(mkdir("mounted/kept", 0700) == 0);
+    dir_empty(made(path), 0);
+    CHECK(access("mounted/kept", F_OK) == 0 && access("plain", F_OK) < 0);
+}
+
+static void another_file_system_is_left_alone(void **state)
+{
+    (void)state;
+    char path[64];
+    make_dir(path);
+    in_child(check_mount, path);
+    remove_dir(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_depth_is_emptied),
         cmocka_unit_test(who_goes_on_writing_is_not_waited_for),
         cmocka_unit_test(no_descriptor_is_fine),
+        cmocka_unit_test(another_file_system_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

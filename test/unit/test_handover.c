@@ -104,6 +104,7 @@ static void what_is_put_in_comes_out(void **state)
     assert_true(outlives_exec(out.fd) && outlives_exec(ends[0]) && !outlives_exec(ends[1]));
     assert_int_equal(handover_keep(&out, false), 0);
     assert_false(outlives_exec(out.fd) || outlives_exec(ends[0]));
+    assert_true(outlives_exec(0)); /* no other one is meant */
     close(ends[0]);
     close(ends[1]);
     assert_int_equal(handover_keep(&out, true), -1);

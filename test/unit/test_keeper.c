@@ -8,6 +8,7 @@
 #include "ipc.h"
 #include "keeper.h"
 #include "loop.h"
+#include "mark.h"
 #include "mem.h"
 
 static char dir[64];
@@ -51,6 +52,9 @@ static void describe(struct buf *out)
     sigaction(SIGHUP, NULL, &hup);
     sigaction(SIGTERM, NULL, &term);
     buf_addf(out, "hup=%d;term=%d;", hup.sa_handler == SIG_IGN, term.sa_handler == SIG_DFL);
+    struct rlimit mark;
+    CHECK(getrlimit(RLIMIT_RTTIME, &mark) == 0);
+    buf_addf(out, "mark=%d;", mark.rlim_cur == (mark_of(base.dirfd) | 1));
     char name[16] = "";
     prctl(PR_GET_NAME, name);
     buf_addf(out, "comm=%s;", name);
@@ -262,6 +266,8 @@ static void a_keeper_stands_alone(void **state)
     int other = ipc_listen(base.dirfd, "server", NULL), plain = dup(0);
     assert_true(other >= 0 && plain >= 0);
     loop_on_signal(base.loop, stop_on_signal, NULL);
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_RTTIME, &limit), 0);
     pid_t pid = fork_one("BashSession_12", "describe");
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
@@ -274,6 +280,8 @@ static void a_keeper_stands_alone(void **state)
     snprintf(want, sizeof want, "cwd=%s;session=1;subreaper=1;dumpable=0;hup=1;term=1;", dir);
     assert_described(want);
     assert_described("comm=BashSession_12;");
+    if (limit.rlim_cur == RLIM_INFINITY)
+        assert_described("mark=1;"); /* a limit that somebody has set already stays */
     kill_and_wait(pid);
     close(other);
     close(plain);
