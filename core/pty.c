@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -103,12 +104,34 @@ int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols)
 
 void pty_close(struct pty *p)
 {
+    pid_t session;
+    if (p->slave >= 0 && ioctl(p->slave, TIOCGSID, &session) == 0)
+        ioctl(p->slave, TIOCNOTTY);
     io_close(&p->master);
     io_close(&p->slave);
+}
+
+static int ask_foreground(const struct pty *p, pid_t *group)
+{
+    return ioctl(p->master, TIOCGPGRP, group) == 0 ? 0 : ioctl(p->slave, TIOCGPGRP, group);
 }
 
 pid_t pty_foreground(const struct pty *p)
 {
     pid_t group = 0;
-    return ioctl(p->master, TIOCGPGRP, &group) < 0 || group < 0 ? 0 : group;
+    return ask_foreground(p, &group) < 0 || group < 0 ? 0 : group;
+}
+
+bool pty_tells_foreground(const struct pty *p)
+{
+    pid_t group;
+    return ask_foreground(p, &group) == 0 || errno != ENOTTY;
+}
+
+int pty_lead(const struct pty *p)
+{
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN); /* its modes are set from the background all the same */
+    setsid();
+    return ioctl(p->slave, TIOCSCTTY, 0);
 }

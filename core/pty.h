@@ -3,6 +3,7 @@
 #ifndef CORE_PTY_H
 #define CORE_PTY_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "err.h"
@@ -33,5 +34,11 @@ void pty_close(struct pty *p);
 
 /* Foreground process group of the terminal, 0 when it can't be told. */
 pid_t pty_foreground(const struct pty *p);
+
+/* Whether this process is told; gVisor tells those alone whose controlling terminal it is. */
+bool pty_tells_foreground(const struct pty *p);
+/* Makes the terminal this process's own, until pty_close: what is started with it belongs to the same session
+ * then. -1: it can't lead one, or leads that of another. */
+int pty_lead(const struct pty *p);
 
 #endif

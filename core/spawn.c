@@ -46,7 +46,7 @@ static bool always_default[NSIG]; /* where signals_known */
 
 void spawn_know_signals(void)
 {
-    static const int others[] = {SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGXFSZ};
+    static const int others[] = {SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGPIPE, SIGTTOU, SIGXFSZ};
     struct sigaction old;
     for (int s = 1; s < NSIG && !signals_known; s++)
         always_default[s] = sigaction(s, NULL, &old) == 0 && old.sa_handler == SIG_DFL;
@@ -58,7 +58,7 @@ void spawn_know_signals(void)
 /* Before any is let through: a handler would run in our memory. By the kernel's own call: C libraries keep
  * some signals to themselves, and glibc's posix_spawn hands those on ignored. All zero is the default in the
  * kernel's structure, whatever its members. */
-static void reset_signals(void)
+void spawn_reset_signals(void)
 {
     static const unsigned long defaults[8];
     for (int s = 1; s < NSIG; s++)
@@ -98,6 +98,25 @@ static int enter_directory(const struct spawn *s, struct err *err)
     return 0;
 }
 
+static bool is_in_session(const struct spawn *s)
+{
+    return s->terminal && tcgetpgrp(s->fds[0]) >= 0;
+}
+
+/* In a session that is there, from the background: SIGTTOU, blocked, doesn't stop it. */
+static int take_terminal(void)
+{
+    sigset_t stop, old;
+    if (getsid(0) == getpid())
+        return ioctl(0, TIOCSCTTY, 0);
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &stop, &old);
+    int done = tcsetpgrp(0, getpid());
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    return done;
+}
+
 static int set_descriptors(const struct spawn *s, struct err *err)
 {
     int fds[3 + SPAWN_MORE_MAX], n = 3 + s->n_more;
@@ -120,7 +139,7 @@ static int set_descriptors(const struct spawn *s, struct err *err)
     }
     if (!all)
         io_fill_std();
-    if (s->terminal && ioctl(0, TIOCSCTTY, 0) < 0)
+    if (s->terminal && take_terminal() < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot take the terminal");
     return 0;
 }
@@ -201,9 +220,12 @@ static int child(void *arg)
     int report = b->report_fd;
     if (s->n_more > 0) /* out of the way of what is given */
         report = fcntl(report, F_DUPFD_CLOEXEC, 3 + s->n_more);
-    setsid();
+    if (is_in_session(s))
+        setpgid(0, 0);
+    else
+        setsid();
     mark_started();
-    reset_signals();
+    spawn_reset_signals();
     char verdict = (char)ask(b, &err);
     if (write(report, &verdict, 1) == 1 && verdict == ACCEPTED) {
         if (!b->shared)

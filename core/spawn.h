@@ -27,7 +27,8 @@ struct spawn {
     int fds[3];              /* become 0, 1, 2; -1: /dev/null */
     const int *more;         /* the n_more (at most SPAWN_MORE_MAX) become 3, 4, … */
     int n_more;
-    bool terminal;  /* fds[0] is a terminal that becomes the controlling one */
+    bool terminal;  /* fds[0] is a terminal that becomes the controlling one; where it is this process's, the
+                       child  stays in the session, in a group of its own in the foreground */
     bool has_umask; /* otherwise the starter's */
     mode_t umask;
     bool victim; /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
@@ -51,8 +52,11 @@ pid_t spawn(const struct spawn *s, int *program, struct err *err);
 
 /* Looks which signals are at their default, once for this process and those that it forks: then not all of
  * them have to be reset in every child. Those that are handled or ignored later are SIGHUP, SIGINT, SIGTERM,
- * SIGCHLD, SIGPIPE and SIGXFSZ. */
+ * SIGCHLD, SIGPIPE, SIGTTOU and SIGXFSZ. */
 void spawn_know_signals(void);
+
+/* Every signal at its default, and none blocked, as for a program that is started. */
+void spawn_reset_signals(void);
 
 /* The environment for a child: base (NULL-terminated) without our private variables, overlaid with `extra`
  * ("NAME=value", may be NULL), and for a user other than this process's with HOME, USER, LOGNAME and SHELL of

@@ -21,12 +21,12 @@ print(json.dumps(answers))
 """
 
 
-def run(command):
-    return ["bash_session_run", {"session_name": "BashSession", "command": command, "timeout": 60}]
+def run(command, timeout=60):
+    return ["bash_session_run", {"session_name": "BashSession", "command": command, "timeout": timeout}]
 
 
-def typed(text, idle=0.5):
-    return ["bash_session", {"session_name": "BashSession", "input": text, "wait_for_output": 30, "idle_timeout": idle}]
+def typed(text, idle=0.5, wait=30):
+    return ["bash_session", {"session_name": "BashSession", "input": text, "wait_for_output": wait, "idle_timeout": idle}]
 
 
 @pytest.fixture(params=["systrap", "ptrace"])
@@ -56,3 +56,18 @@ def test_jobs_and_keys_of_a_shell(gvisor):
     assert answers[4].get("state") == "completed" and answers[4]["output"].endswith("130\non\n"), answers
     assert answers[6]["output"].split() == ["monitor", "on"]
     assert "waited\n" in answers[7]["output"]
+
+
+def test_who_waits_for_input_there(gvisor):
+    """There is no /proc/PID/syscall, and the terminal tells its foreground only within its own session."""
+    answers = gvisor(
+        ["bash_session_new_session", {}], run("read x; echo got $x"), typed("a line\n", 30), run("cat | cat"), typed("\x03", 30),
+        run("python3 -c 'import select, sys; select.select([0], [], []); print(input())'"), typed("more\n", 30),
+        run("sleep 0.5; echo slept"), run("sleep 1000", 1), ["bash_session_signal", {"session_name": "BashSession", "signal": "TERM"}], run("echo $?"),
+        typed("sleep 1000\n", 0.5, 1), typed("never\n", 0.5, 1), typed("\x03", 30), typed("cat\nline\n\x04echo on\n", 30),
+    )
+    assert [answers[i]["state"] for i in (1, 3, 5)] == ["awaiting_input"] * 3, answers
+    assert answers[2].startswith("got a line\n") and answers[6].startswith("more\n")
+    assert (answers[7]["state"], answers[7]["output"], answers[8]["state"]) == ("completed", "slept\n", "timeout")
+    assert answers[10]["output"].endswith("143\n")
+    assert "never" not in answers[13] and "line\n" in answers[14] and "# on\n" in answers[14]

@@ -25,7 +25,7 @@
 static void echo(struct session *s, const char *data, size_t n)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    if (terminal_is_raw(&s->terminal) && shell_look(&s->shell, false) != WAITING_SHELL)
+    if (terminal_is_raw(&s->terminal) && shell_look(&s->shell, LOOK_CLOSELY) != WAITING_SHELL)
         return;
     for (size_t i = 0; i < n; i++) {
         if (data[i] == '\r' || data[i] == '\n')
@@ -210,7 +210,7 @@ void session_status(struct session *s, struct session_status *status)
         status->state = "ended";
         return;
     }
-    enum waiting w = shell_look(&s->shell, true);
+    enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
     bool asked = w == WAITING_FAR_END && shell_is_asked(&s->shell);
     bool at_prompt = w != WAITING_NOT && shell_at_prompt(&s->shell, w, session_prompt_shown(s));
     status->state = at_prompt                                             ? "prompt"

@@ -108,9 +108,10 @@ static void pump(struct session *s)
 {
     if (channel_pump(&s->shell.channel))
         s->pace.tick_ms = 1;
-    if (s->terminal.input.pending.len == 0 || !s->shell.pid || shell_teach(&s->shell))
+    if (s->terminal.input.pending.len == 0 || !s->shell.pid || shell_teach(&s->shell) ||
+        io_is_readable(s->terminal.pty.slave))
         return;
-    if (input_pump(&s->terminal.input, &s->terminal.pty, shell_look(&s->shell, false) != WAITING_NOT))
+    if (input_pump(&s->terminal.input, &s->terminal.pty, shell_look(&s->shell, LOOK_CLOSELY) != WAITING_NOT))
         pace_stir(&s->pace);
 }
 

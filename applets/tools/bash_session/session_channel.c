@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #include "io.h"
 #include "mem.h"
 #include "random.h"
+#include "spawn.h"
+#include "title.h"
 
 /* A message: START, the secret, its kind, and its fields, each with a NUL behind. What else comes (a trace of
  * `set -x`, an error text, what others write) is passed over. */
@@ -53,17 +56,36 @@ static int make_secret(char secret[CHANNEL_SECRET + 1])
     return 0;
 }
 
+/* Ends with the one that it is for: with this process, or when that ends all that is below it. */
+static void be_holder(int slave)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    title_set("toolbox terminal");
+    setsid();
+    ioctl(slave, TIOCSCTTY, 0);
+    io_close_others(&slave, 1); /* which lets the other go on */
+    spawn_reset_signals();
+    for (;;)
+        pause();
+}
+
 /* gVisor gives a second terminal that a shell opens to its session in the place of its own, which then has no
- * keys and jobs any more; not one that is another session's already. So it is made ours. Such a kernel is
- * known by what it doesn't say of a terminal from its other end. */
+ * keys and jobs any more; not one that is another session's already. So a process holds it as its own. Such a
+ * kernel is known by what it doesn't say of a terminal from its other end. */
 static void hold(const struct channel *c)
 {
-    pid_t group;
-    if (ioctl(c->pty.master, TIOCGPGRP, &group) == 0 || errno != ENOTTY)
+    int held[2];
+    char none;
+    if (pty_tells_foreground(&c->pty) || pipe2(held, O_CLOEXEC) < 0)
         return;
-    signal(SIGHUP, SIG_IGN);
-    setsid();
-    ioctl(c->pty.slave, TIOCSCTTY, 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_holder(c->pty.slave);
+    close(held[1]);
+    if (pid > 0 && read(held[0], &none, 1) < 0) {
+        /* it has ended, and what it is for may come out wrong */
+    }
+    close(held[0]);
 }
 
 int channel_open(struct channel *c, const struct user *user)
@@ -92,7 +114,6 @@ int channel_open(struct channel *c, const struct user *user)
 
 void channel_close(struct channel *c)
 {
-    ioctl(c->pty.slave, TIOCNOTTY); /* another one may be held */
     pty_close(&c->pty);
     buf_release(&c->incoming);
     buf_release(&c->code);

@@ -153,7 +153,7 @@ static void look(void *arg)
     struct interrupt *in = arg;
     struct shell *sh = in->shell;
     struct target t;
-    enum waiting w = shell_look(sh, false);
+    enum waiting w = shell_look(sh, LOOK_CLOSELY);
     terminal_drain(sh->terminal);
     if (is_over(in, w)) {
         shell_interrupt_end(sh);

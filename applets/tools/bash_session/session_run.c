@@ -81,7 +81,7 @@ static int64_t give_command(struct session *s, struct session_call *c)
  * hook. */
 static int64_t check_settled(struct session *s, struct session_call *c)
 {
-    if (shell_at_prompt(&s->shell, shell_look(&s->shell, true), session_prompt_shown(s)))
+    if (shell_at_prompt(&s->shell, shell_look(&s->shell, LOOK_AT_ALL), session_prompt_shown(s)))
         return give_command(s, c);
     if (s->shell.state == SHELL_STARTING && now_ms() - c->began < BUSY_MS)
         return 0;
@@ -142,7 +142,7 @@ static int64_t check_typed(struct session *s, struct session_call *c)
 {
     long long spent = now_ms() - c->began;
     if (shell_settled(&s->shell)) {
-        enum waiting w = shell_look(&s->shell, true);
+        enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
         if (shell_at_prompt(&s->shell, w, session_prompt_shown(s)))
             return session_run_answer(s, c, RUN_COMPLETED);
         if (w == WAITING_SHELL && !c->run.asked && session_can_ask(s))

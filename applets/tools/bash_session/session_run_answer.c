@@ -53,7 +53,7 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
     struct err err;
     char name[16] = "", shell[16];
     pid_t group = pty_foreground(&s->terminal.pty);
-    enum waiting w = shell_look(&s->shell, true);
+    enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
     proc_name(s->shell.pid, shell);
     if (group != s->shell.pid)
         proc_name(group, name);

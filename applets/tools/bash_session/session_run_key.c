@@ -220,7 +220,7 @@ static bool missed(const void *session)
     return c && session_run_is_about_to_take(c) && !c->run.adopted && c->run.again < AGAIN_MAX &&
            input_is_taken(&s->terminal.input, &s->terminal.pty) &&
            input_is_taken(&s->shell.channel.outgoing, &s->shell.channel.pty) &&
-           shell_look(&s->shell, false) == WAITING_SHELL;
+           shell_look(&s->shell, LOOK_CLOSELY) == WAITING_SHELL;
 }
 
 static void give_again(void *session)

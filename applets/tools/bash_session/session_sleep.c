@@ -1,5 +1,6 @@
 #include "session_sleep.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
@@ -13,9 +14,28 @@
 
 #include "buf.h"
 #include "io.h"
+#include "session_trace.h"
 
 #define BUSY_MS 500 /* a program that waits for less than that is at work */
 #define N_POLLED 64 /* descriptors of a poll that are looked at */
+
+static bool may_stop;
+
+void sleeping_may_be_stopped(bool may)
+{
+    may_stop = may;
+}
+
+static int read_stopped(pid_t pid, struct sleeping *s)
+{
+    *s = (struct sleeping){.pid = pid};
+    if (trace_sleeping(pid, &s->call, s->arg) < 0)
+        return -1;
+    int n = snprintf(s->text, sizeof s->text, s->call < 0 ? "running" : "%ld", s->call);
+    for (size_t i = 0; i < 6; i++)
+        n += snprintf(s->text + n, sizeof s->text - (size_t)n, " 0x%llx", s->arg[i]);
+    return 0;
+}
 
 int sleeping_read(pid_t pid, struct sleeping *s)
 {
@@ -23,7 +43,7 @@ int sleeping_read(pid_t pid, struct sleeping *s)
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/syscall", (long)pid);
     if (io_read_file(AT_FDCWD, path, &text) < 0)
-        return -1;
+        return may_stop && errno == ENOENT ? read_stopped(pid, s) : -1;
     snprintf(s->text, sizeof s->text, "%s", buf_str(&text));
     char *at = s->text, *end;
     s->pid = pid;

@@ -13,6 +13,10 @@ struct sleeping {
     char text[256]; /* the line itself: equal twice means that the process has not moved */
 };
 
+/* From now on: where a kernel tells in no other way, what sleeps may be stopped for a moment to know in what
+ * (session_trace.h). At first it may not. */
+void sleeping_may_be_stopped(bool may);
+
 /* -1 with errno: it has gone, or may not be looked at. */
 int sleeping_read(pid_t pid, struct sleeping *s);
 /* It has not moved since. */

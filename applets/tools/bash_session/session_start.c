@@ -195,6 +195,8 @@ int shell_start(struct shell *sh, struct err *err)
     const struct session_options *o = sh->options;
     if (pty_open(&sh->terminal->pty, o->rows, o->cols, o->user, err) < 0)
         return -1;
+    if (!pty_tells_foreground(&sh->terminal->pty))
+        pty_lead(&sh->terminal->pty);
     channel_open(&sh->channel, o->user); /* without it a session works, but for runs */
     sh->pid = spawn_shell(sh, err);
     if (sh->pid < 0) {

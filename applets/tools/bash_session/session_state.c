@@ -77,9 +77,9 @@ bool shell_is_back(const struct shell *sh)
 
 /* ---- what can be seen of it ---- */
 
-enum waiting shell_look(const struct shell *sh, bool thorough)
+enum waiting shell_look(const struct shell *sh, enum look how)
 {
-    return session_waiting(&sh->terminal->pty, sh->pid, sh->options->user, thorough);
+    return session_waiting(&sh->terminal->pty, sh->pid, sh->options->user, how);
 }
 
 /* It waits: what it has printed since it told is its prompt. */
@@ -96,10 +96,11 @@ static void note_prompt(struct shell *sh)
 static enum waiting look_again(struct shell *sh)
 {
     struct pace *pace = sh->terminal->pace;
-    enum waiting w = shell_look(sh, pace_is_thorough(pace));
+    enum look how = pace_is_thorough(pace) ? LOOK_AT_ALL : shell_is_back(sh) ? LOOK_CLOSELY : LOOK_FROM_AFAR;
+    enum waiting w = shell_look(sh, how);
     for (int i = 0; i < PROMPT_TRIES && w == WAITING_NOT && shell_is_back(sh) && pace->tick_ms == 1; i++) {
         usleep(PROMPT_US);
-        w = shell_look(sh, false);
+        w = shell_look(sh, LOOK_CLOSELY);
     }
     return w;
 }
@@ -156,7 +157,7 @@ bool shell_teach(struct shell *sh)
     struct terminal *t = sh->terminal;
     if (!sh->kind->typed || sh->taught || !sh->pid)
         return false;
-    enum waiting w = shell_look(sh, false);
+    enum waiting w = shell_look(sh, LOOK_CLOSELY);
     bool waits = w == WAITING_SHELL || (w == WAITING_UNKNOWN && t->tail.len > 0 &&
                                         now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS);
     if (!waits || terminal_drain(t))

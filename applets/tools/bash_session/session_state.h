@@ -96,7 +96,7 @@ struct shell {
     void *arg; /* the owner's */
     char path[256];
     const struct shell_kind *kind;
-    bool taught; /* it has been given the line that its kind has for it */
+    bool taught;         /* it has been given the line that its kind has for it */
     const char *startup; /* the name of its start-up file */
     struct channel channel;
     struct loop_source *channel_source, *child_source;
@@ -115,7 +115,7 @@ void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_e
 /* It has told since it took the last input. */
 bool shell_is_back(const struct shell *sh);
 
-enum waiting shell_look(const struct shell *sh, bool thorough);
+enum waiting shell_look(const struct shell *sh, enum look how);
 /* With WAITING_FAR_END: what was printed since something was typed ends in the middle of a line, as a prompt
  * or a question does, and nothing has come for a while. More can't be known of who isn't here. */
 bool shell_is_asked(const struct shell *sh);

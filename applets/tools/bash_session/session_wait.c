@@ -190,11 +190,12 @@ static bool speaks_as_we(pid_t pid)
     return n < 0 || elf_is_ours(head, (size_t)n);
 }
 
-static enum waiting look(const struct pty *pty, pid_t shell, bool thorough)
+static enum waiting look(const struct pty *pty, pid_t shell, enum look how)
 {
     struct sleeping s;
     pid_t group = pty_foreground(pty);
     dev_t tty = number_of(pty);
+    bool thorough = how == LOOK_AT_ALL;
     if (group == 0 || !proc_is_ours() || sleeping_read(shell, &s) < 0 || !speaks_as_we(group))
         return WAITING_UNKNOWN;
     if (group == shell && waits_for_terminal(tty, &s))
@@ -230,10 +231,13 @@ static enum waiting look_as_self(bool other, enum waiting seen)
     return seen;
 }
 
-enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, bool thorough)
+enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, enum look how)
 {
     bool other = look_as(user);
-    return look_as_self(other, look(pty, shell, thorough));
+    sleeping_may_be_stopped(how > LOOK_FROM_AFAR);
+    enum waiting w = look_as_self(other, look(pty, shell, how));
+    sleeping_may_be_stopped(false);
+    return w;
 }
 
 /* ---- the word ---- */

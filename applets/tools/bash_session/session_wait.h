@@ -18,10 +18,17 @@ enum waiting {
     WAITING_UNKNOWN, /* the kernel doesn't tell: no /proc, or hidden */
 };
 
+/* How far it goes to know. */
+enum look {
+    LOOK_FROM_AFAR, /* nothing is done to anybody: where only a thread that stands still can be read, none is
+                     */
+    LOOK_CLOSELY,   /* at the leader of the foreground group, which may be stopped for it (session_trace.h) */
+    LOOK_AT_ALL,    /* at all processes of that group */
+};
+
 /* `user`: whose processes these are (NULL: our own); their files in /proc are read as that user, since root
- * in a container may not trace others. `thorough`: looks at all processes of the foreground group and not at
- * its leader alone. */
-enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, bool thorough);
+ * in a container may not trace others. */
+enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, enum look how);
 
 /* The same of the word that the shell waits for when it has told: WAITING_SHELL where it reads the channel as
  * its standard input, WAITING_PROGRAM where a child of it does (what it substitutes in its prompt),
