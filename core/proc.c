@@ -98,14 +98,14 @@ static bool is_in_mask(const char *status, const char *field, int signal)
     return at && strtoull(at + strlen(field), NULL, 16) >> (signal - 1) & 1;
 }
 
-bool proc_handles(pid_t pid, int signal)
+int proc_handles(pid_t pid, int signal)
 {
     char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    return proc_is_ours() && io_read_file(AT_FDCWD, path, &text) == 0 &&
-           (is_in_mask(buf_str(&text), "\nSigIgn:", signal) ||
-            is_in_mask(buf_str(&text), "\nSigCgt:", signal));
+    if (!proc_is_ours() || io_read_file(AT_FDCWD, path, &text) < 0 || !strstr(buf_str(&text), "\nSigIgn:"))
+        return -1;
+    return is_in_mask(buf_str(&text), "\nSigIgn:", signal) || is_in_mask(buf_str(&text), "\nSigCgt:", signal);
 }
 
 bool proc_reaps(pid_t pid)

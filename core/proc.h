@@ -24,8 +24,8 @@ struct proc {
 int proc_read(pid_t pid, struct proc *p);
 /* Name of a process's program as the kernel has it (at most 15 bytes), "" when it can't be told. */
 void proc_name(pid_t pid, char name[16]);
-/* True when the process catches or ignores the signal; false also when that can't be told. */
-bool proc_handles(pid_t pid, int signal);
+/* 1 when the process catches or ignores the signal, 0 when it does not, -1 when that can't be told. */
+int proc_handles(pid_t pid, int signal);
 /* Text that ends in the target of /proc/PID/NAME ("cwd", "exe"); false when it can't be read. */
 bool proc_link(pid_t pid, const char *name, char *path, size_t size);
 

@@ -44,10 +44,21 @@ static size_t whole_lines(const char *s, size_t n, const struct termios *t)
     return n;
 }
 
+/* Length up to an end-of-file key that stands alone; such a key by itself: gVisor loses it, and what is
+ * behind it, where both come at once. */
+static size_t up_to_end_of_file(const char *s, size_t n, const struct termios *t)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((cc_t)s[i] == t->c_cc[VEOF] && (i == 0 || ends_line(t, s[i - 1])))
+            return i > 0 ? i : 1;
+    return n;
+}
+
 static void pump_canonical(struct input *in, const struct pty *pty, bool reading, const struct termios *t)
 {
     const char *at = in->pending.data + in->written;
-    size_t left = in->pending.len - in->written, room = TERMINAL_HOLDS - in->partial;
+    size_t left = up_to_end_of_file(at, in->pending.len - in->written, t);
+    size_t room = TERMINAL_HOLDS - in->partial;
     size_t lines = whole_lines(at, left < room ? left : room, t);
     if (lines > 0) {
         in->partial = 0;
@@ -121,12 +132,21 @@ bool input_is_interrupt(const struct pty *pty, const char *s, size_t n)
            (cc_t)*s == t.c_cc[VINTR];
 }
 
+/* As the kernel does with such a key, but for gVisor's. */
+static void drop_unread(const struct pty *pty)
+{
+    struct termios t;
+    if (tcgetattr(pty->slave, &t) == 0 && !(t.c_lflag & NOFLSH))
+        tcflush(pty->slave, TCIFLUSH);
+}
+
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err)
 {
     size_t key = last_signal_key(pty, s, n);
     if (key < n) {
         buf_release(&in->pending);
         in->written = in->partial = 0;
+        drop_unread(pty);
         write_key(pty, (cc_t)s[key]);
         in->signalled = now_us();
         s += key + 1;

@@ -29,7 +29,7 @@ struct target {
     bool is_shell;   /* or a copy of it */
     bool alone;      /* in its group */
     bool losable;    /* the signal may have no effect there */
-    bool dies;       /* its leader doesn't handle it */
+    bool dies;       /* its leader is known not to handle it */
     bool with_shell; /* which was interrupted too */
 };
 
@@ -53,7 +53,7 @@ static long long age_ms(unsigned long long start)
 /* A program that dies of the signal now, or takes it. */
 static bool is_sure(const struct proc *p)
 {
-    return !p->ended && (age_ms(p->start) >= YOUNG_MS || proc_handles(p->pid, SIGINT));
+    return !p->ended && (age_ms(p->start) >= YOUNG_MS || proc_handles(p->pid, SIGINT) == 1);
 }
 
 /* What else is in the group. */
@@ -87,7 +87,7 @@ static void aim(const struct shell *sh, struct target *t, bool quickly)
     t->start = leader.start;
     t->is_shell = t->group == sh->pid || strcmp(shell, t->name) == 0;
     t->losable = t->is_shell || !is_sure(&leader);
-    t->dies = t->group != sh->pid && !leader.ended && !proc_handles(t->group, SIGINT);
+    t->dies = t->group != sh->pid && !leader.ended && proc_handles(t->group, SIGINT) == 0;
     if (!quickly || (t->is_shell && t->group != sh->pid))
         look_at_members(t, shell);
 }
