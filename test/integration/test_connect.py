@@ -314,6 +314,18 @@ def test_usage(client, words):
     assert client.cli("connect", *words).returncode == 2
 
 
+@pytest.mark.parametrize("words", [["connect"], ["call"], ["mcp", "serve", "--in"]])
+def test_no_target_is_named_that_is_refused(client, words):
+    """What runs is wanted: neither the list of what there is names another, nor the form of one that won't do is asked for."""
+    for target in ("nosuch:", "nosuch"):
+        said = client.cli(*words, target, *(["version"] if words == ["call"] else [])).stderr.decode()
+        assert "docker:NAME" in said and "local:" in said and "compose:" not in said and "dir:" not in said, said
+        assert "compose:" in client.cli("inject", target).stderr.decode()
+    for target in ("compose:x", "compose:a/b", "dir:", "dir:/", "docker:*", "k8s:-l a=b"):
+        done = client.cli(*words, target, *(["version"] if words == ["call"] else []))
+        assert done.returncode == 2 and b"is not one running target" in done.stderr, done
+
+
 def test_call_takes_one_way(client):
     done = client.cli("call", "--no-share", "--persist", "local:", "version")
     assert done.returncode == 2 and b"--no-share" in done.stderr

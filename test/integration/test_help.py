@@ -48,6 +48,23 @@ def test_every_command_has_its_own_help(client, applet):
     assert not client.dir.exists(), "help has started something"
 
 
+def _options(text):
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, re.M))
+
+
+def test_only_an_option_that_would_be_taken_is_meant(client):
+    """Options of neighbours, misspelt: what is suggested is one that stands in the applet's own help."""
+    helps = {applet: said(client.cli(applet, "--help")) for applet in APPLETS if applet not in WITH_COMMANDS}
+    every = set().union(*map(_options, helps.values()))
+    assert {"--links", "--persist", "--log-level"} <= every
+    for applet, text in helps.items():
+        for option in every - _options(text):
+            done = client.cli(applet, option, "x", "y")
+            assert done.returncode == 2 and done.stdout == b"", (applet, option, done)
+            meant = re.search(r"did you mean '(--[a-z-]+)'", client.cli(applet, option[:-1], "x", "y").stderr.decode())
+            assert not meant or meant[1] in text + " --version", (applet, option, meant)
+
+
 @pytest.mark.parametrize("applet", WITH_COMMANDS)
 def test_unknown_words_of_commands(client, applet):
     for name in commands(client, applet):

@@ -66,7 +66,7 @@ int serve_in(int argc, char **argv)
             where = optarg;
         else if (option == OPT_KEEP)
             keep = true;
-        else if (inject_option(&o, option, optarg, NAME, argv[at]) != EXIT_OK)
+        else if (inject_option(&o, options, option, NAME, argv[at]) != EXIT_OK)
             return EXIT_USAGE;
     }
     if (optind < argc || !where)

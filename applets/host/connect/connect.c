@@ -201,7 +201,7 @@ static int parse(struct line *l, int argc, char **argv)
         else if (option == OPT_STOP)
             l->stop = true;
         else
-            status = inject_option(&l->o, option, optarg, NAME, argv[at]);
+            status = inject_option(&l->o, options, option, NAME, argv[at]);
         if (status != EXIT_OK)
             return status;
     }

@@ -48,12 +48,9 @@ static const char usage[] =
     "8 server, 9 health. Also: 1 others, 2 usage, 128+N by signal N. Of several\n"
     "targets the highest one counts.\n";
 
-static const char *const option_names[] = {"--dir",       "--name",    "--links",   "--user",     "--runtime",
-                                           "--root-exec", "--timeout", "--json",    "--help",     "--with",
-                                           "--replace",   "--upgrade", "--persist", "--no-share", "--list",
-                                           "--stop",      NULL};
-
 /* ---- options ---- */
+
+enum { OPTIONS_MAX = 16 };
 
 void inject_options_init(struct inject_options *o)
 {
@@ -91,9 +88,24 @@ static int take_path(const char **into, const char *value, const char *applet, c
     return EXIT_OK;
 }
 
-int inject_option(struct inject_options *o, int option, const char *value, const char *applet,
+static int unknown_option(const struct option *options, const char *applet, const char *word)
+{
+    char text[OPTIONS_MAX][20];
+    const char *names[OPTIONS_MAX + 2];
+    size_t n = 0;
+    for (; options[n].name && n < OPTIONS_MAX; n++) {
+        snprintf(text[n], sizeof text[n], "--%s", options[n].name);
+        names[n] = text[n];
+    }
+    names[n++] = "--help";
+    names[n] = NULL;
+    return usage_unknown(applet, "option", word, names);
+}
+
+int inject_option(struct inject_options *o, const struct option *options, int option, const char *applet,
                   const char *word)
 {
+    const char *value = optarg;
     switch (option) {
     case OPT_DIR:
         return take_path(&o->dir, value, applet, word);
@@ -123,7 +135,7 @@ int inject_option(struct inject_options *o, int option, const char *value, const
     case ':':
         return usage_error(applet, "option '%s' takes a value", word);
     default:
-        return usage_unknown(applet, "option", word, option_names);
+        return unknown_option(options, applet, word);
     }
 }
 
@@ -131,24 +143,23 @@ int inject_running_target(struct target *t, const char *text, const struct injec
                           const char *applet)
 {
     struct err err;
-    if (target_parse(t, text, &o->runtimes, &err) < 0)
+    if (target_parse_running(t, text, &o->runtimes, &err) < 0)
         return usage_error(applet, "%s", err.msg);
-    if (target_is_pattern(t) || t->kind->folder)
-        return usage_error(
-            applet, "'%s' is not one running target; patterns, compose: and dir: are for inject and eject",
-            text);
     return EXIT_OK;
 }
 
-static int parse(struct inject_options *o, const char **with, int argc, char **argv)
+static const struct option inject_takes[] = {INJECT_OPTIONS,
+                                             {"json", 0, NULL, OPT_JSON},
+                                             {"links", 1, NULL, OPT_LINKS},
+                                             {"with", 1, NULL, OPT_WITH},
+                                             {"replace", 0, NULL, OPT_REPLACE},
+                                             {"upgrade", 0, NULL, OPT_UPGRADE},
+                                             {0}};
+static const struct option eject_takes[] = {INJECT_OPTIONS, {"json", 0, NULL, OPT_JSON}, {0}};
+
+static int parse(struct inject_options *o, const struct option *options, const char **with, int argc,
+                 char **argv)
 {
-    static const struct option options[] = {INJECT_OPTIONS,
-                                            {"links", 1, NULL, OPT_LINKS},
-                                            {"with", 1, NULL, OPT_WITH},
-                                            {"replace", 0, NULL, OPT_REPLACE},
-                                            {"upgrade", 0, NULL, OPT_UPGRADE},
-                                            {"json", 0, NULL, OPT_JSON},
-                                            {0}};
     inject_options_init(o);
     opterr = 0;
     for (;;) {
@@ -169,7 +180,7 @@ static int parse(struct inject_options *o, const char **with, int argc, char **a
         else if (option == 'j')
             result = positive(optarg, 256, &o->jobs, argv[0], "-j");
         else
-            result = inject_option(o, option, optarg, argv[0], argv[at]);
+            result = inject_option(o, options, option, argv[0], argv[at]);
         if (result != EXIT_OK)
             return result;
     }
@@ -223,7 +234,7 @@ static int do_one(const struct inject_options *o, const struct target *t, struct
     return status;
 }
 
-static int run(int argc, char **argv, inject_many_fn one)
+static int run(int argc, char **argv, const struct option *options, inject_many_fn one)
 {
     const char *with = NULL;
     struct packed_folder packed = {0};
@@ -231,7 +242,7 @@ static int run(int argc, char **argv, inject_many_fn one)
     struct transport transport;
     struct target_list targets TARGET_LIST_AUTO = {0};
     struct err err;
-    int status = parse(&o, &with, argc, argv);
+    int status = parse(&o, options, &with, argc, argv);
     if (status != EXIT_OK)
         return status;
     if (with && pack_folder(&packed, with, &err) < 0)
@@ -262,12 +273,12 @@ static void inject(const struct inject_options *o, const struct target *t, struc
 
 static int inject_main(int argc, char **argv)
 {
-    return run(argc, argv, inject);
+    return run(argc, argv, inject_takes, inject);
 }
 
 static int eject_main(int argc, char **argv)
 {
-    return run(argc, argv, eject_one);
+    return run(argc, argv, eject_takes, eject_one);
 }
 
 const struct applet inject_applet = {

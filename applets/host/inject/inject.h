@@ -64,8 +64,10 @@ enum {
     "  dir:ROOT                                 a mounted root file system\n"
 
 void inject_options_init(struct inject_options *o);
-/* Takes one of INJECT_OPTIONS. EXIT_OK, or EXIT_USAGE after a message. */
-int inject_option(struct inject_options *o, int option, const char *value, const char *applet,
+/* Takes one of INJECT_OPTIONS, or OPT_LINKS or OPT_JSON, that getopt_long has found as `word`, with optarg;
+ * or says of another what may have been meant of those that the applet takes. EXIT_OK, or EXIT_USAGE after a
+ * message. */
+int inject_option(struct inject_options *o, const struct option *options, int option, const char *applet,
                   const char *word);
 
 /* Reads one target in which something is to run. EXIT_OK, or EXIT_USAGE after a message. */

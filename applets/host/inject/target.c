@@ -177,11 +177,18 @@ static const struct target_kind *find_kind(const char *text, size_t n)
     return NULL;
 }
 
-static int unknown_kind(const char *text, struct err *err)
+/* One that runs, or may be: not a folder, nor what only stands for others. */
+static bool can_run(const struct target_kind *k)
+{
+    return !k->folder && (k->enter || !k->list);
+}
+
+static int unknown_kind(const char *text, bool running, struct err *err)
 {
     struct buf known BUF_AUTO = BUF_INIT;
     for (const struct target_kind *k = target_kinds; k->scheme; k++)
-        buf_addf(&known, "%s%s:%s", known.len > 0 ? ", " : "", k->scheme, k->form);
+        if (!running || can_run(k))
+            buf_addf(&known, "%s%s:%s", known.len > 0 ? ", " : "", k->scheme, k->form);
     return strchr(text, ':') || !*text
                ? err_set(err, ERR_PARAMS, "'%s' is no target; there are %s", text, buf_str(&known))
                : err_set(err, ERR_PARAMS,
@@ -234,15 +241,25 @@ static int check_name(const struct target *t, struct err *err)
     return 0;
 }
 
-int target_parse(struct target *t, const char *text, const struct runtime_options *options, struct err *err)
+static int no_running(const struct target *t, struct err *err)
+{
+    return err_set(err, ERR_PARAMS,
+                   "'%s' is not one running target; patterns, compose: and dir: are for inject and eject",
+                   t->text);
+}
+
+static int read_target(struct target *t, const char *text, const struct runtime_options *options,
+                       bool running, struct err *err)
 {
     *t = (struct target){.options = *options};
     const char *colon = strchr(text, ':');
     t->kind = colon ? find_kind(text, (size_t)(colon - text)) : NULL;
     if (!t->kind)
-        return unknown_kind(text, err);
+        return unknown_kind(text, running, err);
     t->text = mem_strdup(text);
     t->name = t->text + (colon - text) + 1;
+    if (running && !can_run(t->kind))
+        return no_running(t, err);
     if (*t->name && t->kind->parts > 0 && split_parts(t, err) < 0)
         return -1;
     if (check_name(t, err) < 0)
@@ -253,6 +270,19 @@ int target_parse(struct target *t, const char *text, const struct runtime_option
          (options->root_exec && argv_split(&words, options->root_exec, err) < 0)))
         return -1;
     return 0;
+}
+
+int target_parse(struct target *t, const char *text, const struct runtime_options *options, struct err *err)
+{
+    return read_target(t, text, options, false, err);
+}
+
+int target_parse_running(struct target *t, const char *text, const struct runtime_options *options,
+                         struct err *err)
+{
+    if (read_target(t, text, options, true, err) < 0)
+        return -1;
+    return target_is_pattern(t) ? no_running(t, err) : 0;
 }
 
 void target_release(struct target *t)

@@ -53,6 +53,9 @@ extern const struct target_kind target_kinds[];
 
 /* Reads SCHEME:NAME. -1 with ERR_PARAMS that says what is wrong with it. */
 int target_parse(struct target *t, const char *text, const struct runtime_options *options, struct err *err);
+/* The same of one target that runs: neither a folder nor a pattern. */
+int target_parse_running(struct target *t, const char *text, const struct runtime_options *options,
+                         struct err *err);
 void target_release(struct target *t);
 #define TARGET_AUTO __attribute__((cleanup(target_release)))
 
