@@ -7,7 +7,9 @@ import stat
 import time
 from pathlib import Path
 
+from harness import stream
 from harness.bridge import Bridge
+from harness.client import RpcError
 
 HELLO = {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
                                                      "clientInfo": {"name": "x", "version": "1"}}}
@@ -201,6 +203,44 @@ def called(s):
     s.command("eject", "--dir", place, "exec:env")
 
 
+def streamed(s):
+    """Many calls over one connection: side by side, in a batch, given up and not acknowledged; then its end."""
+    def do():
+        with s.popen("exec", "--stream", bufsize=0) as process:
+            try:
+                many = stream.of(process)
+                name = many.call("bash_session_new_session")["session_name"]
+                asked = {many.request("bash_session_run", {"session_name": name, "command": "echo one"}), many.request("version")}
+                answers = [many.receive(), many.receive()]
+                s.check({answer["id"] for answer in answers} == asked, f"other answers: {answers}")
+                many.ack(*asked)
+                many.send([{"jsonrpc": "2.0", "id": text, "method": "version"} for text in "ab"])
+                s.check(len(many.receive()) == 2, "a batch is not whole")
+                long = many.call("bash_session_run", {"session_name": name, "command": "head -c 300000 /dev/zero | tr '\\0' x"})
+                s.check(len(long["output"]) == 300000, "a long answer is not whole")
+                given_up = many.request("bash_session_run", {"session_name": name, "command": "sleep 0.1; echo late"})
+                many.notify("rpc.cancel", {"id": given_up})
+                many.receive()
+                many.request("bash_session_run", {"session_name": name})
+                many.close()
+            except (OSError, AssertionError, TypeError, RpcError) as error:  # TypeError: of an end where an answer was to be
+                raise s.refused(f"the stream: {error!r}") from None
+            finally:
+                s.finish(process)
+    s.call(do)
+
+
+def connected(s):
+    """Calls over a connection that is kept; where it was lost they find another way."""
+    place, target = str(s.folder / "in"), "exec:env"
+    s.command("connect", "--dir", place, target)
+    for _ in range(3):
+        s.command("call", "--dir", place, target, "remote_version", right=lambda out: b"pid" in out)
+    s.command("connect", "--list", "--json", right=lambda out: out.startswith(b"["))
+    s.call(lambda: s.run(["connect", "--stop", target]), again="no connection")
+    s.command("eject", "--dir", place, target)
+
+
 def released(s):
     s.command("release", "list", "--json")
     out = s.folder / "out"
@@ -211,4 +251,4 @@ def released(s):
 
 
 ALL = [mcp_files, mcp_writes, mcp_works, mcp_cancelled, proxy, port_taken, injected, injected_here, injected_root, injected_many,
-       called, released]
+       called, streamed, connected, released]

@@ -31,7 +31,7 @@ import outside  # noqa: E402
 import scenarios  # noqa: E402
 from unreached import UNREACHED  # noqa: E402
 from board import SHORT, Board, sites  # noqa: E402
-from harness import processes  # noqa: E402
+from harness import inherited, processes  # noqa: E402
 from harness.machine import PATH  # noqa: E402
 
 HANG = 40  # seconds: what takes as long is stuck
@@ -129,9 +129,9 @@ class Story:
 
     refused = Refused
 
-    def popen(self, *words):
+    def popen(self, *words, **how):
         return subprocess.Popen([self.binaries["this"], *words], env=self.env(), cwd=self.folder, stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
     def output(self, process):
         """All of it, once it has ended."""
@@ -451,6 +451,7 @@ def main():
     parser.add_argument("-v", action="store_true", help="a line for each fault")
     parser.add_argument("toolbox")
     options = parser.parse_args()
+    inherited.reset()
     known = sites(options.toolbox)
     names = [name for name in STORIES if re.search(options.stories, name)]
     bad = 0
