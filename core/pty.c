@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/ttydefaults.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -48,17 +50,61 @@ static int open_slave(int master)
     return open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
+#define ECHOES (ECHO | ECHOE | ECHOK | ECHONL | ECHOCTL | ECHOKE)
+/* What makes lines, and what keeps from it. */
+#define LINES (ICANON | ISIG | IEXTEN)
+#define NO_LINES (ISTRIP | INLCR | IGNCR | PARMRK | INPCK | IXOFF)
+
+static int make_quiet(const struct pty *p, struct termios *t)
+{
+    if (!(t->c_lflag & ECHOES) && !(t->c_oflag & ONLCR) && (t->c_iflag & IUTF8))
+        return 0;
+    t->c_lflag &= ~(tcflag_t)ECHOES;
+    t->c_oflag &= ~(tcflag_t)ONLCR;
+    t->c_iflag |= IUTF8;
+    return tcsetattr(p->slave, TCSANOW, t);
+}
+
 int pty_make_quiet(const struct pty *p)
 {
     struct termios t;
-    tcflag_t echo = ECHO | ECHOE | ECHOK | ECHONL | ECHOCTL | ECHOKE;
+    return tcgetattr(p->slave, &t) < 0 ? -1 : make_quiet(p, &t);
+}
+
+static bool makes_lines(const struct termios *t)
+{
+    static const int keys[] = {VINTR, VQUIT, VSUSP, VEOF};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (t->c_cc[keys[i]] == _POSIX_VDISABLE)
+            return false;
+    return (t->c_lflag & (LINES | EXTPROC)) == LINES && (t->c_iflag & (ICRNL | NO_LINES)) == ICRNL &&
+           (t->c_oflag & (OPOST | OLCUC | OCRNL | ONLRET)) == OPOST;
+}
+
+static void make_lines(struct termios *t)
+{
+    static const unsigned char keys[][2] = {{VINTR, CINTR}, {VQUIT, CQUIT}, {VERASE, CERASE}, {VKILL, CKILL},
+                                            {VEOF, CEOF},   {VSUSP, CSUSP}, {VSTART, CSTART}, {VSTOP, CSTOP}};
+    t->c_iflag = ICRNL | IXON | IUTF8;
+    t->c_oflag = OPOST;
+    t->c_lflag = LINES;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        t->c_cc[keys[i][0]] = keys[i][1];
+}
+
+int pty_mend(const struct pty *p)
+{
+    struct termios t;
+    int flags = fcntl(p->slave, F_GETFL); /* those of all who have got the terminal from us */
+    if (flags >= 0 && (flags & O_NONBLOCK))
+        fcntl(p->slave, F_SETFL, flags & ~O_NONBLOCK);
+    ioctl(p->slave, TIOCNXCL);
+    tcflow(p->slave, TCOON);
     if (tcgetattr(p->slave, &t) < 0)
         return -1;
-    if (!(t.c_lflag & echo) && !(t.c_oflag & ONLCR) && (t.c_iflag & IUTF8))
-        return 0;
-    t.c_lflag &= ~echo;
-    t.c_oflag &= ~(tcflag_t)ONLCR;
-    t.c_iflag |= IUTF8;
+    if (makes_lines(&t))
+        return make_quiet(p, &t);
+    make_lines(&t);
     return tcsetattr(p->slave, TCSANOW, &t);
 }
 

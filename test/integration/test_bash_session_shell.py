@@ -1,11 +1,13 @@
 """bash_session_run among all that a shell's user may do to it: options, traps, prompts, functions, jobs, history."""
 import os
 import re
+import shlex
 import shutil
 import time
 
 import pytest
 
+from harness import needs
 from harness.client import TOOLERR, RpcError
 from harness.processes import wait_until
 from harness.sessions import Shell
@@ -458,11 +460,53 @@ def test_a_half_typed_line_is_not_run(shell):
     shell.works()
 
 
-@pytest.mark.parametrize("start,env", [("TMOUT=1", {}), ("export TMOUT=1", {}), ("readonly TMOUT=1", {}), ("TMOUT=1; readonly TMOUT", {}),
-                                       ("readonly X=2 TMOUT=1; export TMOUT", {}), ("", {"TMOUT": "1"})])
-def test_a_shell_stays_while_nobody_types(new_client, workdir, start, env):
+@pytest.mark.parametrize("start", ["TMOUT=1", "export TMOUT=1", "readonly TMOUT=1", "declare -r TMOUT=1", "typeset -ixr TMOUT=1"])
+@pytest.mark.parametrize("how", ["start-up file", "typed", "environment"])
+def test_a_shell_stays_while_nobody_types(new_client, workdir, start, how):
     """Slow: bash would end it after a second."""
-    (workdir / ".bashrc").write_text(start + "\nreadonly Y=3\n")
-    with Shell(new_client(env={"HOME": str(workdir)}), env=env) as shell:
-        time.sleep(1.5)
-        assert shell.out("echo alive ${TMOUT-} $Y; type readonly") == "alive 3\nreadonly is a shell builtin\n"
+    (workdir / ".bashrc").write_text(start if how == "start-up file" else "")
+    with Shell(new_client(env={"HOME": str(workdir)}), env={"TMOUT": "1"} if how == "environment" else {}) as shell:
+        if how == "typed":
+            shell.at_once(f"{start}\n")
+        for _ in range(2):
+            time.sleep(1.5)
+            assert shell.out("echo alive") == "alive\n"
+        assert shell.out("bash -c 'trap'; python3 -c 'import signal; print(signal.getsignal(signal.SIGALRM))' || :") in ("Handlers.SIG_DFL\n", "0\n", "")
+
+
+# What a program can leave its terminal in, by Python.
+LEFT = {
+    "raw": "import tty; tty.setraw(0)",
+    "cbreak": "import tty; tty.setcbreak(0)",
+    "echo": "t = termios.tcgetattr(0); t[3] |= termios.ECHO; t[1] |= termios.ONLCR; termios.tcsetattr(0, 0, t)",
+    "no output translation": "t = termios.tcgetattr(0); t[1] = 0; termios.tcsetattr(0, 0, t)",
+    "no keys": "t = termios.tcgetattr(0); t[6][termios.VINTR] = t[6][termios.VEOF] = b'\\0'; termios.tcsetattr(0, 0, t)",
+    "no newlines": "t = termios.tcgetattr(0); t[0] = termios.IGNCR | termios.ISTRIP; termios.tcsetattr(0, 0, t)",
+    "never blocking": "os.set_blocking(0, False)",
+    "stopped": "termios.tcflow(0, termios.TCOOFF)",
+    "locked": "import fcntl; fcntl.ioctl(0, termios.TIOCEXCL)",
+    "another screen": "print('\\033[?1049h\\033[?25l\\033[5;10r\\016\\033(0', end='', flush=True)",
+    "half a sequence": "print('\\033]0;title', end='', flush=True)",
+}
+
+
+@pytest.mark.parametrize("how", ["ends", "is killed"])
+@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.parametrize("program", ["bash", "dash"])
+def test_the_next_prompt_finds_a_terminal_as_at_the_start(server, program, left, how):
+    python = needs.program("python3")
+    end = "os.kill(os.getpid(), 9)" if how == "is killed" else "0"
+    with Shell(server, shell=needs.program(program)) as shell:
+        modes = "stty -a | grep -v speed; stty -a | grep -c line"
+        before = shell.out(modes)
+        shell.run(f"{python} -c {shlex.quote(f'import os, termios; {LEFT[left]}; {end}')}", timeout=60)
+        assert shell.out(modes) == before
+        assert shell.run("cat", timeout=60)["state"] == "awaiting_input"
+        assert shell.at_once("line\n").startswith("line\n")
+        shell.at_once("\x04")
+        assert shell.out("echo é; (exec 3</dev/tty) && echo open") == "é\nopen\n"
+
+
+def test_what_was_chosen_of_a_terminal_stays(shell):
+    shell.out("stty -ixon intr ^X tostop")
+    assert re.findall("intr = (..)|([-]?ixon|[-]?tostop)", shell.out("stty -a")) == [("^X", ""), ("", "-ixon"), ("", "tostop")]

@@ -44,6 +44,41 @@ static void assert_size(int rows, int cols)
     assert_int_equal(size.ws_col, cols);
 }
 
+static void what_a_program_left_is_mended(void **state)
+{
+    (void)state;
+    need_terminal();
+    struct termios before, t;
+    assert_int_equal(tcgetattr(pty.slave, &before), 0);
+    t = before;
+    cfmakeraw(&t);
+    t.c_cc[VINTR] = _POSIX_VDISABLE;
+    assert_int_equal(tcsetattr(pty.slave, TCSANOW, &t), 0);
+    assert_int_equal(io_set_nonblock(pty.slave, true), 0);
+    assert_int_equal(pty_mend(&pty), 0);
+    assert_int_equal(tcgetattr(pty.slave, &t), 0);
+    assert_int_equal(t.c_iflag, before.c_iflag);
+    assert_int_equal(t.c_oflag, before.c_oflag);
+    assert_int_equal(t.c_lflag & (ICANON | ISIG | IEXTEN | ECHO), ICANON | ISIG | IEXTEN);
+    assert_memory_equal(t.c_cc, before.c_cc, VSUSP + 1);
+    assert_false(fcntl(pty.slave, F_GETFL) & O_NONBLOCK);
+}
+
+static void what_was_chosen_is_not_mended(void **state)
+{
+    (void)state;
+    need_terminal();
+    struct termios t;
+    assert_int_equal(tcgetattr(pty.slave, &t), 0);
+    t.c_iflag &= ~(tcflag_t)IXON;
+    t.c_cc[VINTR] = 24;
+    assert_int_equal(tcsetattr(pty.slave, TCSANOW, &t), 0);
+    assert_int_equal(pty_mend(&pty), 0);
+    assert_int_equal(tcgetattr(pty.slave, &t), 0);
+    assert_false(t.c_iflag & IXON);
+    assert_int_equal(t.c_cc[VINTR], 24);
+}
+
 static void it_opens_as_programs_expect_it(void **state)
 {
     (void)state;
@@ -336,6 +371,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pty_test(it_opens_as_programs_expect_it),
+        pty_test(what_a_program_left_is_mended),
+        pty_test(what_was_chosen_is_not_mended),
         pty_test(bytes_go_through_unchanged),
         pty_test(output_outlives_the_program),
         pty_test(the_foreground_is_known),

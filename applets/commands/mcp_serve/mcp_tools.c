@@ -217,7 +217,7 @@ static const struct field search_fields[] = {
 
 #define RUN_RESULT                                                                                           \
     "session:s state:w(completed|timeout|awaiting_input|exited) exit_code:i? output:s cwd:s? duration_ms:i " \
-    "omitted_bytes:i"
+    "omitted_bytes:i notice?:s"
 #define READ_RESULT "session:s output:s"
 #define SESSION_RESULT "session:s"
 #define JOB_RESULT                                                                                           \

@@ -145,6 +145,8 @@ static void put_run_result(struct buf *out, const struct run_result *r)
     json_member_string(out, "cwd", r->cwd);
     json_member_int(out, "duration_ms", r->duration_ms);
     json_member_int(out, "omitted_bytes", (long long)r->omitted_bytes);
+    if (r->notice)
+        json_member_string(out, "notice", r->notice);
     buf_addc(out, '}');
 }
 
@@ -328,7 +330,7 @@ static int take_over(struct keeper *k, const struct handover *record, struct err
 }
 
 const struct moving session_moving = {
-    .kind = "session", .number = 4, .save = save, .answer_waiting = nobody_waits, .take = take_over};
+    .kind = "session", .number = 5, .save = save, .answer_waiting = nobody_waits, .take = take_over};
 
 const struct rpc_method session_keeper_methods[] = {
     {"bash_session", interact, &session_interact_params, DOC("Type into a session, and read what comes"),
@@ -336,7 +338,7 @@ const struct rpc_method session_keeper_methods[] = {
      DOC("shell_input, shell_read, shell_interrupt, shell_restart"), NULL},
     {"bash_session_run", run, &session_run_params,
      DOC("Run a command in a session, and tell its exit status"),
-     DOC("{state, exit_code, output, cwd, duration_ms, omitted_bytes}"), DOC("no such session; it is busy"),
+     DOC("{state, exit_code, output, cwd, duration_ms, omitted_bytes, notice?}"), DOC("no such session; it is busy"),
      DOC("shell_run, shell_wait"), NULL},
     {"bash_session_close", close_session, &session_name_params, DOC("End a session with all that runs in it"),
      DOC("null"), DOC("no such session"), DOC("shell_close"), NULL},

@@ -60,6 +60,7 @@ struct run_result {
     const char *cwd; /* NULL: not known */
     long long duration_ms;
     unsigned long long omitted_bytes;
+    const char *notice; /* what else is to be known; NULL: nothing */
 };
 
 struct resize_params {

@@ -4,9 +4,6 @@
 
 #include "session_shell.h"
 
-/* A session ends when it is told to, not while nobody types (TMOUT, which hardened systems make read-only).
- */
-#define STAY "readonly() { [[ \" $*\" == *\" TMOUT\"* ]] || \\builtin readonly \"$\x01\"; }\n"
 #define SH_BEFORE "exec 3<&-\nunset TMOUT 2>@\n"
 
 /* Lines are made by the terminal, which doesn't echo, and not by an editor, which would. */
@@ -16,11 +13,11 @@ static const char ksh_setup[] =
     "\"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$__word\" \"$$\" \"$s\" \"$PWD\" >@; read -r s <@; } 2>@)'"
     "\"${PS1:-$ }\"\n";
 
-static const char zsh_before[] = "exec 3<&-\nsetopt rcs\n"
+static const char zsh_before[] = "exec 3<&-\nsetopt rcs\n\4"
                                  "[[ -r ${ZDOTDIR:-~}/.zshenv ]] && . ${ZDOTDIR:-~}/.zshenv\n"
                                  "[[ -r /etc/zsh/zshrc ]] && . /etc/zsh/zshrc\n"
                                  "[[ -r /etc/zshrc ]] && . /etc/zshrc\n"
-                                 "[[ -r ${ZDOTDIR:-~}/.zshrc ]] && . ${ZDOTDIR:-~}/.zshrc\n"
+                                 "[[ -r ${ZDOTDIR:-~}/.zshrc ]] && . ${ZDOTDIR:-~}/.zshrc\n\4"
                                  "unset TMOUT 2>@\n";
 static const char zsh_setup[] =
     "unsetopt zle prompt_sp prompt_cr bang_hist\n"
@@ -58,9 +55,9 @@ static const char tcsh_setup[] =
     "alias precmd 'set __status=$status; echo \"$__word $$ $__status $cwd\" | sh -c " IN_ALIAS(
         "read -r w p s d; { printf \"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$w\" \"$p\" \"$s\" \"$d\"; read -r s; } "
         "<>@ >&0 2>&0") "'\n"
-                        "if (-r /etc/csh.cshrc) source /etc/csh.cshrc\n"
+                        "\4if (-r /etc/csh.cshrc) source /etc/csh.cshrc\n"
                         "if (-r ~/.tcshrc) source ~/.tcshrc\n"
-                        "if (! -r ~/.tcshrc && -r ~/.cshrc) source ~/.cshrc\n"
+                        "if (! -r ~/.tcshrc && -r ~/.cshrc) source ~/.cshrc\n\4"
                         "unset edit autologout\nset histchars=\n";
 
 static void put_tcsh(struct buf *out, const char *command, size_t n, const struct channel *channel)
@@ -74,8 +71,11 @@ static void put_tcsh(struct buf *out, const char *command, size_t n, const struc
 static const struct shell_kind kinds[] = {
     {.names = "bash",
      .args = {"--rcfile", "@"},
-     .before = "exec 3<&-\nunset TMOUT 2>@\n" STAY "[ -r ~/.bashrc ] && . ~/.bashrc\nunset -f readonly\n"
-               "unset TMOUT 2>@\n",
+     .bare = "--posix", /* keeps /etc/bash.bashrc away as well */
+     .bare_env = "ENV=@",
+     .before =
+         "exec 3<&-\nset +o posix\ncase ${ENV-} in " CHANNEL_CODE "|@) unset ENV;; esac\nunset TMOUT 2>@\n"
+         "\4[ -r ~/.bashrc ] && . ~/.bashrc\nset +e\n\4unset TMOUT 2>@\n",
      .no_history = "unset HISTFILE 2>@\n",
      .setup = shell_bash_setup,
      .line = SHELL_SOURCE "@" SHELL_EVAL,
@@ -95,8 +95,8 @@ static const struct shell_kind kinds[] = {
      .is_shell = true},
     {.names = "ksh mksh lksh oksh rksh pdksh",
      .env = {"ENV=@"},
-     .before = SH_BEFORE "case ${KSH_VERSION-} in *MIRBSD*) ENV=~/.mkshrc;; *) ENV=~/.kshrc;; esac\n"
-                         "[ -r \"$ENV\" ] && . \"$ENV\"\n",
+     .before = SH_BEFORE "\4case ${KSH_VERSION-} in *MIRBSD*) ENV=~/.mkshrc;; *) ENV=~/.kshrc;; esac\n"
+                         "[ -r \"$ENV\" ] && . \"$ENV\"\n\4",
      .no_history = "HISTFILE=\n",
      .setup = ksh_setup,
      .line = SHELL_SOURCE "@" SHELL_EVAL,
@@ -116,6 +116,7 @@ static const struct shell_kind kinds[] = {
      .proves = true},
     {.names = "fish",
      .args = {"-C", "cat <@ | source"},
+     .bare = "--no-config",
      .before = "",
      .no_history = "set -g fish_history ''\n",
      .setup = fish_setup,
@@ -174,23 +175,27 @@ void kind_put_with_startup(struct buf *out, const char *template, const char *st
     }
 }
 
-static void put(struct buf *out, const char *template, const struct channel *channel, const char *former)
+static void put(struct buf *out, const char *template, bool bare, const struct channel *channel,
+                const char *former)
 {
-    const char *at = strchr(template, '\x03');
-    struct buf front BUF_AUTO = BUF_INIT;
-    buf_add(&front, template, at ? (size_t)(at - template) : strlen(template));
-    shell_put(out, buf_str(&front), channel);
-    for (; at && former && *former; former++)
-        buf_addf(out, "%02x", (unsigned char)*former);
-    if (at)
-        shell_put(out, at + 1, channel);
+    for (bool own = false; *template; template += *template != '\0') {
+        struct buf piece BUF_AUTO = BUF_INIT;
+        size_t n = strcspn(template, "\x03\4");
+        buf_add(&piece, template, n);
+        if (!own || !bare)
+            shell_put(out, buf_str(&piece), channel);
+        template += n;
+        own = own != (*template == '\4');
+        for (const char *at = *template == '\x03' && former ? former : ""; *at; at++)
+            buf_addf(out, "%02x", (unsigned char)*at);
+    }
 }
 
-void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool keeps_history,
+void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool bare, bool keeps_history,
                       const struct channel *channel, const char *former)
 {
-    put(out, kind->before, channel, former);
+    put(out, kind->before, bare, channel, former);
     if (!keeps_history)
-        put(out, kind->no_history, channel, former);
-    put(out, kind->setup, channel, former);
+        put(out, kind->no_history, bare, channel, former);
+    put(out, kind->setup, bare, channel, former);
 }

@@ -15,7 +15,8 @@
 
 /* Texts are templates: '@' stands for the channel's path, or, in arguments, environment and `typed`, for the
  * start-up file; \x01 for an '@' itself, \x02 for the channel's secret, \x03 for the value, in hexadecimal
- * digits, that the variable of the first of `env` had before. */
+ * digits, that the variable of the first of `env` had before, and what is between two \4 is about its
+ * user's own start-up files. */
 struct shell_kind {
     const char *names;                     /* of its programs: "ash dash"; NULL: of no other row */
     const char *const args[KIND_ARGS_MAX]; /* in front of others */
@@ -25,8 +26,9 @@ struct shell_kind {
     /* Its start-up file: what its user's own are about, what keeps it from writing its history to a file, and
      * the hook at its prompt. setup NULL: it is told nothing. */
     const char *before, *no_history, *setup;
-    bool by_channel; /* it could not close a descriptor, and reads that from the channel */
-    bool seeks;      /* it reads a file, no pipe */
+    const char *bare, *bare_env; /* started without its user's: a word in front of all others, a variable */
+    bool by_channel;             /* it could not close a descriptor, and reads that from the channel */
+    bool seeks;                  /* it reads a file, no pipe */
 
     /* Typed: has it take a command from the channel, as `put` writes it there. */
     const char *line;
@@ -43,8 +45,8 @@ struct shell_kind {
 /* Never NULL. The path's last part counts, without a version behind it (python3.12). */
 const struct shell_kind *kind_of(const char *path);
 
-/* The whole of its start-up file. `former`: see \x03; NULL: none. */
-void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool keeps_history,
+/* The whole of its start-up file. `bare`: without its user's own; `former`: see \x03; NULL: none. */
+void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool bare, bool keeps_history,
                       const struct channel *channel, const char *former);
 /* A template with the start-up file of that name. */
 void kind_put_with_startup(struct buf *out, const char *template, const char *startup);

@@ -41,6 +41,7 @@ void session_run_ended(struct session *s, const struct run_result *result)
     last->waited = false;
     last->result = *result;
     last->result.cwd = last->cwd;
+    last->result.notice = NULL;
     last->result.output = NULL; /* the answer's, which is put back when it does not arrive */
     last->result.output_len = 0;
     session_stop_capture(s);

@@ -70,6 +70,8 @@ static const struct part parts[] = {
     SESSION_PART("ps2", STRING, shell.known.ps2),
     SESSION_PART("tail", BYTES, terminal.tail),
     SESSION_PART("tail_after_mark", SIZE, terminal.tail_after_mark),
+    SESSION_PART("bare", BOOL, shell.bare),
+    SESSION_PART("notice", STRING, shell.notice),
     SESSION_PART("open_line", BOOL, terminal.open_line),
     SESSION_PART("shown_prompt", BYTES, shell.known.prompt),
     SESSION_PART("cwd", STRING, shell.known.cwd),

@@ -77,6 +77,16 @@ static int64_t give_command(struct session *s, struct session_call *c)
 
 /* ---- checks, one a phase ---- */
 
+/* It never gets to its prompt with its user's start-up files. */
+static int64_t start_bare(struct session *s, struct session_call *c)
+{
+    if (!shell_start_bare(&s->shell))
+        return session_run_refuse_for_good(s, c);
+    c->began = now_ms();
+    c->run.asked = false;
+    return READY_MS;
+}
+
 /* Ready for a command, refused for good, or (0) not yet. A shell whose start was interrupted has not got its
  * hook. */
 static int64_t check_settled(struct session *s, struct session_call *c)
@@ -86,7 +96,7 @@ static int64_t check_settled(struct session *s, struct session_call *c)
     if (s->shell.state == SHELL_STARTING && now_ms() - c->began < BUSY_MS)
         return 0;
     if (s->shell.state == SHELL_STARTING && (c->run.asked || !session_can_ask(s)))
-        return session_run_refuse_for_good(s, c);
+        return start_bare(s, c);
     if (!c->run.asked && session_can_ask(s))
         return session_run_ask(s, c, false);
     return session_run_refuse(s, c);
@@ -97,8 +107,10 @@ static int64_t check_ready(struct session *s, struct session_call *c)
     long long now = now_ms();
     if (s->shell.interrupt)
         return READY_MS; /* its end is told */
-    if (s->shell.channel.pty.master < 0 || (s->shell.state == SHELL_STARTING && now - c->began >= READY_MS))
+    if (s->shell.channel.pty.master < 0)
         return session_run_refuse_for_good(s, c);
+    if (s->shell.state == SHELL_STARTING && now - c->began >= READY_MS)
+        return shell_is_replaced(&s->shell) ? start_bare(s, c) : session_run_refuse_for_good(s, c);
     int64_t left = shell_settled(&s->shell) ? check_settled(s, c) : 0;
     if (left != 0)
         return left;
@@ -235,6 +247,10 @@ static void run_delivered(struct session *s, struct session_call *c, bool delive
         session_run_unheard(s, &c->answer, c->run.omitted);
     else if (c->run.answered && s->last_run.ended)
         session_run_close(s);
+    if (delivered && c->run.answered) {
+        free(s->shell.notice);
+        s->shell.notice = NULL;
+    }
 }
 
 static void nobody(void *arg, const struct run_result *result, const struct err *err)

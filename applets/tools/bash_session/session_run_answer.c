@@ -26,7 +26,10 @@ int64_t session_run_give(struct session_call *c, struct run_result *r)
 
 int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state)
 {
-    struct run_result r = {.state = state, .duration_ms = now_ms() - c->began, .cwd = s->shell.known.cwd};
+    struct run_result r = {.state = state,
+                           .duration_ms = now_ms() - c->began,
+                           .cwd = s->shell.known.cwd,
+                           .notice = s->shell.notice};
     if (state == RUN_AWAITING_INPUT || state == RUN_EXITED) /* at a timeout it may yet be the prompt */
         capture_commit(s->capture);
     capture_text(s->capture, &c->answer);

@@ -24,13 +24,16 @@
 /* What the shell's user has redefined (functions, aliases) is passed by. bash reads -t so that a shell whose
  * keeper hangs is not lost. */
 #define WAIT "\\builtin read -r -t \"${" SECRET ":+5}\" _"
+/* While it reads a command bash sets an alarm that ends it (TMOUT, which hardened systems make read-only):
+ * its handler gives way to one that does nothing. */
+#define STAY "[[ ! ${TMOUT-} ]] || \\builtin trap : ALRM; "
 #define COUNT_AFRESH                                                                                         \
     "case ${BASHOPTS-} in *promptvars*) " BEGUN "=${" BEGIN ":+0}; [[ ! ${" BEGIN                            \
     "-} || ${PS0-} == *@* ]] || \\builtin printf -v PS0 %s \"$" BEGIN "${PS0-}\";; *) " BEGUN                \
     "=; [[ ${PS0-} != *@* ]] || \\builtin printf -v PS0 %s \"${PS0/\"$" BEGIN "\"}\";; esac; "
 #define HOOK                                                                                                 \
     "'{ \\builtin printf \"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"${" SECRET "-}\" \"$$\" \"$? ${" BEGUN             \
-    "-}\" \"$PWD\" \"${PS2-}\"; " COUNT_AFRESH WAIT "; } <>@ >&0 2>&0 || :'"
+    "-}\" \"$PWD\" \"${PS2-}\"; " COUNT_AFRESH STAY WAIT "; } <>@ >&0 2>&0 || :'"
 
 /* Before each command that it has read (bash 4.4), in what the shell expands then: it counts them, so that
  * the hook can tell whether what was typed was begun at all; and where one of several lines has failed it

@@ -1,4 +1,5 @@
 /* Starts a session's shell on a terminal of its own, and closes that. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 
 #include "io.h"
 #include "mem.h"
+#include "proc.h"
 #include "safe_path.h"
 #include "session_shell.h"
 #include "session_state.h"
@@ -46,7 +48,7 @@ void shell_choose_kind(struct shell *sh)
 static int give_startup(struct shell *sh)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    kind_put_startup(&text, sh->kind, sh->options->keeps_history, &sh->channel, NULL);
+    kind_put_startup(&text, sh->kind, sh->bare, sh->options->keeps_history, &sh->channel, NULL);
     int fd = sh->kind->by_channel ? -1 : channel_code_pipe(&sh->channel, &text);
     sh->startup = fd >= 0 ? CHANNEL_CODE : sh->channel.path;
     if (fd < 0)
@@ -69,8 +71,10 @@ static char **make_argv(const struct shell *sh, const char *path)
     size_t n = 0, given = 0;
     while (words[given])
         given++;
-    char **argv = mem_zalloc((given + KIND_ARGS_MAX + 1) * sizeof *argv);
+    char **argv = mem_zalloc((given + KIND_ARGS_MAX + 2) * sizeof *argv);
     argv[n++] = mem_strdup(sh->kind->is_bash ? "bash" : path);
+    if (sh->bare && sh->kind->bare)
+        argv[n++] = mem_strdup(sh->kind->bare);
     for (size_t i = 0; i < KIND_ARGS_MAX && sh->kind->args[i]; i++)
         argv[n++] = with_startup(sh, sh->kind->args[i]);
     for (size_t i = 1; i < given; i++)
@@ -80,9 +84,12 @@ static char **make_argv(const struct shell *sh, const char *path)
 
 static char **make_env(const struct shell *sh)
 {
-    char *extra[KIND_ENV_MAX + 2] = {mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb")};
+    char *extra[KIND_ENV_MAX + 3] = {mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb")};
+    size_t n = 1;
     for (size_t i = 0; i < KIND_ENV_MAX && sh->kind->env[i]; i++)
-        extra[i + 1] = with_startup(sh, sh->kind->env[i]);
+        extra[n++] = with_startup(sh, sh->kind->env[i]);
+    if (sh->bare && sh->kind->bare_env)
+        extra[n] = with_startup(sh, sh->kind->bare_env);
     char **with_defaults = spawn_env(default_env, sh->options->env, NULL);
     char **env = spawn_env(with_defaults, extra, NULL);
     spawn_env_free(with_defaults);
@@ -148,6 +155,27 @@ static pid_t spawn_shell(struct shell *sh, struct err *err)
                    tried.data);
 }
 
+static int run_shell(struct shell *sh, struct err *err);
+
+/* Its user's start-up files have ended it. */
+static void start_again(struct shell *sh)
+{
+    struct err err;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (!sh->notice) {
+        buf_adds(&text, "the start-up files ended the shell (");
+        shell_describe_exit(sh, &text);
+        buf_adds(&text, "); it runs without them");
+        sh->notice = mem_strdup(buf_str(&text));
+    }
+    char *line MEM_AUTO = mem_printf("%s[%s]\n", sh->terminal->open_line ? "\n" : "", sh->notice);
+    sh->terminal->owner->text(sh->terminal->arg, line, strlen(line));
+    sh->bare = true;
+    pty_mend(&sh->terminal->pty);
+    channel_flush(&sh->channel);
+    run_shell(sh, &err);
+}
+
 static void ended(void *arg, pid_t pid, int status)
 {
     struct shell *sh = arg;
@@ -157,7 +185,10 @@ static void ended(void *arg, pid_t pid, int status)
     terminal_drain(sh->terminal);
     sh->pid = 0;
     sh->exit_status = status;
+    bool started = sh->state != SHELL_STARTING;
     shell_happened(sh, SHELL_ENDS);
+    if (!started && !sh->bare && sh->kind->setup)
+        start_again(sh);
     pace->look(pace->arg);
 }
 
@@ -170,9 +201,32 @@ static void on_channel(void *arg, int events)
         pace->look(pace->arg);
 }
 
+bool shell_is_replaced(const struct shell *sh)
+{
+    char name[16];
+    proc_name(sh->pid, name);
+    return *name && kind_of(name) != sh->kind;
+}
+
+bool shell_start_bare(struct shell *sh)
+{
+    char name[16];
+    pid_t group = pty_foreground(&sh->terminal->pty);
+    if (sh->bare || !sh->kind->setup)
+        return false;
+    proc_name(group ? group : sh->pid, name);
+    sh->notice = mem_printf(
+        "the start-up files went no further than '%s', which was ended; the shell runs without them", name);
+    if (group)
+        kill(-group, SIGKILL);
+    kill(-sh->pid, SIGKILL);
+    return true;
+}
+
 void shell_watch(struct shell *sh)
 {
     struct loop *loop = sh->terminal->loop;
+    loop_drop(&sh->channel_source);
     sh->child_source = loop_child(loop, sh->pid, ended, sh);
     terminal_watch(sh->terminal);
     if (sh->channel.pty.master >= 0)
@@ -190,6 +244,21 @@ void shell_close(struct shell *sh)
     shell_happened(sh, SHELL_ENDS);
 }
 
+static int run_shell(struct shell *sh, struct err *err)
+{
+    sh->pid = spawn_shell(sh, err);
+    if (sh->pid < 0)
+        return -1;
+    sh->known.prompts = 0;
+    sh->known.adopted = false;
+    sh->taught = false;
+    shell_hear_afresh(sh);
+    sh->terminal->filter = (struct term_filter){0};
+    shell_happened(sh, SHELL_STARTS);
+    shell_watch(sh);
+    return 0;
+}
+
 int shell_start(struct shell *sh, struct err *err)
 {
     const struct session_options *o = sh->options;
@@ -198,17 +267,12 @@ int shell_start(struct shell *sh, struct err *err)
     if (!pty_tells_foreground(&sh->terminal->pty))
         pty_lead(&sh->terminal->pty);
     channel_open(&sh->channel, o->user); /* without it a session works, but for runs */
-    sh->pid = spawn_shell(sh, err);
-    if (sh->pid < 0) {
+    sh->bare = false;
+    free(sh->notice);
+    sh->notice = NULL;
+    if (run_shell(sh, err) < 0) {
         shell_close(sh);
         return -1;
     }
-    sh->known.prompts = 0;
-    sh->known.adopted = false;
-    sh->taught = false;
-    shell_hear_afresh(sh);
-    sh->terminal->filter = (struct term_filter){0};
-    shell_happened(sh, SHELL_STARTS);
-    shell_watch(sh);
     return 0;
 }

@@ -98,6 +98,8 @@ struct shell {
     const struct shell_kind *kind;
     bool taught;         /* it has been given the line that its kind has for it */
     const char *startup; /* the name of its start-up file */
+    bool bare;           /* it was started without its user's own */
+    char *notice;        /* why, until a run has told; NULL: nothing is to be told */
     struct channel channel;
     struct loop_source *channel_source, *child_source;
     pid_t pid; /* 0: none runs */
@@ -152,6 +154,12 @@ void shell_release_stuck(struct shell *sh);
 
 /* Opens a terminal and starts the shell on it. -1: nothing is left of it. */
 int shell_start(struct shell *sh, struct err *err);
+/* In the place of a shell whose start has come to nothing because its user's start-up files wait for
+ * somebody, or have put another program there: ends that, and starts the shell without them. (So it is by
+ * itself where they have ended it.) False: it has none, or was started without. */
+bool shell_start_bare(struct shell *sh);
+/* `exec` has put a program of another kind in its place. */
+bool shell_is_replaced(const struct shell *sh);
 /* By its path, and what it is to do. */
 void shell_choose_kind(struct shell *sh);
 /* Everything that a loop has to do with one that was started elsewhere. */

@@ -53,6 +53,7 @@ static void on_terminal(void *arg, int events)
 
 void terminal_watch(struct terminal *t)
 {
+    loop_drop(&t->source);
     t->source = loop_fd(t->loop, t->pty.master, LOOP_READ, on_terminal, t);
 }
 

@@ -6,6 +6,7 @@
  * message) is let go on; what it did not tell it is then asked for. */
 #include <signal.h>
 #include <stdlib.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -29,7 +30,7 @@ static void take_prompt(struct shell *sh, const struct channel_message *m)
     bool taken = input_is_taken(&t->input, &t->pty);
     /* a line editor is given one line a run */
     bool again = sh->owner->prompts(sh->arg, taken || sh->known.has_editor);
-    pty_make_quiet(&t->pty); /* whatever the last program has left it as */
+    pty_mend(&t->pty); /* whatever the last program has left it as */
     terminal_mark(t);
     free(k->ps2);
     k->ps2 = mem_strdup(m->ps2 ? m->ps2 : "");
@@ -150,6 +151,9 @@ void shell_release_stuck(struct shell *sh)
         return;
     sh->told.looked = now;
     channel_mend(&sh->channel);
+    pid_t group = pty_foreground(&sh->terminal->pty);
+    if (group == sh->pid || kill(-group, 0) < 0) /* a program has stopped it, and ended */
+        tcflow(sh->terminal->pty.slave, TCOON);
     enum waiting w = look_for_word(sh, !sh->kind->proves);
     bool waits = w != WAITING_UNKNOWN && w != WAITING_SOON && !io_is_readable(sh->channel.pty.slave) &&
                  (w != WAITING_NOT || sh->owner->missed(sh->arg));
