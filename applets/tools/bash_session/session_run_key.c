@@ -37,9 +37,8 @@ static bool is_replaced(const struct session *s)
     char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)s->shell.pid);
-    return s->shell.kind->is_bash && !s->shell.known.adopted &&
-           io_read_file(AT_FDCWD, path, &text) == 0 && text.len > 0 &&
-           !memmem(text.data, text.len, s->shell.startup, strlen(s->shell.startup));
+    return s->shell.kind->is_bash && !s->shell.known.adopted && io_read_file(AT_FDCWD, path, &text) == 0 &&
+           text.len > 0 && !memmem(text.data, text.len, s->shell.startup, strlen(s->shell.startup));
 }
 
 /* bash's own line editor is there to be asked, at what is no continuation prompt. */
