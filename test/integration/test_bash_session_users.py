@@ -346,20 +346,6 @@ def test_the_users_own_start_up_file(new_client, workdir):
     assert (workdir / ".bash_history").exists() is False
 
 
-def test_a_start_up_file_that_asks(new_client, workdir):
-    """A run says so, whichever program it is that asks; nothing is wrong with the shell."""
-    (workdir / ".bashrc").write_text("read -p 'Name? ' name\npython3 -c 'input()'\n")
-    client = new_client(env={"HOME": str(workdir)})
-    client.new()
-    with pytest.raises(RpcError, match="still starting.* asking for what its start-up file wants"):
-        client.run("echo hi")
-    assert client.bs("me\n", wait=1, idle=1) == "Name? "
-    with pytest.raises(RpcError, match="still starting"):
-        client.run("echo hi")
-    client.bs("x\n", wait=25, idle=25)
-    assert client.run("echo $name")["output"] == "me\n"
-
-
 def test_a_start_up_file_that_takes_its_time(new_client, workdir):
     """Slow: longer than a shell is given that shows no sign of life, as long as a run may."""
     (workdir / ".bashrc").write_text("sleep 12\n")

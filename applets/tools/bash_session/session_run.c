@@ -95,9 +95,6 @@ static int64_t check_settled(struct session *s, struct session_call *c)
         return give_command(s, c);
     if (s->shell.state == SHELL_STARTING && now_ms() - c->began < BUSY_MS)
         return 0;
-    /* bash reads without its line editor what its start-up file asks for. */
-    if (s->shell.state == SHELL_STARTING && s->shell.kind->is_bash && !terminal_is_raw(&s->terminal))
-        return session_run_refuse(s, c);
     if (s->shell.state == SHELL_STARTING && (c->run.asked || !session_can_ask(s)))
         return start_bare(s, c);
     if (!c->run.asked && session_can_ask(s))
@@ -108,6 +105,8 @@ static int64_t check_settled(struct session *s, struct session_call *c)
 /* It has not told for so long: its start-up file may have a lot to do, for as long as the call may take. */
 static int64_t check_late(struct session *s, struct session_call *c, long long spent)
 {
+    if (shell_is_replaced(&s->shell))
+        return start_bare(s, c);
     if (shell_look(&s->shell, LOOK_AT_ALL) != WAITING_NOT)
         return session_run_refuse_for_good(s, c);
     return c->timeout_ms < 0 || spent < c->timeout_ms ? READY_MS : session_run_refuse(s, c);
@@ -120,8 +119,6 @@ static int64_t check_ready(struct session *s, struct session_call *c)
         return READY_MS; /* its end is told */
     if (s->shell.channel.pty.master < 0)
         return session_run_refuse_for_good(s, c);
-    if (s->shell.state == SHELL_STARTING && now - c->began >= READY_MS)
-        return shell_is_replaced(&s->shell) ? start_bare(s, c) : session_run_refuse_for_good(s, c);
     int64_t left = shell_settled(&s->shell) ? check_settled(s, c) : 0;
     if (left == 0 && s->shell.state == SHELL_STARTING && now - c->began >= READY_MS)
         left = check_late(s, c, now - c->began);

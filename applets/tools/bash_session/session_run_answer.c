@@ -62,8 +62,8 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
         proc_name(group, name);
     else if (s->shell.kind->is_bash && !shell_is_bash(shell))
         snprintf(name, sizeof name, "%s", shell); /* exec */
-    bool starts = s->shell.state == SHELL_STARTING;
-    const char *what = starts ? "the shell is still starting" : "the session is busy";
+    const char *what =
+        s->shell.state == SHELL_STARTING ? "the shell is still starting" : "the session is busy";
     if (*name)
         err_set(&err, ERR_TOOL,
                 "%s: '%s' is %s; wait, type into it with bash_session, interrupt it with input \"\\u0003\", "
@@ -72,9 +72,9 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
     else
         err_set(&err, ERR_TOOL,
                 "%s: the shell is %s interrupt it with input \"\\u0003\", or restart the session", what,
-                w != WAITING_SHELL ? "still running a command; wait,"
-                : starts ? "asking for what its start-up file wants to know; type it with bash_session,"
-                         : "in the middle of a command that was not finished; finish it with bash_session,");
+                w == WAITING_SHELL
+                    ? "in the middle of a command that was not finished; finish it with bash_session,"
+                    : "still running a command; wait,");
     return session_run_fail(c, &err);
 }
 
