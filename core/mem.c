@@ -75,11 +75,13 @@ void mem_let_code_go(void)
 {
     const char *file = (const char *)&__ehdr_start;
     const ElfW(Phdr) *part = (const void *)(file + __ehdr_start.e_phoff);
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), base = 0;
     for (const ElfW(Phdr) *end = part + __ehdr_start.e_phnum; part < end; part++) {
+        if (part->p_type == PT_LOAD && part->p_offset == 0)
+            base = (uintptr_t)file - part->p_vaddr; /* 0 of a program that can't be moved */
         if (part->p_type != PT_LOAD || part->p_flags & PF_W)
             continue;
-        uintptr_t from = (uintptr_t)file + part->p_vaddr, to = from + part->p_memsz;
+        uintptr_t from = base + part->p_vaddr, to = from + part->p_memsz;
         from = (from + page - 1) / page * page;
         to = to / page * page;
         if (from < to)

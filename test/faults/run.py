@@ -379,9 +379,9 @@ STORIES = {story.__name__: story for story in scenarios.ALL + outside.ALL}
 
 
 class Lab:
-    def __init__(self, binary):
+    def __init__(self, binary, labs):
         processes.become_init()
-        self.folder = tempfile.mkdtemp(prefix="toolbox-faults-lab-")
+        self.folder = tempfile.mkdtemp(dir=labs)
         os.chmod(self.folder, 0o755)
         self.binaries = {"this": f"{self.folder}/toolbox", "other": f"{self.folder}/other"}
         shutil.copy(binary, self.binaries["this"])
@@ -393,9 +393,9 @@ class Lab:
         os.chmod(self.board.path, 0o666)
 
 
-def _begin(binary):
+def _begin(binary, labs):
     global _lab
-    _lab = Lab(binary)
+    _lab = Lab(binary, labs)
 
 
 def _count(name):
@@ -455,7 +455,9 @@ def main():
     known = sites(options.toolbox)
     names = [name for name in STORIES if re.search(options.stories, name)]
     bad = 0
-    with multiprocessing.Pool(options.jobs, _begin, [options.toolbox]) as pool:
+    with tempfile.TemporaryDirectory(prefix="toolbox-faults-lab-") as labs, \
+            multiprocessing.Pool(options.jobs, _begin, [options.toolbox, labs]) as pool:
+        os.chmod(labs, 0o755)
         reached = {}
         for name, wrong, counts in pool.imap_unordered(_count, names):
             reached[name] = counts
