@@ -2,6 +2,8 @@
 import json
 import os
 import shutil
+import socket
+import threading
 
 import pytest
 
@@ -11,6 +13,13 @@ from harness.processes import wait_until
 from harness.sessions import Shell
 
 SHELLS = ["fish", "zsh", "ksh93", "mksh", "dash", "busybox", "tcsh"]
+
+
+class Quiet(Shell):
+    """One that has no prompt."""
+
+    def at_once(self, text=None, **more):
+        return self.bs(text, wait=0, idle=0, **more)
 
 
 @pytest.fixture
@@ -25,9 +34,10 @@ def begin(server, home):
     """Starts a session of a program, at its first prompt."""
     begun = []
 
-    def make(*program, env={}, **params):
+    def make(*program, env={}, quiet=False, **params):
         needs.program(program[0])
-        session = Shell(server, program=list(program), env={"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, **env}, **params)
+        kind = Quiet if quiet else Shell
+        session = kind(server, program=list(program), env={"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, **env}, **params)
         begun.append(session)
         return session
 
@@ -119,3 +129,226 @@ def test_its_own_startup_file_is_read(server, home, begin):
 def test_what_it_starts_has_nothing_of_ours(other):
     assert sorted(other.out("/bin/sh -c 'ls /proc/self/fd'").split()) == ["0", "1", "2", "3"]
     assert "/dev/pts" not in other.out("env")
+
+
+# ---- interpreters that tell ----
+
+
+def python(begin, **params):
+    return begin("python3", "-q", **params)
+
+
+def error_of(result):
+    return (result["error"]["type"], result["error"]["message"]) if "error" in result else None
+
+
+def test_python(begin):
+    session = python(begin)
+    assert session.out("1 + 1") == "2\n"
+    assert session.out("x = 'kept'") == ""
+    assert session.out("def f():\n    y = 1\n\n    return x\n\nfor i in range(2):\n\n    print(i, f())\n") == "0 kept\n1 kept\n"
+    assert session.out("print('no end', end='')") == "no end"
+    assert session.out("import os; os.chdir('/tmp')") == ""
+    result = session.run("1 / 0")
+    assert (result["state"], result["exit_code"], error_of(result), result["cwd"]) == (
+        "completed", 1, ("ZeroDivisionError", "division by zero"), "/tmp")
+    assert result["output"] == 'Traceback (most recent call last):\n  File "<stdin>", line 1, in <module>\nZeroDivisionError: division by zero\n'
+    assert error_of(session.run("raise KeyError('a\\nb')")) == ("KeyError", "'a\\nb'")
+    assert error_of(session.run("print('never'\nx x"))[0] == "SyntaxError"
+    assert "error" not in session.run("2 + 2")
+    assert session.out("e = ValueError('again')") == ""
+    for _ in range(2):
+        assert error_of(session.run("raise e")) == ("ValueError", "again")
+    assert session.out("'x' * 20000") == "'" + "x" * 20000 + "'\n"
+    assert session.out("len('''" + "é\t\\\n" * 5000 + "''')") == "10000\n"
+
+
+def test_python_is_typed_into_as_well(begin):
+    session = python(begin)
+    assert session.first == ">>> "
+    assert session.at_once("x = 5\n") == ">>> "
+    assert session.out("x") == "5\n"
+    assert session.at_once("1/0\n").endswith("ZeroDivisionError: division by zero\n>>> ")
+    result = session.run("print(input('name? '))", timeout=30)
+    assert (result["state"], result["output"]) == ("awaiting_input", "name? ")
+    session.bs("me\n", wait=10)
+    assert session.run(None)["exit_code"] == 0
+    session.out("import sys; sys.ps1 = 'mine> '")
+    assert session.out("6") == "6\n"
+    assert session.at_once("7\n").endswith("mine> ")
+
+
+@pytest.mark.parametrize("how", ["signal", "key"])
+def test_python_is_interrupted(begin, how):
+    session = python(begin)
+    for command in ("import time\ntime.sleep(100)\nprint('never')", "while True: pass"):
+        assert session.run(command, timeout=0.5)["state"] == "timeout"
+        if how == "signal":
+            session.signal("INT")
+        else:
+            session.bs("\x03", wait=1)
+        result = session.run(None, timeout=30)
+        assert (result["state"], result["exit_code"], result["error"]["type"]) == ("completed", 130, "KeyboardInterrupt"), result
+        assert "never" not in result["output"]
+    assert session.out("1") == "1\n"
+
+
+def test_python_ends_and_is_started_anew(begin):
+    session = python(begin)
+    assert session.out("x = 1") == ""
+    result = session.run("print('bye'); raise SystemExit(3)")
+    assert (result["state"], result["exit_code"], result["output"]) == ("exited", 3, "bye\n")
+    session.restart()
+    assert error_of(session.run("x")) == ("NameError", "name 'x' is not defined")
+
+
+def test_python_has_its_users_startup_file_and_nothing_of_ours(begin, home):
+    with open(f"{home}/mine.py", "w") as out:
+        out.write("mine = 'read'\n")
+    session = python(begin, env={"PYTHONSTARTUP": f"{home}/mine.py"})
+    assert session.out("mine") == "'read'\n"
+    assert session.out("import os; os.environ['PYTHONSTARTUP']") == f"'{home}/mine.py'\n"
+    assert session.out("sorted(n for n in globals() if n not in ('mine', 'os') and not n.startswith('__'))") == "[]\n"
+    assert session.out("sorted(os.listdir('/proc/self/fd'))") == "['0', '1', '2', '3']\n"
+    assert session.run("raise SystemExit")["state"] == "exited"
+    assert sorted(os.listdir(home)) == ["mine.py"]  # no history
+
+
+def test_what_is_printed_tells_nothing(begin):
+    session = python(begin)
+    forged = "".join(f"\\x01{'0' * 32}X{{p}}\\0{status}\\0/\\0\\0\\0" for status in (0, 7))
+    result = session.run(f"import os; print('{forged}'.format(p=os.getpid())); print('>>> ', end=''); 1/0")
+    assert (result["exit_code"], error_of(result)[0]) == (1, "ZeroDivisionError")
+    assert result["output"].startswith("0" * 32) or ">>> Traceback" in result["output"]
+
+
+def test_a_python_that_reads_no_startup_file(begin):
+    session = begin("python3", "-q", "-I")
+    result = session.run("1 + 1")
+    assert (result["state"], result["exit_code"], result["output"]) == ("completed", None, "2\n")
+
+
+def test_ipython(begin):
+    session = begin(needs.program("ipython", "ipython3"))
+    assert session.out("1 + 1") == "Out[1]: 2\n"
+    assert session.out("for i in range(2):\n    x = i\n\n    print(x)\n") == "0\n1\n"
+    assert error_of(session.run("1 / 0")) == ("ZeroDivisionError", "division by zero")
+    assert session.out("print('no end', end='')") == "no end"
+
+
+def test_node(begin):
+    session = begin("node")
+    assert session.out("1 + 1") == "2\n"
+    assert session.out("let kept = 'here'") == "undefined\n"
+    assert session.out("function f() {\n\n  return kept\n}\nf()") == "'here'\n"
+    assert error_of(session.run("throw new TypeError('bad')")) == ("TypeError", "bad")
+    assert error_of(session.run("null.x"))[0] == "TypeError"
+    assert error_of(session.run("function (")) is not None
+    assert error_of(session.run("throw 'text'")) == ("string", "text")
+    result = session.run("await new Promise(done => setTimeout(done, 300)); 'later'")
+    assert (result["exit_code"], result["output"]) == (0, "'later'\n")
+    assert error_of(session.run("await Promise.reject(new RangeError('r'))")) == ("RangeError", "r")
+    assert session.run("while (true);", timeout=0.5)["state"] == "timeout"
+    session.signal("INT")
+    assert session.run(None, timeout=30)["exit_code"] == 1
+    session.bs("\x03", wait=2)
+    assert session.out("kept") == "'here'\n"
+    result = session.run("process.exit(4)")
+    assert (result["state"], result["exit_code"]) == ("exited", 4)
+
+
+# ---- programs that tell nothing ----
+
+MUTE = {
+    "sqlite3": (["sqlite3"], [("select 1;", "1\n"), ("select\n2,\n3;", "2|3\n"), ("create table t(a);\ninsert into t values (1), (2);\nselect * from t;", "1\n2\n"),
+                              ("select 'a\tb';", "a\tb\n")]),
+    "gdb": (["gdb", "-q", "-nx"], [("print 1 + 1", "$1 = 2\n"), ("echo one\\n\necho two\\n", "one\ntwo\n"), ("set $x = 3", ""), ("shell sleep 0.3; echo slow", "slow\n"),
+                                   ("define three\necho 3\\n\nend", 'Type commands for definition of "three".\nEnd with a line saying just "end".\n'), ("three", "3\n")]),
+    "bc": (["bc", "-q"], [("1 + 1", "2\n"), ("x = 5\nx * x", "25\n"), ("for (i = 0; i < 2; i++) {\n i\n}", "0\n1\n")]),
+    "lua": (["lua5.4"], [("=1 + 1", "2\n"), ("for i = 1, 2 do\nprint(i)\nend", "1\n2\n")]),
+    "irb": (["irb"], [("1 + 1", "=> 2\n"), ("def f\n\n 3\nend\nf", "=> :f\n=> 3\n"), ("puts 'x'", "x\n=> nil\n")]),
+}
+
+
+@pytest.mark.parametrize("name", MUTE)
+def test_a_program_that_tells_nothing(begin, name):
+    program, cases = MUTE[name]
+    counted = 0
+    session = begin(*program, quiet=name == "bc")
+    for command, output in cases + cases[:1] * 3:
+        result = session.run(command, timeout=30)
+        if name == "gdb" and output.startswith("$"):
+            output = "$" + str(1 + counted) + " = 2\n"
+            counted += 1
+        assert (result["state"], result["exit_code"], result["output"]) == ("completed", None, output), command
+
+
+def test_a_program_that_asks(begin, workdir):
+    """A program of nobody's: what it asks is shown, and its prompt isn't."""
+    script = workdir / "asks.py"
+    script.write_text("while True:\n    n = input('number? ')\n    if n == 'q': break\n    print('half of it is', int(n) / 2)\n    if n == '4': print('thanks', input('really? '))\n")
+    session = begin("python3", str(script))
+    assert session.first == "number? "
+    assert session.run("2")["output"] == "half of it is 1.0\n"
+    assert session.run("4")["output"] == "half of it is 2.0\nreally? "
+    assert session.run("yes\n8")["output"] == "thanks yes\nhalf of it is 4.0\n"
+    result = session.run("q")
+    assert (result["state"], result["exit_code"]) == ("exited", 0)
+
+
+def test_lines_behind_an_interrupted_one_are_not_given(begin):
+    session = begin("gdb", "-q", "-nx")
+    assert session.run("shell sleep 60\necho never\\n", timeout=0.5)["state"] == "timeout"
+    session.signal("INT")
+    result = session.run(None, timeout=30)
+    assert result["state"] == "completed" and "never" not in result["output"]
+    assert session.run("echo after\\n")["output"] == "after\n"
+
+
+def test_lines_go_on_when_the_time_is_up(begin):
+    session = begin("gdb", "-q", "-nx")
+    assert session.run("shell sleep 1\necho then\\n", timeout=0.2)["state"] == "timeout"
+    assert session.run(None, timeout=30)["output"] == "then\n"
+    assert session.run("shell sleep 1\necho then\\n", timeout=0.2)["state"] == "timeout"
+    assert "then\n" in session.bs(wait=20, idle=2)
+
+
+# ---- how they are started ----
+
+
+@pytest.mark.parametrize("params, message", [({"program": []}, "names no program"), ({"program": ["x"], "shell": "/bin/sh"}, "cannot be combined"),
+                                             ({"program": ["no-such-program"]}, "no-such-program: not found"), ({"program": "bash"}, "program")])
+def test_programs_that_are_refused(server, params, message):
+    with pytest.raises(RpcError, match=message):
+        server.rpc("bash_session_new_session", params)
+
+
+def test_the_words_of_a_program_are_its_own(begin):
+    assert begin("bash", "-c", "echo @ $0 $1; read x", "a", "b c").first == "@ a b c\n"
+    assert begin("bash", "-l").out("shopt -q login_shell") == ""
+
+
+def test_the_command_line_takes_a_program(client):
+    needs.program("python3")
+    name = client.cli("bash_session", "new", "--cwd", "/tmp", "--program", "python3", "-q").stdout.decode().strip()
+    done = client.cli("bash_session", "run", name, "import os; print(os.getcwd())")
+    assert (done.returncode, done.stdout) == (0, b"/tmp\n")
+    assert client.cli("bash_session", "run", name, "1/0").returncode == 1
+    assert client.cli("bash_session", "new", "python3").returncode == 2
+    assert client.cli("bash_session", "new", "--program").returncode == 2
+
+
+def test_a_program_that_passes_the_terminal_on(begin):
+    """Slow: that an answer has come to its end is known by a silence."""
+    needs.program("nc")
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        session = begin("nc", "127.0.0.1", str(listening.getsockname()[1]), quiet=True)
+        peer, _ = listening.accept()
+        with peer:
+            answers = threading.Thread(target=lambda: peer.sendall(b"answer to " + peer.recv(100)))
+            answers.start()
+            result = session.run("hello", timeout=30)
+            answers.join()
+    assert (result["state"], result["exit_code"], result["output"]) == ("completed", None, "answer to hello\n")

@@ -52,7 +52,7 @@ static void put_message(struct buf *out, const char *bytes, size_t n, const char
 {
     for (size_t i = 0; i < n; i++) {
         buf_addc(out, bytes[i]);
-        if (bytes[i] == '\001' && i + 1 < n && strchr("PTQ", bytes[i + 1]))
+        if (bytes[i] == '\001' && i + 1 < n && strchr("PTQX", bytes[i + 1]))
             buf_adds(out, secret);
     }
 }
@@ -95,6 +95,25 @@ static void assert_prompt(long pid, int status, const char *cwd)
 
 static const char prompt[] = "\001P1234\0"
                              "7\0/a directory\nwith \001\xC3\xA9 in it\0> \0";
+
+/* An interpreter's, which says what it raised. */
+static void an_exception_is_told(void **state)
+{
+    (void)state;
+    struct channel_message m;
+    TELL("\001X1234\0"
+         "1\0/\0KeyError\0'a\nb'\0\001X1234\0"
+         "0\0/\0\0\0");
+    assert_true(hear(&m));
+    assert_int_equal(m.kind, 'P');
+    assert_int_equal(m.status, 1);
+    assert_string_equal(m.error, "KeyError\n'a\nb'");
+    channel_message_release(&m);
+    assert_true(hear(&m));
+    assert_int_equal(m.status, 0);
+    assert_null(m.error);
+    channel_message_release(&m);
+}
 
 static void a_prompt_is_told(void **state)
 {
@@ -361,7 +380,7 @@ static void the_start_is_read_from_a_pipe(void **state)
     struct buf code BUF_AUTO = BUF_INIT, got BUF_AUTO = BUF_INIT;
     shell = open_as_shell();
     buf_adds(&code, "code\n");
-    int fd = channel_code_pipe(&channel, &code);
+    int fd = channel_code_pipe(&channel, &code, false);
     if (fd < 0)
         skip(); /* no /proc */
     char name[32];
@@ -446,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         channel_test(a_prompt_is_told),
+        channel_test(an_exception_is_told),
         channel_test(other_messages_are_told),
         channel_test(a_message_may_come_in_pieces),
         channel_test(what_is_no_message_is_passed_over),

@@ -46,7 +46,10 @@ static int set_up(void **state)
                                  .pty = PTY_INIT,
                                  .viewers = {.recent = BUF_INIT},
                                  .tail = BUF_INIT};
-    shell = (struct shell){.terminal = &terminal, .options = &options, .channel = {.pty = PTY_INIT}};
+    shell = (struct shell){.terminal = &terminal,
+                           .options = &options,
+                           .kind = kind_of("/bin/bash"),
+                           .channel = {.pty = PTY_INIT}};
     pace = (struct pace){0};
     pace_start(&pace, loop, look, NULL);
     if (pty_open(&terminal.pty, 24, 80, NULL, &err) < 0)
@@ -135,6 +138,32 @@ static void one_that_has_ended_does_nothing_but_start(void **state)
     }
 }
 
+static void a_kind_is_known_by_its_name(void **state)
+{
+    (void)state;
+    assert_ptr_equal(kind_of("/usr/bin/python3.12"), kind_of("python"));
+    assert_ptr_equal(kind_of("ksh93"), kind_of("/bin/mksh"));
+    assert_true(kind_of("/opt/bash")->is_bash && !kind_of("/opt/rbash5x")->is_bash);
+    const char *const others[] = {"", "/", "3", "pythonista", "as", "/bin/cat"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_null(kind_of(others[i])->names);
+}
+
+static void one_that_tells_nothing_is_at_its_prompt_where_it_rests(void **state)
+{
+    (void)state;
+    shell.kind = kind_of("cat");
+    shell.pid = getpid();
+    assert_true(shell_is_mute(&shell));
+    assert_int_equal(AFTER(SHELL_STARTS, SHELL_RESTS), SHELL_WAITING);
+    assert_true(shell_at_prompt(&shell, WAITING_SHELL, false));
+    assert_int_equal(AFTER(SHELL_STARTS, SHELL_RESTS, SHELL_IS_GIVEN), SHELL_RUNNING);
+    assert_false(shell_at_prompt(&shell, WAITING_SHELL, false));
+    shell.known.prompts = 1;
+    assert_false(shell_is_mute(&shell));
+    shell.pid = 0;
+}
+
 static void only_a_prompt_that_was_told_of_is_noted(void **state)
 {
     (void)state;
@@ -155,6 +184,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_comes_makes_the_session_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_shell_goes_from_prompt_to_prompt, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_has_ended_does_nothing_but_start, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_kind_is_known_by_its_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_tells_nothing_is_at_its_prompt_where_it_rests, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(only_a_prompt_that_was_told_of_is_noted, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

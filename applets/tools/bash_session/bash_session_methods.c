@@ -141,6 +141,14 @@ static void put_run_result(struct buf *out, const struct run_result *r)
         json_key(out, "exit_code");
         buf_adds(out, "null");
     }
+    if (r->error) {
+        size_t n = strcspn(r->error, "\n");
+        json_key(out, "error");
+        buf_addc(out, '{');
+        json_member_text(out, "type", r->error, n);
+        json_member_string(out, "message", r->error + n + 1);
+        buf_addc(out, '}');
+    }
     json_member_text(out, "output", r->output, r->output_len);
     json_member_string(out, "cwd", r->cwd);
     json_member_int(out, "duration_ms", r->duration_ms);
@@ -338,8 +346,8 @@ const struct rpc_method session_keeper_methods[] = {
      DOC("shell_input, shell_read, shell_interrupt, shell_restart"), NULL},
     {"bash_session_run", run, &session_run_params,
      DOC("Run a command in a session, and tell its exit status"),
-     DOC("{state, exit_code, output, cwd, duration_ms, omitted_bytes, notice?}"), DOC("no such session; it is busy"),
-     DOC("shell_run, shell_wait"), NULL},
+     DOC("{state, exit_code, error?, output, cwd, duration_ms, omitted_bytes, notice?}"),
+     DOC("no such session; it is busy"), DOC("shell_run, shell_wait"), NULL},
     {"bash_session_close", close_session, &session_name_params, DOC("End a session with all that runs in it"),
      DOC("null"), DOC("no such session"), DOC("shell_close"), NULL},
     {"bash_session_resize", resize, &session_resize_params, DOC("Change the size of the terminal"),

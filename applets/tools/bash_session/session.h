@@ -25,6 +25,13 @@
 #include "session_state.h"
 #include "session_terminal.h"
 
+/* Input that is given a line at a time. */
+struct lines {
+    enum { LINES_NONE, LINE_TYPED, LINE_ENTERED } state;
+    bool more;       /* in the rest */
+    struct buf rest; /* without its last line end */
+};
+
 /* The last run that was begun, until somebody has got how it ended: whoever asks for it then gets that, also
  * when the client that began it has gone. */
 struct last_run {
@@ -33,10 +40,12 @@ struct last_run {
     bool told;        /* the shell has told that it is over: what comes then is the prompt */
     bool prompt_read; /* a read got that */
     bool cut;         /* it was interrupted, and the shell drops what it had still to do */
+    bool ends_line;   /* what takes the line that it shows ends that on the terminal too: that is no output */
     bool ended;       /* then: */
     struct run_result result;
     struct buf text; /* its output */
-    char *cwd;
+    char *cwd, *error;
+    struct lines lines;
 };
 
 struct session_call;

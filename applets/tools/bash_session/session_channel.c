@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -120,13 +121,18 @@ void channel_close(struct channel *c)
     input_release(&c->outgoing);
 }
 
-int channel_code_pipe(const struct channel *c, const struct buf *code)
+int channel_code_pipe(const struct channel *c, const struct buf *code, bool seekable)
 {
-    int ends[2];
-    if (access("/proc/self/fd/0", F_OK) < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+    int ends[2] = {-1, -1};
+    if (access("/proc/self/fd/0", F_OK) < 0)
+        return -1;
+    if (seekable)
+        ends[0] = ends[1] = memfd_create("code", MFD_CLOEXEC);
+    else if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
     bool whole = write(ends[1], code->data, code->len) == (ssize_t)code->len;
-    close(ends[1]);
+    if (ends[1] != ends[0])
+        close(ends[1]);
     bool other = c->user && !user_is_self(c->user);
     if (whole && (!other || fchown(ends[0], c->user->uid, (gid_t)-1) == 0) && fcntl(ends[0], F_SETFL, 0) == 0)
         return ends[0];
@@ -184,24 +190,26 @@ static long field(const struct buf *b, size_t at)
 }
 
 /* Fields behind the kind: pid, status (of a P with the number of commands begun behind it), directory; of a
- * P, the continuation prompt; of a Q, the secret that the hook had, if it was in place, and the prompt with
- * an X behind. */
-enum { PID, STATUS, CWD, PS2, ARMED = PS2, PROMPT, N_FIELDS };
+ * P, the continuation prompt; of an X, a P of another kind, the type of an exception and its message; of a Q,
+ * the secret that the hook had, if it was in place, and the prompt with an X behind. */
+enum { PID, STATUS, CWD, PS2, ARMED = PS2, TYPE = PS2, PROMPT, MESSAGE = PROMPT, N_FIELDS };
 
 static int count_fields(char kind)
 {
-    return kind == 'Q' ? N_FIELDS : kind == 'P' ? PS2 + 1 : CWD + 1;
+    return kind == 'Q' || kind == 'X' ? N_FIELDS : kind == 'P' ? PS2 + 1 : CWD + 1;
 }
 
 static void fill(struct channel_message *m, const char *secret, char kind, char *const field[N_FIELDS])
 {
     char *end;
-    *m = (struct channel_message){.kind = kind, .pid = strtol(field[PID], NULL, 10)};
+    *m = (struct channel_message){.kind = kind == 'X' ? 'P' : kind, .pid = strtol(field[PID], NULL, 10)};
     m->status = (int)strtol(field[STATUS], &end, 10);
     m->begun = *end == ' ' && end[1] ? (int)strtol(end, NULL, 10) : -1;
     m->cwd = mem_strdup(field[CWD]);
-    if (kind == 'P')
-        m->ps2 = mem_strdup(field[PS2]);
+    if (m->kind == 'P')
+        m->ps2 = mem_strdup(kind == 'P' ? field[PS2] : "");
+    if (kind == 'X' && *field[TYPE])
+        m->error = mem_printf("%s\n%s", field[TYPE], field[MESSAGE]);
     if (kind != 'Q')
         return;
     size_t n = strlen(field[PROMPT]);
@@ -289,6 +297,7 @@ void channel_message_release(struct channel_message *m)
 {
     free(m->cwd);
     free(m->ps2);
+    free(m->error);
     free(m->prompt);
 }
 

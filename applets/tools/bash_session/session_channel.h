@@ -40,6 +40,8 @@ struct channel_message {
     int status;
     char *cwd;    /* owned, as the following; never NULL */
     char *ps2;    /* P: the continuation prompt as the shell has it; NULL: not told */
+    char *error;  /* P: the type of the exception that ended the last command, and in the next lines its
+                     message; NULL: none */
     int begun;    /* P: commands that it has begun since the last one; -1: not told */
     bool armed;   /* Q: the hook at the prompt was still in place, with its secret */
     char *prompt; /* Q: as it shows; NULL: not told */
@@ -50,10 +52,10 @@ struct channel_message {
 int channel_open(struct channel *c, const struct user *user);
 void channel_close(struct channel *c);
 
-/* A pipe that gives the code once and then ends, for fd 3 of a shell that is started: its name there is
- * CHANNEL_CODE. -1 where that name would not work. */
+/* A pipe (seekable: a file without a name) that gives the code once and then ends, for fd 3 of a shell that
+ * is started: its name there is CHANNEL_CODE. -1 where that name would not work. */
 #define CHANNEL_CODE "/proc/self/fd/3"
-int channel_code_pipe(const struct channel *c, const struct buf *code);
+int channel_code_pipe(const struct channel *c, const struct buf *code, bool seekable);
 
 /* Makes another secret, to be given to a shell that may not have the first one. */
 const char *channel_offer_secret(struct channel *c);

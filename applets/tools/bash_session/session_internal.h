@@ -6,7 +6,7 @@
 #include "session_wait.h"
 
 /* Of struct session, where pointers have 8 bytes: see session_move.c. */
-#define SESSION_SIZE 1424
+#define SESSION_SIZE 1496
 
 /* LOST: its client has not taken the answer for so long that the next call was begun. */
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };
@@ -94,6 +94,14 @@ void session_run_typed_in(struct session *s, struct session_call *c);
 int64_t session_run_lose_key(struct session *s, struct session_call *c);
 /* What the shell tells, as far as runs are concerned; `arg` is the session. */
 extern const struct shell_owner session_shell_owner;
+
+/* ---- session_lines.c ---- */
+/* Gives a program that tells nothing what it is to take, a line at a time. */
+int64_t session_lines_begin(struct session *s, struct session_call *c);
+/* Types the rest at once, if there is one: nobody waits for it. */
+bool session_lines_type_all(struct session *s);
+/* It waits for its terminal. */
+int64_t session_lines_go_on(struct session *s, struct session_call *c);
 
 /* ---- session_run_answer.c ---- */
 #define STATUS_UNKNOWN (-1)

@@ -118,6 +118,8 @@ static bool is_over(const struct interrupt *in, enum waiting w)
     const struct shell *sh = in->shell;
     if (!sh->pid || sh->known.prompts != in->prompts || sh->told.message.kind || now_ms() >= in->until)
         return true;
+    if (in->sent && !sh->kind->is_shell) /* it goes on with nothing */
+        return true;
     return in->sent && (w == WAITING_SHELL || (!in->cancel && !in->target.losable));
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "session_repl.h"
 #include "session_shell.h"
 
 #define SH_BEFORE "exec 3<&-\nunset TMOUT 2>@\n"
@@ -136,6 +137,32 @@ static const struct shell_kind kinds[] = {
      .put = put_tcsh,
      .as_typed = true,
      .is_shell = true},
+    {.names = "python pypy",
+     .env = {"PYTHONSTARTUP=@", "PYTHON_BASIC_REPL=1"},
+     .before = "",
+     .no_history = "__import__('sys').__interactivehook__=lambda:None\n",
+     .setup = repl_python,
+     .seeks = true,
+     .line = "__run()",
+     .put = repl_put},
+    {.names = "ipython",
+     .args = {"--InteractiveShellApp.exec_lines=exec(open('@').read())"},
+     .before = "",
+     .no_history = "get_ipython().history_manager.enabled=False\n",
+     .setup = repl_ipython,
+     .line = "__run()",
+     .put = repl_put},
+    {.names = "node nodejs",
+     .env = {"NODE_REPL_EXTERNAL_MODULE=@", "NODE_PRESERVE_SYMLINKS_MAIN=1"},
+     .before = "",
+     .no_history = "",
+     .setup = repl_node,
+     .seeks = true,
+     .polls = true,
+     .line = "__run",
+     .put = repl_put},
+    /* Its line editor asks the terminal where the cursor is. */
+    {.names = "irb", .args = {"--nomultiline", "--nosingleline", "--nocolorize"}},
     {.names = NULL},
 };
 

@@ -39,6 +39,7 @@ struct shell_kind {
     bool is_bash;  /* commands are taken by a key of its line editor */
     bool is_shell; /* it runs programs in process groups of their own, and goes on with the next when one ends
                     */
+    bool polls;    /* it polls its terminal whatever it does: that it is done is only told */
     bool proves;   /* it is itself seen to wait for the answer to what it tells, as its standard input */
 };
 

@@ -16,6 +16,8 @@ void session_run_close(struct session *s)
 {
     buf_release(&s->last_run.text);
     free(s->last_run.cwd);
+    free(s->last_run.error);
+    buf_release(&s->last_run.lines.rest);
     s->last_run = (struct last_run){.text = BUF_INIT};
 }
 
@@ -35,13 +37,18 @@ void session_run_leave(struct session *s)
 void session_run_ended(struct session *s, const struct run_result *result)
 {
     struct last_run *last = &s->last_run;
+    char *cwd = result->cwd ? mem_strdup(result->cwd) : NULL;
+    char *error = result->error ? mem_strdup(result->error) : NULL;
     free(last->cwd);
-    last->cwd = result->cwd ? mem_strdup(result->cwd) : NULL;
+    free(last->error);
+    last->cwd = cwd;
+    last->error = error;
     last->open = last->ended = true;
     last->waited = false;
     last->result = *result;
     last->result.cwd = last->cwd;
     last->result.notice = NULL;
+    last->result.error = last->error;
     last->result.output = NULL; /* the answer's, which is put back when it does not arrive */
     last->result.output_len = 0;
     session_stop_capture(s);
@@ -87,6 +94,7 @@ void session_run_typed(struct session *s)
     struct run_result r = {.state = RUN_COMPLETED,
                            .has_exit_code = true,
                            .exit_code = s->shell.known.status,
+                           .error = s->shell.known.error,
                            .cwd = s->shell.known.cwd};
     session_run_yield(s);
     session_run_ended(s, &r);
@@ -123,11 +131,25 @@ static size_t paste_end(const void *session, const char *bytes, size_t n)
     return len + (n > len && bytes[len] == '\n' ? 1 : n > len + 1 && bytes[len] == '\r' ? 2 : 0);
 }
 
+static size_t line_end(struct last_run *last, const char *text, size_t n)
+{
+    size_t end = 0;
+    while (last->ends_line && end < n && text[end] == '\r')
+        end++;
+    if (end == n || !last->ends_line)
+        return end;
+    last->ends_line = false;
+    return text[end] == '\n' ? end + 1 : end;
+}
+
 static void take_text(void *session, const char *text, size_t n)
 {
     struct session *s = session;
     if (s->last_run.cut)
         return;
+    size_t end = line_end(&s->last_run, text, n);
+    text += end;
+    n -= end;
     if (s->capture)
         capture_add(s->capture, text, n);
     else

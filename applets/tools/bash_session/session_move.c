@@ -67,6 +67,11 @@ static const struct part parts[] = {
     SESSION_PART("run.omitted", LONG, last_run.result.omitted_bytes),
     SESSION_PART("run.text", BYTES, last_run.text),
     SESSION_PART("run.cwd", STRING, last_run.cwd),
+    SESSION_PART("run.error", STRING, last_run.error),
+    SESSION_PART("run.lines", INT, last_run.lines.state),
+    SESSION_PART("run.more", BOOL, last_run.lines.more),
+    SESSION_PART("run.rest", BYTES, last_run.lines.rest),
+    SESSION_PART("error", STRING, shell.known.error),
     SESSION_PART("ps2", STRING, shell.known.ps2),
     SESSION_PART("tail", BYTES, terminal.tail),
     SESSION_PART("tail_after_mark", SIZE, terminal.tail_after_mark),
@@ -278,8 +283,8 @@ static int get_options(const struct handover *h, struct session_options *o, stru
 {
     long long rows, cols;
     bool has_user;
-    if (get_list(h, "env", &o->env, err) < 0 || get_program(h, o, err) < 0 || handover_bool(h, "has_user", &has_user, err) < 0 ||
-        (has_user && get_user(h, o, err) < 0) ||
+    if (get_list(h, "env", &o->env, err) < 0 || get_program(h, o, err) < 0 ||
+        handover_bool(h, "has_user", &has_user, err) < 0 || (has_user && get_user(h, o, err) < 0) ||
         get_string(h, "user_name", (char **)(void *)&o->user_name, err) < 0 ||
         get_string(h, "start_cwd", (char **)(void *)&o->cwd, err) < 0 ||
         get_string(h, "start_shell", (char **)(void *)&o->shell, err) < 0 ||
@@ -375,7 +380,8 @@ static int check(const struct session *s, struct err *err)
                  s->shell.channel.outgoing.partial <= TERMINAL_HOLDS && s->shell.pid >= 0 &&
                  s->shell.state < SHELL_STATES && (s->shell.pid == 0) == (s->shell.state == SHELL_ENDED) &&
                  (s->shell.pid == 0 || (s->terminal.pty.master >= 0 && s->terminal.pty.slave >= 0)) &&
-                 r->result.state >= RUN_COMPLETED && r->result.state <= RUN_EXITED &&
+                 r->lines.state <= LINE_ENTERED && r->result.state >= RUN_COMPLETED &&
+                 r->result.state <= RUN_EXITED &&
                  (!s->capture || (s->capture->head.len <= s->capture->max && s->capture->max > 0));
     return right ? 0 : err_set(err, ERR_TOOL, "the record's parts don't fit together");
 }
@@ -402,6 +408,7 @@ static int read_session(struct session *s, const struct handover *h, struct err 
     s->shell.channel.user = s->options.user;
     shell_choose_kind(&s->shell);
     s->last_run.result.cwd = s->last_run.cwd;
+    s->last_run.result.error = s->last_run.error;
     return check(s, err);
 }
 

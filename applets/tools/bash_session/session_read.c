@@ -58,6 +58,7 @@ static void read_begin(struct session *s, struct session_call *c)
 {
     struct err err;
     c->unread = s->output.text.len;
+    session_lines_type_all(s);
     if (c->input.len == 0 || !s->shell.pid)
         return; /* nothing to type, or typed ahead */
     session_run_typed(s);

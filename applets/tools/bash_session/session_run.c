@@ -16,6 +16,7 @@
 #include "session_shell.h"
 
 #define READY_MS 10000 /* for a shell that is still starting, at least */
+#define START_MS 60000 /* for another program */
 #define BUSY_MS 1000   /* for one that is about to prompt */
 #define GONE_MS 100    /* for a program that has just been ended */
 #define UNKNOWN_TICK_MS 20
@@ -41,9 +42,13 @@ static int64_t give_command(struct session *s, struct session_call *c)
     while (c->input.len > 0 && c->input.data[c->input.len - 1] == '\n')
         buf_truncate(&c->input, c->input.len - 1);
     terminal_drain(&s->terminal);
-    session_run_yield(s); /* of the one before */
+    if (session_lines_type_all(s))
+        return UNKNOWN_TICK_MS; /* of the one before */
+    session_run_yield(s);
     session_run_close(s);
     session_stop_capture(s);
+    if (shell_is_mute(&s->shell))
+        return session_lines_begin(s, c);
     output_drop_prompt(&s->output, s->shell.known.prompt.data, s->shell.known.prompt.len);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
     if (edits) {
@@ -117,17 +122,20 @@ static int64_t check_ready(struct session *s, struct session_call *c)
     long long now = now_ms();
     if (s->shell.interrupt)
         return READY_MS; /* its end is told */
-    if (s->shell.channel.pty.master < 0)
+    bool mute = shell_is_mute(&s->shell),
+         late = s->shell.state == SHELL_STARTING && now - c->began >= READY_MS && !mute;
+    if (s->shell.channel.pty.master < 0 && !mute)
         return session_run_refuse_for_good(s, c);
     int64_t left = shell_settled(&s->shell) ? check_settled(s, c) : 0;
-    if (left == 0 && s->shell.state == SHELL_STARTING && now - c->began >= READY_MS)
+    if (left == 0 && late)
         left = check_late(s, c, now - c->began);
     if (left != 0)
         return left;
     pid_t group = pty_foreground(&s->terminal.pty);
     long long busy = now - (s->shell.known.last_prompt > c->began ? s->shell.known.last_prompt : c->began);
-    bool other = group != 0 && group != s->shell.pid && now - c->began >= GONE_MS;
-    if (s->shell.state > SHELL_STARTING && (busy >= BUSY_MS || other))
+    bool other = s->shell.state == SHELL_RUNNING && group != 0 && group != s->shell.pid &&
+                 now - c->began >= GONE_MS; /* what tells may be a program as well */
+    if ((s->shell.state > SHELL_STARTING && (busy >= BUSY_MS || other)) || (mute && busy >= START_MS))
         return session_run_refuse(s, c);
     return READY_MS;
 }
@@ -165,7 +173,10 @@ static int64_t check_typed(struct session *s, struct session_call *c)
     long long spent = now_ms() - c->began;
     if (shell_settled(&s->shell)) {
         enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
-        if (shell_at_prompt(&s->shell, w, session_prompt_shown(s)))
+        bool done = shell_at_prompt(&s->shell, w, session_prompt_shown(s));
+        if (done && s->last_run.lines.state != LINES_NONE)
+            return session_lines_go_on(s, c);
+        if (done)
             return session_run_answer(s, c, RUN_COMPLETED);
         if (w == WAITING_SHELL && !c->run.asked && session_can_ask(s))
             return session_run_ask(s, c, true);
@@ -182,6 +193,8 @@ static int64_t check_typed(struct session *s, struct session_call *c)
 /* The command goes on, or is interrupted; what it has printed and will print is there for the next call. */
 static int64_t let_go(struct session *s, struct session_call *c)
 {
+    if (c->run.phase == RUN_TYPED && !c->run.interrupt)
+        session_lines_type_all(s);
     if (c->run.phase == RUN_TYPED)
         session_run_leave(s);
     if (c->run.phase == RUN_TYPED && c->run.interrupt)

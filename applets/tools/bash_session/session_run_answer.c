@@ -36,6 +36,7 @@ int64_t session_run_answer(struct session *s, struct session_call *c, enum run_s
     if (state == RUN_COMPLETED) {
         r.has_exit_code = s->shell.known.status != STATUS_UNKNOWN;
         r.exit_code = s->shell.known.status;
+        r.error = r.has_exit_code ? s->shell.known.error : NULL;
     } else if (state == RUN_EXITED) {
         r.has_exit_code = true;
         r.exit_code = shell_exit_code(&s->shell);

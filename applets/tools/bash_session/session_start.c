@@ -30,7 +30,10 @@ static char *const default_env[] = {
  */
 static bool takes_words(char *const *program)
 {
-    for (char *const *at = program + 1; *at; at++)
+    char *const *first = program + 1;
+    if (*first && kind_of(*first)->names && kind_of(*first) == kind_of(*program)) /* busybox ash */
+        first++;
+    for (char *const *at = first; *at; at++)
         if ((**at != '-' && **at != '+') || (at[0][1] != '-' && strchr(*at, 'c')))
             return false;
     return true;
@@ -39,17 +42,25 @@ static bool takes_words(char *const *program)
 void shell_choose_kind(struct shell *sh)
 {
     sh->kind = kind_of(sh->path);
-    if (sh->channel.pty.master < 0 ||
-        (sh->options->program && sh->kind->args[0] && !takes_words(sh->options->program)))
+    if (sh->channel.pty.master < 0 || (sh->options->program && (sh->kind->is_shell || sh->kind->args[0]) &&
+                                       !takes_words(sh->options->program)))
         sh->kind = kind_of("");
+}
+
+/* What its user has given it there. */
+static const char *former(const struct shell *sh)
+{
+    const char *variable = sh->kind->env[0];
+    char *name MEM_AUTO = variable ? mem_dup(variable, strcspn(variable, "=")) : NULL;
+    return name ? spawn_env_get(sh->options->env, name) : NULL;
 }
 
 /* Without /proc it comes through the channel. */
 static int give_startup(struct shell *sh)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    kind_put_startup(&text, sh->kind, sh->bare, sh->options->keeps_history, &sh->channel, NULL);
-    int fd = sh->kind->by_channel ? -1 : channel_code_pipe(&sh->channel, &text);
+    kind_put_startup(&text, sh->kind, sh->bare, sh->options->keeps_history, &sh->channel, former(sh));
+    int fd = sh->kind->by_channel ? -1 : channel_code_pipe(&sh->channel, &text, sh->kind->seeks);
     sh->startup = fd >= 0 ? CHANNEL_CODE : sh->channel.path;
     if (fd < 0)
         channel_put_code(&sh->channel, &text);
@@ -187,7 +198,7 @@ static void ended(void *arg, pid_t pid, int status)
     sh->exit_status = status;
     bool started = sh->state != SHELL_STARTING;
     shell_happened(sh, SHELL_ENDS);
-    if (!started && !sh->bare && sh->kind->setup)
+    if (!started && !sh->bare && sh->kind->is_shell && sh->kind->setup)
         start_again(sh);
     pace->look(pace->arg);
 }
@@ -212,7 +223,7 @@ bool shell_start_bare(struct shell *sh)
 {
     char name[16];
     pid_t group = pty_foreground(&sh->terminal->pty);
-    if (sh->bare || !sh->kind->setup)
+    if (sh->bare || !sh->kind->is_shell || !sh->kind->setup)
         return false;
     proc_name(group ? group : sh->pid, name);
     sh->notice = mem_printf(
@@ -250,7 +261,7 @@ static int run_shell(struct shell *sh, struct err *err)
     if (sh->pid < 0)
         return -1;
     sh->known.prompts = 0;
-    sh->known.adopted = false;
+    sh->known.adopted = sh->known.seen = false;
     sh->taught = false;
     shell_hear_afresh(sh);
     sh->terminal->filter = (struct term_filter){0};

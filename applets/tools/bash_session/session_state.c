@@ -13,6 +13,7 @@
 #define PROMPT_TRIES 10
 #define UNSEEN_PAUSE_MS 20 /* for the prompt to come, where nobody can see who waits */
 #define FAR_PAUSE_MS 2500  /* for a question to be one, where nobody can see who asks */
+#define FAR_PROMPT_MS 100  /* for what is the same as its prompt to be that */
 
 /* ---- where it is ---- */
 
@@ -24,6 +25,7 @@ static const unsigned char next[SHELL_STATES][SHELL_EVENTS] = {
                         [SHELL_TELLS_EARLY] = SHELL_RUNNING,
                         [SHELL_ANSWERS] = SHELL_WAITING,
                         [SHELL_IS_SEEN] = SHELL_STARTING,
+                        [SHELL_RESTS] = SHELL_WAITING,
                         [SHELL_IS_GIVEN] = SHELL_STARTING,
                         [SHELL_ENDS] = SHELL_ENDED},
     [SHELL_RUNNING] = {[SHELL_STARTS] = SHELL_STARTING,
@@ -31,6 +33,7 @@ static const unsigned char next[SHELL_STATES][SHELL_EVENTS] = {
                        [SHELL_TELLS_EARLY] = SHELL_RUNNING,
                        [SHELL_ANSWERS] = SHELL_WAITING,
                        [SHELL_IS_SEEN] = SHELL_RUNNING,
+                       [SHELL_RESTS] = SHELL_WAITING,
                        [SHELL_IS_GIVEN] = SHELL_RUNNING,
                        [SHELL_ENDS] = SHELL_ENDED},
     [SHELL_PROMPTING] = {[SHELL_STARTS] = SHELL_STARTING,
@@ -38,6 +41,7 @@ static const unsigned char next[SHELL_STATES][SHELL_EVENTS] = {
                          [SHELL_TELLS_EARLY] = SHELL_RUNNING,
                          [SHELL_ANSWERS] = SHELL_PROMPTING,
                          [SHELL_IS_SEEN] = SHELL_WAITING,
+                         [SHELL_RESTS] = SHELL_WAITING,
                          [SHELL_IS_GIVEN] = SHELL_RUNNING,
                          [SHELL_ENDS] = SHELL_ENDED},
     [SHELL_WAITING] = {[SHELL_STARTS] = SHELL_STARTING,
@@ -45,6 +49,7 @@ static const unsigned char next[SHELL_STATES][SHELL_EVENTS] = {
                        [SHELL_TELLS_EARLY] = SHELL_RUNNING,
                        [SHELL_ANSWERS] = SHELL_WAITING,
                        [SHELL_IS_SEEN] = SHELL_WAITING,
+                       [SHELL_RESTS] = SHELL_WAITING,
                        [SHELL_IS_GIVEN] = SHELL_RUNNING,
                        [SHELL_ENDS] = SHELL_ENDED},
 };
@@ -54,7 +59,7 @@ void shell_happened(struct shell *sh, enum shell_event event)
     sh->state = next[sh->state][event];
     if (event == SHELL_IS_GIVEN)
         terminal_begin_answer(sh->terminal);
-    sh->known.interrupted = sh->known.interrupted && event == SHELL_IS_SEEN;
+    sh->known.interrupted = sh->known.interrupted && (event == SHELL_IS_SEEN || event == SHELL_RESTS);
 }
 
 void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_event event)
@@ -62,6 +67,8 @@ void shell_learn(struct shell *sh, const struct channel_message *m, enum shell_e
     struct known *k = &sh->known;
     free(k->cwd);
     k->cwd = mem_strdup(m->cwd);
+    free(k->error);
+    k->error = m->error ? mem_strdup(m->error) : NULL;
     k->status = m->status;
     k->prompts++;
     k->last_prompt = now_ms();
@@ -111,6 +118,15 @@ bool shell_is_asked(const struct shell *sh)
     return t->open_line && now_ms() - t->pace->last_activity >= FAR_PAUSE_MS;
 }
 
+/* Of a mute one that passes the terminal on: there may be no unfinished line. */
+static bool shell_is_silent(const struct shell *sh)
+{
+    const struct terminal *t = sh->terminal;
+    const struct buf *prompt = &sh->known.prompt;
+    bool prompts = t->tail_after_mark > 0 && terminal_ends_with(t, prompt->data, prompt->len);
+    return now_ms() - t->pace->last_activity >= (prompts ? FAR_PROMPT_MS : FAR_PAUSE_MS);
+}
+
 bool shell_settled(struct shell *sh)
 {
     struct terminal *t = sh->terminal;
@@ -119,20 +135,45 @@ bool shell_settled(struct shell *sh)
     if (shell_teach(sh) || !input_is_taken(&t->input, &t->pty))
         return false;
     enum waiting w = look_again(sh);
-    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM || (w == WAITING_FAR_END && shell_is_asked(sh));
-    if (w == WAITING_UNKNOWN) /* then its own word, and a moment for the prompt that follows it */
-        settled = shell_is_back(sh) && now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS;
+    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM, mute = shell_is_mute(sh);
+    sh->known.seen = sh->known.seen || settled || w == WAITING_FAR_END;
+    if (w == WAITING_SHELL && sh->kind->polls && !mute && !shell_is_back(sh))
+        return false;
+    if (w == WAITING_FAR_END)
+        settled = shell_is_asked(sh) || (mute && shell_is_silent(sh));
+    /* Then its own word, and a moment for the prompt that follows it; one that tells nothing may be ending.
+     */
+    if (w == WAITING_UNKNOWN)
+        settled = (mute ? !sh->known.seen : shell_is_back(sh)) &&
+                  now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS;
     /* Whatever was written before the wait began is there by now. */
     settled = settled && !terminal_drain(t);
-    if (settled)
+    if (settled && mute)
+        shell_happened(sh, SHELL_RESTS);
+    else if (settled)
         note_prompt(sh);
     return settled;
+}
+
+bool shell_is_mute(const struct shell *sh)
+{
+    bool told = sh->kind->setup && (sh->kind->is_bash || (sh->kind->is_shell && !sh->options->program));
+    return sh->pid && sh->known.prompts == 0 && !told;
+}
+
+/* In front, or run by what is, as a script runs an interpreter. */
+static bool is_in_front(const struct shell *sh)
+{
+    pid_t group = pty_foreground(&sh->terminal->pty);
+    return group == 0 || group == sh->pid;
 }
 
 /* Between the commands of one paste the shell tells as well, and the next one may be a `read`: a prompt has a
  * line editor behind it (the terminal doesn't make lines), or at least has been printed. */
 bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown)
 {
+    if (shell_is_mute(sh))
+        return shell_is_back(sh) && is_in_front(sh);
     return waiting != WAITING_PROGRAM && waiting != WAITING_FAR_END && shell_is_back(sh) &&
            (shown || terminal_is_raw(sh->terminal));
 }
@@ -147,8 +188,7 @@ bool shell_continues(const struct shell *sh)
 
 bool shell_edits(const struct shell *sh)
 {
-    pid_t group = pty_foreground(&sh->terminal->pty);
-    return (group == 0 || group == sh->pid) && sh->kind->is_bash && terminal_is_raw(sh->terminal);
+    return is_in_front(sh) && sh->kind->is_bash && terminal_is_raw(sh->terminal);
 }
 
 /* Nothing that it has printed by then is anybody's. */

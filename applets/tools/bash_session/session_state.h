@@ -41,6 +41,7 @@ enum shell_event {
     SHELL_TELLS_EARLY, /* with more input to come: between two commands */
     SHELL_ANSWERS,     /* a question of ours, or an interrupt: it is at its prompt */
     SHELL_IS_SEEN,     /* to wait, with its prompt shown */
+    SHELL_RESTS,       /* it is seen to wait, and tells nothing */
     SHELL_IS_GIVEN,    /* something to do */
     SHELL_ENDS,
     SHELL_EVENTS
@@ -59,13 +60,15 @@ struct told {
 struct known {
     char *cwd;
     int status;            /* of the last command */
+    char *error;           /* that ended it (struct channel_message) */
     unsigned long prompts; /* how often it told */
     long long last_prompt; /* now_ms() when it told last */
     char *ps2;             /* the continuation prompt */
-    struct buf prompt;     /* as it last showed */
+    struct buf prompt;     /* as it last showed; of a mute program: as it first did */
     int begun;             /* commands that it has begun since it told before; -1: not known */
     bool interrupted;      /* since it was given what it does, by us */
     bool adopted;          /* exec bash has taken its place, and got our hook */
+    bool seen;             /* to wait for its terminal, so the kernel tells of it */
     bool has_editor;       /* it had its line editor when it was last looked at */
 };
 
@@ -127,6 +130,9 @@ bool shell_settled(struct shell *sh);
 /* Back at its own prompt, as opposed to a program, a `read` or an unfinished command that waits for input.
  * `shown`: its prompt is known to have been printed. */
 bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown);
+/* It tells nothing, as programs do that nobody has taught to: where it waits for its terminal, that is all.
+ */
+bool shell_is_mute(const struct shell *sh);
 /* The line editor shows the continuation prompt. Text is all there is to tell it from the first one when the
  * hook is gone, and asking the shell would break bash's parser in the middle of a command (5.2). */
 bool shell_continues(const struct shell *sh);
