@@ -56,23 +56,18 @@ DEPS := $(BUILD)/deps
 MUSL := $(DEPS)/musl-$(debian)
 
 # core/static/ is for the static binary alone.
-SRC := $(sort $(wildcard core/*.c core/static/*.c rpc/*.c applets/*.c applets/*/*/*.c))
+SRC := $(filter-out $(if $(filter amd64,$(ARCH)),,core/static/start.c),$(sort $(wildcard core/*.c core/static/*.c rpc/*.c \
+    applets/*.c applets/*/*/*.c)))
 LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
 FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
-# Where things lie in the binary: what a call and a server at rest need first, then libc's part of that, then the rest, what is
-# rare last. The kernel maps the pages around those that are touched: that takes time at each start, and they count as resident.
-HOT := applets/main.c applets/command.c applets/tool.c applets/usage.c applets/words.c applets/commands/exec/% applets/commands/server/keeper_service.c \
-    applets/commands/server/other_builds.c applets/commands/server/server% applets/tools/web_browser/profile.c \
-    $(filter-out $(foreach f,as_user base64 dir_empty duration expression expression_find fifo glob handover net osinfo passwd pty \
-    signature term_filter text_sum tls user,core/$f.c),$(wildcard core/*.c core/static/*.c)) \
-    $(filter-out rpc/http_response.c rpc/json_table.c rpc/stream_client.c,$(wildcard rpc/*.c))
-HOT_VENDOR := platform_util sha256
-RARE := applets/tools/web_browser/% applets/commands/model_proxy/% applets/commands/settle/% applets/host/connect/% rpc/stream_client.c applets/host/call/% \
-    applets/tools/doctor/% applets/host/inject/% applets/host/release/% applets/install_legacy.c rpc/http_response.c applets/commands/server/keeper_move.c \
-    applets/commands/server/upgrade.c applets/commands/server/adopt.c \
-    core/handover.c core/tls.c core/signature.c core/net.c
+# What main and the server reach by themselves, not through the tables of applets and tools: scripts/link-order puts it in
+# front, and `make check` holds it to that.
+HOT := $(filter-out core/net.c core/signature.c core/tls.c,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
+    applets/command.c applets/tool.c applets/usage.c applets/words.c applets/commands/exec/% applets/tools/web_browser/profile.c \
+    $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
+HOT_VENDOR := platform_util sha256 cJSON
 
 # objects DIR SOURCES: with the foreign code
 VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
@@ -81,8 +76,7 @@ VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly 
     psa_crypto_rsa psa_crypto_slot_management psa_util rsa rsa_alt_helpers sha256 sha512 ssl_ciphersuites ssl_client ssl_msg \
     ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt cJSON
 hot_objects = $(patsubst %.c,$1/%.o,$(filter $(HOT),$2)) $(patsubst %,$1/vendor/%.o,$(HOT_VENDOR))
-other_objects = $(patsubst %.c,$1/%.o,$(filter-out $(HOT) $(RARE),$2) $(foreach p,$(RARE),$(filter-out $(HOT),$(filter $p,$2)))) \
-    $(patsubst %,$1/vendor/%.o,$(filter-out $(HOT_VENDOR),$(VENDOR)))
+other_objects = $(patsubst %.c,$1/%.o,$(filter-out $(HOT),$2)) $(patsubst %,$1/vendor/%.o,$(filter-out $(HOT_VENDOR),$(VENDOR)))
 objects = $(hot_objects) $(other_objects)
 
 # ---- flags -------------------------------------------------------------------------------------------------
@@ -143,8 +137,8 @@ remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || prin
 
 # The source id is derived from all that goes in, by name and content; the build id, which tells builds apart, from that and
 # from what is built (core/version.h). Both stand on the one line of DIR/build_id.
-BUILD_INPUTS := $(sort Makefile $(wildcard third_party/* core/*.[ch] core/static/*.c core/*.def rpc/*.[ch] rpc/*.def applets/*.[ch] \
-    applets/*.def applets/*/*/*.[ch] applets/*/*/*.def))
+BUILD_INPUTS := $(sort Makefile scripts/link-order $(wildcard third_party/* core/*.[ch] core/static/* core/*.def rpc/*.[ch] rpc/*.def \
+    applets/*.[ch] applets/*.def applets/*/*/*.[ch] applets/*/*/*.def))
 build_id = $(shell source=$$({ echo '$(VERSION)'; cat $(DEPS)/manifest $(PUBLIC_KEY); LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
     sha256sum | cut -c1-16); echo "$$source $$(printf '%s %s' "$$source" '$1' | sha256sum | cut -c1-16)")
 
@@ -217,9 +211,9 @@ $(MUSL)/lib/libc.a: | $(DEPS)/manifest
 # static_program FILE OBJECTS OTHERS [FLAGS]: FILE.full is FILE with its symbols. There are no constructors, and so none of the
 # compiler's start files.
 define static_program
-$1.full: $2 $3
+$1.full: $2 $3 $5
 	$$(call say,LD,$$@)
-	$(Q)$(STATIC_CC) -o $$@ $(STATIC_LINK) -Wl,-Map=$1.map $4 $(MUSL)/lib/rcrt1.o $(MUSL)/lib/crti.o -L$(MUSL)/lib $2 -lc $3 \
+	$(Q)$(STATIC_CC) -o $$@ $(STATIC_LINK) -Wl,-Map=$1.map $4 $(if $5,-T $5 $(MUSL)/lib/Scrt1.o,$(MUSL)/lib/rcrt1.o) $(MUSL)/lib/crti.o -L$(MUSL)/lib $2 -lc $3 \
 	    -Wl,--start-group -lc -lgcc -Wl,--end-group $(MUSL)/lib/crtn.o
 $1: $1.full scripts/check-static
 	@$(STRIP) -s -R .comment -o $$@.new $$<
@@ -228,8 +222,14 @@ $1: $1.full scripts/check-static
 endef
 comma := ,
 
+# amd64's linker packs the list of relocations, which start.c reads, and so they can come in two parts there.
+ORDER := $(if $(filter core/static/start.c,$(SRC)),$(B)/order.ld)
+LATE := $(if $(ORDER),-Wl$(comma)--wrap=__libc_start_main)
+$(B)/order.ld: scripts/link-order core/static/hot $(B)/build_id
+	$(Q)scripts/link-order core/static/hot $(call hot_objects,$(B),$(SRC)) >$@
+
 HEAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
-$(eval $(call static_program,$(B)/toolbox,$(call hot_objects,$(B),$(SRC)),$(call other_objects,$(B),$(SRC)),$(HEAP)))
+$(eval $(call static_program,$(B)/toolbox,$(call hot_objects,$(B),$(SRC)),$(call other_objects,$(B),$(SRC)),$(HEAP) $(LATE),$(ORDER)))
 BENCH := $(patsubst test/bench/%.c,$(B)/bench/%,$(wildcard test/bench/*.c))
 $(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b).o)))
 
@@ -393,6 +393,7 @@ format: ## put every C file into the project's form
 
 check-circles: $(call objects,$(B),$(SRC))
 	$(Q)scripts/check-circles $(B)
+	$(Q)scripts/check-reach $(B) $(call hot_objects,$(B),$(SRC))
 
 # The real compilation, with the warnings that only gcc has. -O2: the flow analysis sees more.
 GCC_WARN := -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference -Wcast-align=strict -Werror

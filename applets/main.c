@@ -14,6 +14,7 @@
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
+#include "relocate.h"
 #include "title.h"
 #include "version.h"
 
@@ -28,8 +29,17 @@ static const struct applet *const applets[] = {
 };
 enum { N_APPLETS = sizeof applets / sizeof *applets };
 
+/* Every call comes by here: it does without the tables of the other applets, so that they are relocated after
+ * that. */
 static const struct applet *find(const char *name)
 {
+    static const char itself[][24] = {"toolbox", "inspect-sandbox-tools", "inspect-tool-support"};
+    for (size_t i = 0; i < sizeof itself / sizeof *itself; i++)
+        if (strcmp(itself[i], name) == 0)
+            return NULL;
+    if (strcmp(exec_applet.name, name) == 0)
+        return &exec_applet;
+    relocate_rest();
     for (size_t i = 0; i < N_APPLETS; i++)
         if (strcmp(applets[i]->name, name) == 0)
             return applets[i];

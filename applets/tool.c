@@ -8,21 +8,27 @@
 #include "commands/server/server.h"
 #include "tools/text_editor/text_editor.h"
 #include "tools/web_browser/web_browser.h"
+#include "relocate.h"
 
 static const struct tool chunk_tool = {.in_process = chunk_methods};
 
-const struct tool *const tools[] = {
-    &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,
-    &chunk_tool,
+const struct tool *const *tool_list(void)
+{
+    static const struct tool *const tools[] = {
+        &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,
+        &chunk_tool,
 #ifndef TOOLBOX_GUEST
-    &doctor_tool,
+        &doctor_tool,
 #endif
-    NULL,
-};
+        NULL,
+    };
+    relocate_rest();
+    return tools;
+}
 
 void tools_sweep(int dirfd)
 {
-    for (const struct tool *const *at = tools; *at; at++)
+    for (const struct tool *const *at = tool_list(); *at; at++)
         if ((*at)->sweep)
             (*at)->sweep(dirfd);
 }
@@ -30,37 +36,44 @@ void tools_sweep(int dirfd)
 bool tools_keep(int dirfd)
 {
     bool any = false;
-    for (const struct tool *const *at = tools; *at; at++)
+    for (const struct tool *const *at = tool_list(); *at; at++)
         any = any || ((*at)->keeps && (*at)->keeps(dirfd, NULL));
     return any;
 }
 
 bool tools_keep_in(int dirfd, const char *name)
 {
-    for (const struct tool *const *tool = tools; *tool; tool++)
+    for (const struct tool *const *tool = tool_list(); *tool; tool++)
         if ((*tool)->keeps_in && (*tool)->keeps_in(dirfd, name))
             return true;
     return false;
 }
 
-struct method tool_method(const char *name)
+static struct method method_of(const struct tool *tool, const char *name)
 {
-    for (const struct tool *const *at = tools; *at; at++) {
-        const struct rpc_method *tables[] = {(*at)->in_process, (*at)->server, (*at)->keeper};
-        for (int i = 0; i < 3; i++) {
-            rpc_handler run = rpc_find(tables[i], name);
-            if (run)
-                return (struct method){
-                    .kind = METHOD_IN_PROCESS + (enum method_kind)i, .tool = *at, .run = run};
-        }
+    const struct rpc_method *tables[] = {tool->in_process, tool->server, tool->keeper};
+    for (int i = 0; i < 3; i++) {
+        rpc_handler run = rpc_find(tables[i], name);
+        if (run)
+            return (struct method){.kind = METHOD_IN_PROCESS + (enum method_kind)i, .tool = tool, .run = run};
     }
     return (struct method){.kind = METHOD_UNKNOWN};
+}
+
+struct method tool_method(const char *name)
+{
+    struct method m = method_of(&server_tool, name);
+    if (m.kind != METHOD_UNKNOWN)
+        return m; /* without the tables of the others */
+    for (const struct tool *const *at = tool_list(); m.kind == METHOD_UNKNOWN && *at; at++)
+        m = method_of(*at, name);
+    return m;
 }
 
 void tool_method_names(const char **names, size_t max)
 {
     size_t n = 0;
-    for (const struct tool *const *at = tools; *at; at++) {
+    for (const struct tool *const *at = tool_list(); *at; at++) {
         const struct rpc_method *tables[] = {(*at)->in_process, (*at)->server, (*at)->keeper};
         for (int i = 0; i < 3; i++)
             for (const struct rpc_method *m = tables[i]; m && m->name && n + 1 < max; m++)

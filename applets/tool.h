@@ -62,7 +62,7 @@ struct tool {
 };
 
 /* All tools; ends with NULL. */
-extern const struct tool *const tools[];
+const struct tool *const *tool_list(void);
 
 enum method_kind { METHOD_UNKNOWN, METHOD_IN_PROCESS, METHOD_SERVER, METHOD_KEEPER };
 

@@ -23,4 +23,7 @@ void mem_let_code_go(void);
 void mem_free_auto(void *pointer_to_pointer);
 #define MEM_AUTO __attribute__((cleanup(mem_free_auto)))
 
+/* For a static buffer of a kilobyte or more: it lies behind the small variables, which share a page. */
+#define MEM_LARGE __attribute__((section(".bss.LARGE")))
+
 #endif

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 static const struct {
-    const char *name;
+    char name[8];
     int number;
 } names[] = {
     {"HUP", SIGHUP},   {"INT", SIGINT},     {"QUIT", SIGQUIT}, {"ILL", SIGILL},   {"TRAP", SIGTRAP},

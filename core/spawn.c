@@ -257,7 +257,7 @@ void __asan_unpoison_memory_region(const volatile void *address, size_t n);
 /* Without signals: a handler would run in our memory. */
 static pid_t make_child(struct birth *b, struct err *err)
 {
-    static char stack[CHILD_STACK] __attribute__((aligned(16)));
+    static MEM_LARGE char stack[CHILD_STACK] __attribute__((aligned(16)));
     sigset_t all, old;
     __asan_unpoison_memory_region(stack, sizeof stack);
     sigfillset(&all);

@@ -9,12 +9,16 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "mem.h"
 #include "memory_share.h"
 
 #define PEEK_SIZE 16384 /* the longest answer that comes with one look; longest head of any */
 #define READ_STEP (1u << 20)
 #define ANSWER_MAX (1u << 30)
 #define SHARES 3 /* of memory: what somebody holds as one may be more as JSON */
+
+/* What was looked at, and what is thrown away. */
+static MEM_LARGE char looked[PEEK_SIZE];
 
 static const char STRANGE[] = "the answer is no HTTP response of ours";
 
@@ -127,12 +131,12 @@ static bool read_head(struct exchange *x, const char *head, struct err *err)
 }
 
 /* Takes n bytes that were looked at. */
-static enum exchange_want take(struct exchange *x, char *data, size_t n, struct err *err)
+static enum exchange_want take(struct exchange *x, size_t n, struct err *err)
 {
     enum exchange_want want = EXCHANGE_DONE;
     for (size_t got; n > 0 && want == EXCHANGE_DONE; n -= got) {
         got = 0;
-        want = receive(x, data, n, 0, &got, err);
+        want = receive(x, looked, n, 0, &got, err);
     }
     return want;
 }
@@ -153,20 +157,19 @@ static enum exchange_want head_complete(struct exchange *x, char *end, struct er
 
 static enum exchange_want receive_head(struct exchange *x, struct err *err)
 {
-    static char data[PEEK_SIZE];
     for (;;) {
         size_t n;
-        enum exchange_want want = receive(x, data, sizeof data, MSG_PEEK, &n, err);
+        enum exchange_want want = receive(x, looked, sizeof looked, MSG_PEEK, &n, err);
         if (want != EXCHANGE_DONE)
             return want;
-        if (x->answer->len > PEEK_SIZE || buf_add(x->answer, data, n) < 0)
+        if (x->answer->len > PEEK_SIZE || buf_add(x->answer, looked, n) < 0)
             return failed(err, STRANGE);
         char *end = memmem(x->answer->data, x->answer->len, "\r\n\r\n", 4);
         if (end)
             want = head_complete(x, end, err);
         /* Unless the end was in sight, it isn't among these bytes: they are taken. */
         if (want == EXCHANGE_DONE && (!end || x->answer->len < x->length))
-            want = take(x, data, n, err);
+            want = take(x, n, err);
         if (want != EXCHANGE_DONE || end)
             return want;
     }
@@ -212,9 +215,8 @@ enum exchange_want exchange_run(struct exchange *x, struct err *err)
 
 void exchange_take_rest(int fd)
 {
-    static char data[PEEK_SIZE];
     ssize_t n;
     do
-        n = recv(fd, data, sizeof data, MSG_DONTWAIT);
+        n = recv(fd, looked, sizeof looked, MSG_DONTWAIT);
     while (n > 0 || (n < 0 && errno == EINTR));
 }

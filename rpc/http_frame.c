@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "io.h"
+#include "mem.h"
 
 #define READ_STEP 65536 /* bytes taken from a socket at a time */
 
@@ -38,7 +39,8 @@ bool http_frame_close(struct http_frame *f)
 
 ssize_t http_frame_read(struct http_frame *f, const char **data)
 {
-    static char bytes[READ_STEP]; /* on the stack -fstack-clash-protection would touch every page of it */
+    static MEM_LARGE char
+        bytes[READ_STEP]; /* on the stack -fstack-clash-protection would touch every page of it */
     ssize_t n = recv(f->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     *data = bytes;
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? HTTP_FRAME_NOTHING : n;

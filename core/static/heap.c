@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "mem.h"
+
 enum { AREA = 32768, BLOCK_MAX = 4096, ALIGN = 16 };
 
 struct block {
@@ -23,7 +25,7 @@ struct block {
 
 #define NO_BLOCK UINT32_MAX
 
-static _Alignas(ALIGN) char area[AREA];
+static _Alignas(ALIGN) MEM_LARGE char area[AREA];
 static uint32_t top = NO_BLOCK; /* initialised data: in memory that start-up has touched already */
 
 /* The names are the linker's. */

@@ -2,17 +2,21 @@
 
 import json
 import os
+import platform
 import re
 import subprocess
+import sys
 
 import pytest
 
 from harness.client import CHUNK, LIMIT, Client
 from harness.machine import Host
 from harness.processes import wait_until
-from harness.server import SERVER, kill_servers, only_server, quiet, request, titled
+from harness.server import SERVER, SESSION, kill_servers, only_server, quiet, request, titled
 from harness.users import NOBODY_KNOWS, needs_root
 
+needs_own_start = pytest.mark.skipif(platform.machine() != "x86_64" or "TOOLBOX_SANITIZED" in os.environ,
+                                     reason="only the program for amd64 is relocated in two parts")
 APPLETS = [
     "exec",
     "probe",
@@ -347,3 +351,42 @@ def test_nothing_but_the_arguments(client):
     assert "42" in client.bs("echo $((6*7))\n")
     client.stop()
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the server to end")
+
+
+# ---- what is relocated when --------------------------------------------------------------------------------
+
+
+COUNT_FAULTS = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt)
+"""
+
+
+def _faults(*command):
+    """The fewest page faults of three runs."""
+    return min(int(subprocess.run([sys.executable, "-c", COUNT_FAULTS, *command], check=True, capture_output=True).stdout)
+               for _ in range(3))
+
+
+@needs_own_start
+@pytest.mark.parametrize("name", ["toolbox", *NAMES])
+def test_a_short_call_leaves_the_tables_of_other_applets_alone(toolbox, workdir, name):
+    program = workdir / name
+    program.symlink_to(toolbox)
+    every = _faults(program, "--list")
+    if every < 15:
+        pytest.skip("the kernel tells no page faults")
+    assert _faults(program, "exec", "version") <= every - 8
+
+
+@needs_own_start
+@needs_root
+def test_tables_are_read_only_in_what_stays(client):
+    """They hold the addresses of functions. Of the program's file just the page of variables is writable."""
+    client.new()
+    wait_until(lambda: titled(SERVER) and titled(SESSION), "both")
+    for process in titled(SERVER) + titled(SESSION):
+        maps = [line.split() for line in open(f"/proc/{process.pid}/maps") if line.endswith("/toolbox\n")]
+        sizes = {words[1]: int(words[0].split("-")[1], 16) - int(words[0].split("-")[0], 16) for words in maps}
+        assert list(sizes) == ["r-xp", "r--p", "rw-p"] and sizes["rw-p"] <= 8192 < sizes["r--p"], maps

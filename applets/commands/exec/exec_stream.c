@@ -240,7 +240,7 @@ static void on_grace(void *arg)
 
 static void on_input(void *arg, int events)
 {
-    static char data[READ_STEP];
+    static MEM_LARGE char data[READ_STEP];
     (void)arg, (void)events;
     ssize_t n = read(STDIN_FILENO, data, sizeof data);
     if (n > 0) {

@@ -192,7 +192,7 @@ static int print(const char *wanted, bool json)
         buf_addc(&out, '[');
     else if (!wanted)
         put_row(&out, "METHOD", "USER", "WHAT IT DOES");
-    for (const struct tool *const *at = tools; *at; at++) {
+    for (const struct tool *const *at = tool_list(); *at; at++) {
         const struct rpc_method *tables[] = {(*at)->in_process, (*at)->server, (*at)->keeper};
         for (int i = 0; i < 3; i++)
             for (const struct rpc_method *m = tables[i]; m && m->name; m++)

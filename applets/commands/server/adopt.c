@@ -34,7 +34,7 @@ struct adoption {
 
 static int find_kind(struct adoption *a, struct err *err)
 {
-    for (const struct tool *const *t = tools; *t; t++)
+    for (const struct tool *const *t = tool_list(); *t; t++)
         if ((*t)->moving && strcmp((*t)->moving->kind, a->h.kind) == 0)
             a->how = (*t)->moving;
     if (!a->how)

@@ -79,7 +79,7 @@ static int put_server(struct buf *out, bool json, struct err *err)
 
 static int put_lists(struct buf *out, bool json, bool running, struct err *err)
 {
-    for (const struct tool *const *t = tools; *t; t++) {
+    for (const struct tool *const *t = tool_list(); *t; t++) {
         struct buf answer BUF_AUTO = BUF_INIT;
         struct span result = {"[]", 2};
         if (!(*t)->list.method)
@@ -95,7 +95,7 @@ static int put_lists(struct buf *out, bool json, bool running, struct err *err)
 static int put_all(struct buf *list, struct err *err)
 {
     buf_addc(list, '[');
-    for (const struct tool *const *t = tools; *t; t++) {
+    for (const struct tool *const *t = tool_list(); *t; t++) {
         struct buf answer BUF_AUTO = BUF_INIT;
         struct span result, entry;
         if (!(*t)->list.method)

@@ -1,0 +1,58 @@
+/* What runs before main: the C library's start-up, with most of the relocation left for later (relocate.h).
+ *
+ * Its start file for position-independent programs (rcrt1.o) puts every table right before main runs. Here
+ * the one for programs that are told where they lie is linked (Scrt1.o), and --wrap leads it to this function
+ * first. scripts/link-order puts the tables that are rarely needed first, and names where they begin and end.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "relocate.h"
+
+/* The linker's names. */
+#define LINKER __attribute__((visibility("hidden")))
+extern const char __ehdr_start[] LINKER;
+extern const uintptr_t relr[] LINKER, relr_end[] LINKER;
+extern char cold_tables[] LINKER, hot_tables[] LINKER, tables_end[] LINKER;
+
+int __wrap___libc_start_main(int (*run)(int, char **), int argc, char **argv);
+int __real___libc_start_main(int (*run)(int, char **), int argc, char **argv, void *, void *, void *);
+
+/* Adds where the program lies to each word between these two that holds an address. The list of such words
+ * has the address of one (even), or a bit for each of the 63 words that follow (odd). */
+static void relocate(const char *from, const char *to)
+{
+    uintptr_t base = (uintptr_t)__ehdr_start, *at = NULL;
+    for (const uintptr_t *entry = relr; entry < relr_end; entry++) {
+        bool one = *entry % 2 == 0;
+        uintptr_t bits = one ? 1 : *entry >> 1;
+        if (one)
+            at = (uintptr_t *)(base + *entry);
+        uintptr_t *next = at + (one ? 1 : 63);
+        if ((const char *)next > from && (const char *)at < to)
+            for (; bits != 0; bits >>= 1, at++)
+                if (bits & 1 && (const char *)at >= from && (const char *)at < to)
+                    *at += base;
+        at = next;
+    }
+}
+
+int __wrap___libc_start_main(int (*run)(int, char **), int argc, char **argv)
+{
+    relocate(hot_tables, (const char *)UINTPTR_MAX);
+    return __real___libc_start_main(run, argc, argv, NULL, NULL, NULL);
+}
+
+void relocate_rest(void)
+{
+    static bool done;
+    if (done)
+        return;
+    done = true;
+    relocate(cold_tables, hot_tables);
+    char *page = cold_tables - (uintptr_t)cold_tables % (uintptr_t)sysconf(_SC_PAGESIZE);
+    mprotect(page, (size_t)(tables_end - page), PROT_READ);
+}
