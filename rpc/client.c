@@ -20,27 +20,31 @@ void client_watch(struct client_watch *w)
     watch = w;
 }
 
+/* When the watch is asked next. */
+static long long next_tick(void)
+{
+    return watch && watch->tick_ms >= 0 ? now_ms() + watch->tick_ms : LLONG_MAX;
+}
+
 /* Waits for the descriptor. 1: it is ready, or a signal came; 0: the time is over; -1 with errno:
- * ECONNABORTED when nobody wants the answer any more. `tick` is when the watch is asked next. */
+ * ECONNABORTED when nobody wants the answer any more. The clock is only asked for where there is a time: in a
+ * call that is short that costs two page faults. */
 static int wait_for(int fd, short events, long long end, long long *tick)
 {
     struct pollfd p[3] = {{.fd = fd, .events = events}, {.fd = -1}, {.fd = -1}};
     for (;;) {
-        long long now = now_ms(), until = end;
-        bool ticks = watch && watch->tick_ms >= 0;
+        long long until = end < *tick ? end : *tick, now = until == LLONG_MAX ? 0 : now_ms();
         if (watch)
             memcpy(p + 1, watch->fds, sizeof watch->fds);
-        if (ticks && *tick < until)
-            until = *tick;
         int n = poll(p, 3, until == LLONG_MAX ? -1 : until > now ? (int)(until - now) : 0);
         if (n < 0)
             return errno == EINTR ? 1 : -1;
         if (p[0].revents)
             return 1;
-        now = now_ms();
-        if (watch && (n > 0 || (ticks && now >= *tick))) {
+        now = until == LLONG_MAX ? 0 : now_ms();
+        if (watch && (n > 0 || now >= *tick)) {
             memcpy(watch->fds, p + 1, sizeof watch->fds);
-            *tick = now + watch->tick_ms;
+            *tick = next_tick();
             if (watch->gone(watch))
                 return errno = ECONNABORTED, -1;
         }
@@ -53,7 +57,7 @@ int client_call(int fd, struct span request, struct buf *answer, int timeout_ms,
 {
     struct exchange x;
     long long end = timeout_ms < 0 ? LLONG_MAX : now_ms() + timeout_ms;
-    long long tick = watch ? now_ms() + watch->tick_ms : LLONG_MAX;
+    long long tick = next_tick();
     exchange_init(&x, fd, request, answer);
     for (;;) {
         enum exchange_want want = exchange_run(&x, err);

@@ -22,8 +22,8 @@ def calls(lab, version, remote):
     nothing, v, r = place.rounds(1500, place.nothing(),
                                  place.exec(lab.request("version"), expect='"result"'),
                                  place.exec(lab.request("remote_version"), expect='"result"'))
-    compare(version, v, nothing, EXIT0, 2.0)
-    compare(remote, r, nothing, EXIT0, 2.2)
+    compare(version, v, nothing, EXIT0, 1.35)
+    compare(remote, r, nothing, EXIT0, 2.0)
 
 
 @figure("exec remote_version that has to start the server")
@@ -47,7 +47,7 @@ def idle(lab, server_row, keeper_row, wakeups_row):
         resident, private = memory_kb(sleep.pid)
         sleep.kill()
     try:
-        limit(server_row, memory_kb(server)[0], "KiB", 500, resident, SLEEP)
+        limit(server_row, memory_kb(server)[0], "KiB", 450, resident, SLEEP)
         limit(keeper_row, max(memory_kb(pid)[1] for pid in keepers), "KiB", 300, private, f"{SLEEP}, private as well")
     except PermissionError as error:
         server_row.note = keeper_row.note = f"not measured: {error}"

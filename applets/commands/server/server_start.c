@@ -158,13 +158,22 @@ static int find_or_start(struct err *err)
     return -2;
 }
 
+/* Whether there is time to try again; *until is 0 at first. */
+static bool may_try_again(long long *until)
+{
+    long long now = now_ms();
+    if (*until == 0)
+        *until = now + START_MS;
+    return now < *until;
+}
+
 int server_connect(struct err *err)
 {
-    long long until = now_ms() + START_MS;
+    long long until = 0;
     int fd;
     do
         fd = find_or_start(err);
-    while (fd == -2 && now_ms() < until);
+    while (fd == -2 && may_try_again(&until));
     return fd < 0 ? -1 : fd;
 }
 
@@ -184,7 +193,7 @@ static void keep_from_server(struct span request)
 
 int server_call(int *fd, struct span request, bool query, int timeout_ms, struct buf *answer, struct err *err)
 {
-    long long until = now_ms() + START_MS;
+    long long until = 0;
     keep_from_server(request);
     for (;;) {
         *fd = server_connect(err);
@@ -195,7 +204,7 @@ int server_call(int *fd, struct span request, bool query, int timeout_ms, struct
         bool again = errno == ECONNRESET || (errno == EPIPE && query);
         io_close(fd);
         buf_truncate(answer, 0);
-        if (!again || now_ms() >= until)
+        if (!again || !may_try_again(&until))
             return -1;
     }
 }
