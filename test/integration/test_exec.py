@@ -998,9 +998,7 @@ def test_delivered_when_it_was_read(client):
     with Door(socket_of(client.dir)) as door:
         assert door.ask("bash_session", json.loads(read(name))["params"])["result"] == "once"
         wait_until(lambda: client.rpc("bash_session_list")[0]["unread_bytes"] == 0, "the answer to count as read")
-        began = time.monotonic()
-        assert client.bs(session=name, wait=0) == ""
-        assert time.monotonic() - began < 4  # the time after which a client that doesn't read is given up
+        assert client.bs(session=name, wait=0) == "", "of a client that had been waited for, and given up, it would come again"
 
 
 def test_not_delivered_to_a_client_that_does_not_read(client):

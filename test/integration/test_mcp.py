@@ -190,7 +190,7 @@ def test_c061_server_that_dies(client, fake, words):
     for _ in range(2):
         refused(server.ask, *words)
         refused(server.notify, *words)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert server.status()["state"] == "ended"
     assert server.kill() is None
     refused(server.ask, "was killed")
@@ -236,7 +236,7 @@ def test_c062_servers_that_will_not_stop(client):
         ends = [pool.submit(server.kill) for server in servers]
         assert other.ask()["id"] == 1 and not all(end.done() for end in ends)  # meanwhile
         assert [end.result() for end in ends] == [None] * len(servers)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert none_left()
     refused(servers[0].ask, "was killed")
 

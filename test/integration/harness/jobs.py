@@ -55,10 +55,12 @@ class Job:
         return self.client.rpc("exec_remote_signal", {"pid": self.pid, "signal": name})
 
     def finish(self, seconds=60):
-        """Reads to the end: (exit code, stdout, stderr)."""
+        """Reads to the end: (exit code, stdout, stderr). For so long nothing may come, however long all of it takes."""
         deadline = time.monotonic() + seconds
         while not self.end:
-            self.wait()
+            answer = self.wait()
+            if answer["stdout"] or answer["stderr"]:
+                deadline = time.monotonic() + seconds
             assert time.monotonic() < deadline, f"job {self.pid} did not end"
         return self.end["exit_code"], self.out, self.err
 
