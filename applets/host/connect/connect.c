@@ -18,6 +18,7 @@
 #include "host/inject/inject_report.h"
 #include "io.h"
 #include "json_table.h"
+#include "place.h"
 #include "title.h"
 #include "words.h"
 
@@ -244,6 +245,9 @@ static int connect_main(int argc, char **argv)
     int status = parse(&l, argc, argv);
     if (status != EXIT_OK)
         return status;
+    struct err err;
+    if (place_check_given(&err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
     if (l.list)
         return list(&l);
     if (l.stop)
