@@ -115,8 +115,8 @@ _APART = """
 
 
 @contextlib.contextmanager
-def _private_engine(folder):
-    """A dockerd with everything it has in one folder, without a network, as process of ours."""
+def private_engine(folder, *flags):
+    """A dockerd with everything it has in one folder, without a network, as process of ours. Gives what leads a client there."""
     missing = [name for name in ("docker", "dockerd") if not shutil.which(name)]
     if missing:
         raise Unavailable(f"no Docker engine answers, and none can be started: no {' and no '.join(missing)} here")
@@ -127,7 +127,7 @@ def _private_engine(folder):
     env, group = {"DOCKER_HOST": f"unix://{folder}/d.sock"}, f"toolbox-test-{os.getpid()}"
     argv = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--host", env["DOCKER_HOST"],
             "--pidfile", f"{folder}/pid", "--cgroup-parent", f"/{group}", "--iptables=false", "--ip6tables=false",
-            "--bridge=none", "--ip-forward=false"]
+            "--bridge=none", "--ip-forward=false", *flags]
     argv = ["setpriv", "--pdeathsig", "TERM", "unshare", "--mount", "--propagation", "private",
             "sh", "-euc", _APART, "engine", folder, *argv]
     with open(f"{folder}/log", "wb") as log:
@@ -171,7 +171,7 @@ def runtime(folder):
     with contextlib.ExitStack() as stack:
         env = {}
         if not (shutil.which("docker") and _answers(env)):
-            env = stack.enter_context(_private_engine(folder))
+            env = stack.enter_context(private_engine(folder))
         engine = Docker(env)
         stack.callback(engine.close)
         _try(engine)
