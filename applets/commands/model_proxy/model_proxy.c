@@ -83,6 +83,13 @@ static int port_number(const char *text)
     return *text < '0' || *text > '9' || *end || errno || n > 65535 ? -1 : (int)n;
 }
 
+/* A port is had also where nobody gets to it. Nothing is sent: a datagram's socket looks for a way only. */
+static int can_be_reached(const struct sockaddr_in *address)
+{
+    int fd FD_AUTO = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return fd < 0 ? 0 : connect(fd, (const struct sockaddr *)address, sizeof *address);
+}
+
 /* Listens; *port becomes the one that it is. -1 with errno. */
 static int listen_at(int *port)
 {
@@ -94,7 +101,7 @@ static int listen_at(int *port)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &length) < 0) {
+        getsockname(fd, (struct sockaddr *)&address, &length) < 0 || can_be_reached(&address) < 0) {
         io_close(&fd);
         return -1;
     }
@@ -152,7 +159,9 @@ static int model_proxy_main(int argc, char **argv)
     int fd = listen_at(&port);
     if (fd < 0)
         return applet_failed("model_proxy", "can't listen on 127.0.0.1:%d: %s%s", port, err_text(errno),
-                             errno == EADDRINUSE ? "; give another with --port (0: any that is free)" : "");
+                             errno == EADDRINUSE    ? "; give another with --port (0: any that is free)"
+                             : errno == ENETUNREACH ? "; the loopback interface is down (ip link set lo up)"
+                                                    : "");
     printf("Server running on http://127.0.0.1:%d\n", port);
     if (fflush(stdout) != 0) { /* nobody reads it: the proxy serves all the same */
         clearerr(stdout);

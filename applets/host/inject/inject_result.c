@@ -40,6 +40,18 @@ void inject_result_release(struct inject_result *r)
     free(r->user);
 }
 
+/* What shells and runtimes say where a process more is one too many. */
+static bool lacks_processes(const char *said)
+{
+    static const char *const words[] = {"annot fork", "an't fork",
+                                        "fork: ", "esource temporarily unavailable",
+                                        "failed to create new OS thread"};
+    for (size_t n = 0; n < sizeof words / sizeof *words; n++)
+        if (strstr(said, words[n]))
+            return true;
+    return false;
+}
+
 int inject_fail(struct inject_result *r, enum inject_step step, const char *advice, const struct err *why)
 {
     r->ok = false;
@@ -48,7 +60,11 @@ int inject_fail(struct inject_result *r, enum inject_step step, const char *advi
     buf_truncate(&r->message, 0);
     buf_truncate(&r->advice, 0);
     transport_show(&r->message, why->msg, strlen(why->msg), ERR_MSG_MAX);
-    buf_adds(&r->advice, advice);
+    buf_adds(&r->advice,
+             lacks_processes(why->msg)
+                 ? "a limit on processes is reached there (pids.max, --pids-limit, RLIMIT_NPROC): "
+                   "end something in it, or raise the limit"
+                 : advice);
     return -1;
 }
 

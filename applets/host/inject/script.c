@@ -14,6 +14,8 @@
 
 #include "commands/settle/settle.h"
 
+/* Everybody may enter the root directory. A shell that denies it has an answer about rights that is worth
+ * nothing (a filter of system calls refuses what it asks with): then what is there is tried. */
 static const char prelude[] = "P=$PATH;J=$PWD;PATH=/usr/bin:/bin:/usr/sbin:/sbin\n"
                               "g=$(umask)||exit;R(){ umask $g;PATH=$P;exec \"$@\";};r(){ (R \"$@\");}\n";
 
@@ -66,14 +68,14 @@ static const char way[] =
 /* The number for users whom the namespace doesn't know, where it has none whom it knows and the root
  * directory is theirs (core/safe_path.c): where that is root's, they are people like any. */
 static const char strangers[] =
-    "V=0;[ ! -r /proc/self/uid_map ]||{ V=65534;while read -r a b c;do case $c in ?????????*)V=0;;"
+    "V=0;[ ! $_r /proc/self/uid_map ]||{ V=65534;while read -r a b c;do case $c in ?????????*)V=0;;"
     "*)[ $a -gt 65534 ]||[ $((a+c)) -le 65534 ]||V=0;;esac;done</proc/self/uid_map;"
     "[ $V = 0 ]||l /|(read -r m a o b;[ \"$o\" = $V ])||V=0;}\n";
 
 /* L: reads what is mounted, which takes a shell as long as all the rest: M mounts that are worth a try, N
  * those that allow no execution. */
 static const char mounts[] =
-    "M=;N=' ';L(){ echo \"a -\";[ -r /proc/mounts ]&&while read -r a b c d e;do case $c in "
+    "M=;N=' ';L(){ echo \"a -\";[ $_r /proc/mounts ]&&while read -r a b c d e;do case $c in "
     "tmpfs|ramfs|overlay|ext*|xfs|btrfs|zfs|"
     "f2fs|nfs*|9p|fuse*|virtiofs|bcachefs)case $b in "
     "/dev|*\\\\*)continue;;esac;case ,$d, in *,noexec,*)N=\"$N$b \";;"
@@ -82,8 +84,8 @@ static const char mounts[] =
 static const char facts[] =
     "w(){ echo;echo " SCRIPT_MARK
     ";echo \"u $u\";if s=$(uname -s);then echo \"s $s\";echo \"m $(uname -m)\";else "
-    "for a in /proc/self/exe /bin/sh;do [ -r $a ]&&IFS= read -r e<$a&&break;done;echo \"e $e\";fi;"
-    "for a in /etc/os-release /usr/lib/os-release;do [ -r $a ]&&{ while read -r b;do case $b in "
+    "for a in /proc/self/exe /bin/sh;do [ $_r $a ]&&IFS= read -r e<$a&&break;done;echo \"e $e\";fi;"
+    "for a in /etc/os-release /usr/lib/os-release;do [ $_r $a ]&&{ while read -r b;do case $b in "
     "ID=*|VERSION_ID=*|"
     "PRETTY_NAME=*)echo \"o $b\";;esac;done<$a;break;};done;"
     "for a in /lib/ld-* /lib64/ld-*;do [ -e \"$a\" ]&&echo \"l $a\";done;}\n";
@@ -194,12 +196,12 @@ void script_recon(struct buf *out, const struct script_options *o, enum script_a
     add_checks(out);
     buf_adds(out, mounts);
     buf_adds(out, facts);
-    buf_adds(out, "x(){ f=$1/$n;[ -d \"$1\" ]&&(c \"$1\"&&[ -f \"./$n\" ]&&[ -x \"./$n\" ]&&I \"./$n\"&&"
+    buf_adds(out, "x(){ f=$1/$n;[ -d \"$1\" ]&&(c \"$1\"&&[ -f \"./$n\" ]&&[ $_x \"./$n\" ]&&I \"./$n\"&&"
                   "echo \"b $f\"&&r \"./$n\" settle --at \"$f\" --from \"$J\" --sums $H");
     add_wishes(out, o);
     buf_adds(out, "<&-)&&G=$f;}\n");
     buf_adds(out, places);
-    buf_adds(out, "y(){ x \"$1\";[ ! -w \"$p\" ]||case $N in *\" $p \"*)echo \"n $1\";;*)F=1;echo \"w "
+    buf_adds(out, "y(){ x \"$1\";[ ! $_w \"$p\" ]||case $N in *\" $p \"*)echo \"n $1\";;*)F=1;echo \"w "
                   "$1\";;esac;}\nmain(){ w;");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END);
@@ -246,7 +248,8 @@ void script_clean(struct buf *out, const struct script_options *o, const struct 
 }
 
 /* One that can't be run, or knows no removal, is removed as any file. What is ours in a place that is not
- * safe is left, and told (e). */
+ * safe is left, and told (e); so is what may be there, where a look breaks off (no process can be started):
+ * it is no look that has found nothing. */
 void script_eject(struct buf *out, const struct script_options *o)
 {
     begin(out, o);
@@ -255,12 +258,13 @@ void script_eject(struct buf *out, const struct script_options *o)
     buf_adds(out, places);
     buf_adds(out, remover);
     buf_adds(out,
-             "y(){ d=$1;f=$d/$n;[ -d \"$d\" ]&&(c \"$d\"&&[ -O . ]||exit;"
-             "I||{ [ ! -f \"./$n\" ]||{ echo \"e $f\";echo \"others can write there or above\">&2;};exit;};"
+             "y(){ d=$1;f=$d/$n;[ ! -d \"$d\" ]||(c \"$d\"&&[ -O . ]||exit 0;"
+             "I||{ [ ! -f \"./$n\" ]||{ echo \"e $f\";echo \"others can write there or above\">&2;};exit 0;};"
              "for a in ./" SETTLE_TEMPORARY "*;do [ ! -f \"$a\" ]||D \"$a\";done;"
-             "[ -f \"./$n\" ]||{ case $d in */" SETTLE_DIR "*)rmdir \"$d\";;esac;exit;};I \"./$n\"||exit;"
+             "[ -f \"./$n\" ]||{ case $d in */" SETTLE_DIR "*)rmdir \"$d\";;esac;exit 0;};I \"./$n\"||exit 0;"
              "echo \"b $f\";r \"./$n\" settle --at \"$f\" --remove<&-;case $? in 0);;1|4)echo \"e $f\";;"
-             "*)[ \"$PWD\" != \"$d\" ]||{ D \"./$n\";D \"./.$n.inject\";rmdir \"$d\";};;esac);}\n");
+             "*)[ \"$PWD\" != \"$d\" ]||{ D \"./$n\";D \"./.$n.inject\";rmdir \"$d\";};;esac;exit 0)||"
+             "echo \"e $f\";}\n");
     buf_adds(out, "main(){ echo " SCRIPT_MARK ";");
     visit(out, o);
     buf_adds(out, ";echo " SCRIPT_END ";}\n.\n");
