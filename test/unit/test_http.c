@@ -669,6 +669,69 @@ static void refuses_strangers(void **state)
 
 #define SERVED(test) cmocka_unit_test_setup_teardown(test, served_start, served_stop)
 
+/* ---- as its own process sees it ---- */
+
+static void stop(void *arg)
+{
+    loop_stop(arg, 0);
+}
+
+/* Until the server says so of itself. */
+#define RUN_UNTIL(condition)                                                                                 \
+    for (long long until = now_ms() + PATIENCE_MS; !(condition);) {                                          \
+        struct loop_source *timer = loop_timer(loop, 1, stop, loop);                                         \
+        loop_run(loop);                                                                                      \
+        loop_remove(timer);                                                                                  \
+        assert_true(now_ms() < until);                                                                       \
+    }
+
+static void knows_whether_it_is_busy(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"late\"}";
+    char dir[] = "/tmp/served-XXXXXX", path[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/s", dir);
+    struct loop *loop = loop_new(NULL);
+    struct http_server *s = http_server_new(loop, listen_at(path), host_find, NULL);
+    assert_false(http_server_busy(s));
+    int fd = connect_to(path), other = connect_to(path);
+    RUN_UNTIL(http_server_counts(s).open == 2);
+    assert_false(http_server_busy(s));
+    say(fd, "P", 1);
+    RUN_UNTIL(http_server_busy(s)); /* a line has begun */
+    say(fd, "OST / HTTP/1.1\r\n", 16);
+    close(other);
+    RUN_UNTIL(http_server_counts(s).open == 1);
+    assert_true(http_server_busy(s)); /* a head has */
+    char rest[64];
+    int n = snprintf(rest, sizeof rest, "Host: x\r\nContent-Length: %zu\r\n\r\n", sizeof body - 1);
+    say(fd, rest, (size_t)n);
+    say(fd, body, sizeof body - 1);
+    RUN_UNTIL(http_server_counts(s).bytes_out > 0);
+    assert_true(http_server_busy(s)); /* nobody has read the answer */
+    struct buf answer BUF_AUTO = BUF_INIT;
+    assert_int_equal(hear_answer(fd, &answer), 200);
+    RUN_UNTIL(!http_server_busy(s));
+    say(fd, "x", 1);
+    RUN_UNTIL(http_server_busy(s));
+    close(fd);
+    RUN_UNTIL(http_server_counts(s).open == 0);
+    fd = connect_to(path);
+    say(fd, "odd\r\n\r\n", 7);
+    assert_int_equal(http_server_counts(s).refused, 0);
+    RUN_UNTIL(http_server_counts(s).refused > 0);
+    struct http_counts counts = http_server_counts(s);
+    assert_true(counts.connections == 3 && counts.strangers == 0 && counts.requests == 1 &&
+                counts.refused == 1);
+    assert_true(counts.bytes_in == sizeof body - 1 && counts.bytes_out == answer.len && counts.open == 1);
+    close(fd);
+    http_server_free(s);
+    loop_free(loop);
+    unlink(path);
+    rmdir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -698,6 +761,7 @@ int main(void)
         SERVED(idles),
         SERVED(survives_without_descriptors),
         SERVED(refuses_strangers),
+        cmocka_unit_test(knows_whether_it_is_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -344,6 +344,34 @@ static void with_no_descriptor_left_it_goes_on(void **state)
     in_child(check_fill_with_no_descriptor_left, NULL);
 }
 
+static void links_that_lead_nowhere_are_there(void **state)
+{
+    (void)state;
+    char path[64];
+    make_dir(path);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(symlinkat("nowhere", fd, "link"), 0);
+    assert_true(io_is_there(fd, "link") && io_is_there(fd, "."));
+    assert_false(io_is_there(fd, "nowhere"));
+    assert_int_equal(errno, ENOENT);
+    close(fd);
+    assert_false(io_is_there(fd, "link"));
+    assert_int_equal(errno, EBADF);
+    remove_dir(path);
+}
+
+static void a_descriptor_that_is_taken_blocks_no_more(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    int mine = ends[0], taken = io_take(&mine);
+    assert_true(taken == ends[0] && mine == -1);
+    assert_true(fcntl(taken, F_GETFL) & O_NONBLOCK);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +387,8 @@ int main(void)
         cmocka_unit_test(closed_standard_descriptors_are_filled),
         cmocka_unit_test(a_pipe_stands_in_for_dev_null),
         cmocka_unit_test(with_no_descriptor_left_it_goes_on),
+        cmocka_unit_test(links_that_lead_nowhere_are_there),
+        cmocka_unit_test(a_descriptor_that_is_taken_blocks_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

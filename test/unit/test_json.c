@@ -422,6 +422,20 @@ static void writes_objects(void **state)
     assert_int_equal(json_check(span_of(&b), NULL), 0);
 }
 
+static void writes_numbers_that_may_lack(void **state)
+{
+    (void)state;
+    struct buf b BUF_AUTO = BUF_INIT;
+    buf_addc(&b, '{');
+    json_member_int_or_null(&b, "a", -1);
+    json_member_int_or_null(&b, "b", 0);
+    json_member_int_or_null(&b, "c", 7);
+    json_member_seconds(&b, "d", 0);
+    json_member_seconds(&b, "e", 12034);
+    buf_addc(&b, '}');
+    assert_string_equal(buf_str(&b), "{\"a\":null,\"b\":0,\"c\":7,\"d\":0.000,\"e\":12.034}");
+}
+
 static void compacts(void **state)
 {
     (void)state;
@@ -513,6 +527,7 @@ int main(void)
         cmocka_unit_test(writes_strings),
         cmocka_unit_test(shows_json),
         cmocka_unit_test(writes_objects),
+        cmocka_unit_test(writes_numbers_that_may_lack),
         cmocka_unit_test(compacts),
         cmocka_unit_test(keeps_numbers_exact),
         cmocka_unit_test(parses_trees),

@@ -381,6 +381,7 @@ static void check_first_usable(void *arg)
     struct place p;
     struct err err = {0};
     CHECK(place_open(&p, &err) < 0 && err.code == ERR_TOOL && p.fd == -1);
+    CHECK(strstr(err.msg, "files (/run/toolbox: ") && strstr(err.msg, "; /tmp/.toolbox-0: "));
     static const char *const named[] = {"/run/toolbox: is a symlink",
                                         "/tmp/.toolbox-0: belongs to another user",
                                         "/var/tmp/.toolbox-0: Not a directory",
@@ -420,6 +421,32 @@ static void nothing_usable_leaves_no_descriptor_open(void **state)
     assert_true(is_empty("open"));
 }
 
+static void check_given(void *arg)
+{
+    (void)arg;
+    struct err err = {0};
+    unsetenv("TOOLBOX_DIR");
+    unsetenv("INSPECT_SANDBOX_TOOLS_DIR");
+    CHECK(!place_is_given() && place_check_given(&err) == 0);
+    setenv("TOOLBOX_DIR", at("missing"), 1);
+    CHECK(place_is_given() && place_check_given(&err) == 0); /* it will be made */
+    CHECK(mkdir("missing", 0700) == 0 && place_check_given(&err) == 0 && err.code == 0);
+    CHECK(chmod("missing", 0755) == 0 && place_check_given(&err) == -1 && err.code == ERR_TOOL);
+    CHECK(strstr(err.msg, "missing: has a mode") && strstr(err.msg, "TOOLBOX_DIR"));
+    CHECK(symlink("nowhere", "link") == 0);
+    setenv("TOOLBOX_DIR", at("link"), 1);
+    CHECK(place_check_given(&err) == -1 && strstr(err.msg, "link"));
+    CHECK(close(open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) == 0);
+    setenv("TOOLBOX_DIR", at("file/x"), 1);
+    CHECK(place_check_given(&err) == -1 && strstr(err.msg, "file"));
+}
+
+static void what_is_named_is_looked_at_first(void **state)
+{
+    (void)state;
+    in_child(check_given, NULL);
+}
+
 #define place_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -439,6 +466,7 @@ int main(void)
         place_test(the_list_depends_on_the_uid_alone),
         place_test(the_first_usable_is_taken),
         place_test(nothing_usable_leaves_no_descriptor_open),
+        place_test(what_is_named_is_looked_at_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

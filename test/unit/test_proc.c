@@ -3,6 +3,7 @@
 #include "buf.h"
 #include "io.h"
 #include "loop.h"
+#include "mark.h"
 #include "mem.h"
 #include "proc.h"
 
@@ -648,6 +649,265 @@ static void a_decline_lasts_as_long_as_it_goes_on(void **state)
     assert_true(proc_goes_down(&d, 0, 10));
 }
 
+/* ---- what else is asked ---- */
+
+static void check_signals_of(void *arg)
+{
+    (void)arg;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, handle = {.sa_handler = say_goodbye},
+                     plain = {.sa_handler = SIG_DFL};
+    sigset_t child;
+    CHECK(sigaction(SIGTERM, &plain, NULL) == 0 && sigaction(SIGCHLD, &plain, NULL) == 0);
+    CHECK(sigemptyset(&child) == 0 && sigprocmask(SIG_SETMASK, &child, NULL) == 0);
+    CHECK(proc_handles(getpid(), SIGTERM) == 0 && !proc_reaps(getpid()));
+    CHECK(sigaction(SIGTERM, &ignore, NULL) == 0 && proc_handles(getpid(), SIGTERM) == 1);
+    CHECK(sigaction(SIGTERM, &handle, NULL) == 0 && proc_handles(getpid(), SIGTERM) == 1);
+    CHECK(proc_handles(getpid(), SIGUSR2) == 0);
+    CHECK(sigaction(SIGCHLD, &ignore, NULL) == 0 && proc_reaps(getpid()));
+    CHECK(sigaction(SIGCHLD, &handle, NULL) == 0 && proc_reaps(getpid()));
+    CHECK(sigaction(SIGCHLD, &plain, NULL) == 0 && !proc_reaps(getpid()));
+    CHECK(sigaddset(&child, SIGCHLD) == 0 && sigprocmask(SIG_SETMASK, &child, NULL) == 0);
+    CHECK(proc_reaps(getpid())); /* it waits for it by other means */
+    CHECK(proc_handles(0x7fffffff, SIGTERM) == -1 && proc_reaps(0x7fffffff)); /* not known to be otherwise */
+    long long memory = proc_memory_kb(getpid());
+    CHECK(memory > 0 && memory < 1LL << 40 && proc_memory_kb(0x7fffffff) == -1);
+    struct buf status BUF_AUTO = BUF_INIT;
+    CHECK(io_read_file(AT_FDCWD, "/proc/self/status", &status) == 0);
+    const char *line = strstr(buf_str(&status), "VmRSS:");
+    long long same = line ? strtoll(line + 6, NULL, 10) : memory;
+    CHECK(memory > same / 2 && memory < same * 2);
+    hide_proc();
+    CHECK(proc_handles(getpid(), SIGTERM) == -1 && proc_reaps(getpid()) && proc_memory_kb(getpid()) == -1);
+}
+
+static void signals_and_memory_are_told(void **state)
+{
+    (void)state;
+    in_child(check_signals_of, NULL);
+}
+
+static void check_living(void *arg)
+{
+    (void)arg;
+    struct buf text BUF_AUTO = BUF_INIT, want BUF_AUTO = BUF_INIT;
+    open_told();
+    proc_put_living(&text);
+    CHECK(text.len == 0);
+    CHECK(prctl(PR_SET_NAME, "odd\t\x7f\xC3 name~") == 0);
+    pid_t pids[7];
+    for (int i = 0; i < 7; i++) {
+        pids[i] = start(CALM);
+        if (i == 0) {
+            proc_put_living(&text);
+            buf_addf(&want, " (odd??? name~ %ld)", (long)pids[0]);
+            CHECK(strcmp(buf_str(&text), buf_str(&want)) == 0);
+        }
+    }
+    kill(pids[0], SIGKILL);
+    wait_for_state(pids[0], 'Z'); /* doesn't live */
+    buf_truncate(&text, 0);
+    buf_truncate(&want, 0);
+    for (int i = 1; i <= 5; i++)
+        buf_addf(&want, "%s %ld", i == 1 ? " (odd??? name~" : ", odd??? name~", (long)pids[i]);
+    buf_adds(&want, ", …)");
+    proc_put_living(&text);
+    CHECK(strcmp(buf_str(&text), buf_str(&want)) == 0);
+    for (int i = 1; i < 7; i++)
+        kill(pids[i], SIGKILL);
+    while (wait(NULL) > 0)
+        continue;
+}
+
+static void who_lives_is_named(void **state)
+{
+    (void)state;
+    in_child(check_living, NULL);
+}
+
+static void check_reap(void *arg)
+{
+    (void)arg;
+    open_told();
+    proc_reap(PATIENCE_MS); /* nobody is there: at once */
+    pid_t first = start(CALM), second = start(CALM), later = fork();
+    if (later == 0) {
+        usleep(50000);
+        kill(second, SIGKILL);
+        _exit(0);
+    }
+    kill(first, SIGKILL);
+    proc_reap(PATIENCE_MS); /* until the last of them has ended */
+    CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    first = start(CALM);
+    proc_reap(20); /* and no longer */
+    CHECK(kill(first, 0) == 0 && state_of(first) != 'Z');
+    end_process(first);
+}
+
+static void what_ends_is_reaped_for_a_while(void **state)
+{
+    (void)state;
+    in_child(check_reap, NULL);
+}
+
+static void check_kill_tree(void *arg)
+{
+    (void)arg;
+    be_keeper();
+    pid_t root = fork();
+    if (root == 0) { /* which reaps nothing */
+        for (int i = 0; i < 3; i++)
+            fork_chain(1, i ? DEAF : DEAF | STOPPED);
+        fork_chain(5, DEAF | OWN_SESSION);
+        live(DEAF);
+    }
+    for (int i = 0; i < 9; i++)
+        hear();
+    pid_t other = start(CALM);
+    struct proc *list;
+    CHECK(proc_descendants(root, &list) == 8);
+    free(list);
+    unsigned before = open_descriptors();
+    CHECK(proc_kill_tree(root) == 0);
+    CHECK(open_descriptors() == before);
+    for (int left = 9; left > 0; left--) { /* as their subreaper */
+        int status;
+        CHECK(waitpid(-1, &status, 0) != other && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    }
+    CHECK(kill(other, 0) == 0 && state_of(other) == 'S');
+    end_process(other);
+    CHECK(proc_kill_tree(other) == 0); /* what is not there needs no end */
+}
+
+static void somebody_elses_tree_is_killed_whole(void **state)
+{
+    (void)state;
+    in_child(check_kill_tree, NULL);
+}
+
+static void check_kill_refused(void *arg)
+{
+    (void)arg;
+    if (geteuid() != 0)
+        cannot("only root can have what another user may not end");
+    be_keeper();
+    pid_t root = fork();
+    if (root == 0) {
+        fork_chain(1, CALM);
+        live(CALM);
+    }
+    hear();
+    hear();
+    CHECK(setresuid(STRANGER, STRANGER, 0) == 0);
+    CHECK(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0);
+    CHECK(proc_kill_tree(root) == 2 && kill(root, 0) < 0 && errno == EPERM);
+    CHECK(setresuid(0, 0, 0) == 0 && proc_kill_tree(root) == 0);
+    CHECK(waitpid(root, NULL, 0) == root);
+}
+
+static void what_may_not_be_killed_is_counted(void **state)
+{
+    (void)state;
+    in_child(check_kill_refused, NULL);
+}
+
+/* ---- orphans of dead keepers, by their mark ---- */
+
+static void check_marked(void *arg)
+{
+    (void)arg;
+    int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    unsigned long long mark = mark_of(dir);
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_RTTIME, &limit) == 0);
+    if (limit.rlim_cur != RLIM_INFINITY)
+        cannot("there is such a limit already");
+    be_keeper();
+    pid_t keeper = fork();
+    if (keeper == 0) { /* is killed, and leaves two to this process */
+        mark_keeper(mark);
+        if (fork() == 0) {
+            mark_started();
+            fork_chain(1, DEAF);
+            live(DEAF);
+        }
+        live(CALM);
+    }
+    for (int i = 0; i < 3; i++)
+        hear();
+    end_process(keeper);
+    pid_t ender = fork();
+    if (ender == 0) { /* whose children they are not */
+        done_calls = 0;
+        loop_free(loop);
+        loop = loop_new(NULL);
+        struct tree_end_options how = {.limit_ms = PATIENCE_MS, .mark = mark};
+        tree_end(loop, &how, done, &left_over);
+        CHECK(loop_run(loop) == 0 && done_calls == 1 && left_over == 0);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(ender, &status, 0) == ender && status == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(waitpid(-1, &status, 0) > 0 && WTERMSIG(status) == SIGKILL);
+    CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+}
+
+static void what_dead_keepers_leave_ends_as_well(void **state)
+{
+    (void)state;
+    in_child(check_marked, NULL);
+}
+
+/* ---- one that is watched ---- */
+
+static void on_gone(void *arg)
+{
+    CHECK(arg == &left_over);
+    done_calls++;
+    loop_stop(loop, 0);
+}
+
+static void check_watch(void *arg)
+{
+    int ends[2];
+    pid_t pid;
+    open_told();
+    loop = loop_new(NULL);
+    CHECK(pipe(ends) == 0);
+    pid_t parent = fork(); /* so that it is no child of ours */
+    if (parent == 0) {
+        if ((pid = fork()) == 0)
+            live(CALM);
+        CHECK(write(ends[1], &pid, sizeof pid) == sizeof pid);
+        live(CALM);
+    }
+    hear();
+    hear();
+    CHECK(read(ends[0], &pid, sizeof pid) == sizeof pid);
+    if (arg)
+        refuse_call(SYS_pidfd_open, ENOSYS);
+    unsigned before = open_descriptors();
+    done_calls = 0;
+    proc_watch(loop, pid, on_gone, &left_over);
+    loop_timer(loop, 50, on_gone, &left_over);
+    CHECK(loop_run(loop) == 0 && done_calls == 1 && kill(pid, 0) == 0); /* by the timer */
+    kill(pid, SIGKILL);
+    end_process(parent); /* whoever reaps it now does */
+    CHECK(loop_run(loop) == 0 && done_calls == 2);
+    proc_watch(loop, pid, on_gone, &left_over); /* it has ended already */
+    CHECK(loop_run(loop) == 0 && done_calls == 3);
+    CHECK(open_descriptors() == before);
+    loop_free(loop);
+}
+
+static void the_end_of_one_is_told(void **state)
+{
+    (void)state;
+    in_child(check_watch, NULL);
+    in_child(check_watch, &loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -670,6 +930,13 @@ int main(void)
         cmocka_unit_test(what_can_not_be_ended_is_counted),
         cmocka_unit_test(a_foreign_proc_is_none),
         cmocka_unit_test(a_decline_lasts_as_long_as_it_goes_on),
+        cmocka_unit_test(signals_and_memory_are_told),
+        cmocka_unit_test(who_lives_is_named),
+        cmocka_unit_test(what_ends_is_reaped_for_a_while),
+        cmocka_unit_test(somebody_elses_tree_is_killed_whole),
+        cmocka_unit_test(what_may_not_be_killed_is_counted),
+        cmocka_unit_test(what_dead_keepers_leave_ends_as_well),
+        cmocka_unit_test(the_end_of_one_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

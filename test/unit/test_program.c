@@ -127,6 +127,56 @@ static void test_names(void **state)
     assert_false(ipc_split("log", owner, build));
 }
 
+static void record_own(void **state)
+{
+    struct program p PROGRAM_AUTO = PROGRAM_INIT;
+    char own[4096];
+    ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+    (void)state;
+    if (n < 0)
+        skip_because("no /proc");
+    own[n] = '\0';
+    assert_int_equal(program_record_own(place_fd, own), 0);
+    assert_true(program_read(&p, place_fd, toolbox_build_id));
+    assert_string_equal(p.path, own);
+    char sum[SHA256_HEX_SIZE];
+    int fd = open(own, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(sha256_file(fd, sum), 0);
+    close(fd);
+    assert_string_equal(p.sha256, sum);
+    assert_int_equal(program_record(-1, OTHER, sum, own), -1);
+    assert_int_equal(program_record(place_fd, "", sum, own), 0);
+}
+
+static void check_exec(void *arg)
+{
+    const char *input = arg;
+    char *argv[] = {(char *)"sh", (char *)"-c", (char *)"read line; [ \"$line\" = \"$0\" ]", (char *)"hello",
+                    NULL};
+    int ends[2], fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        cannot("no /bin/sh");
+    CHECK(pipe(ends) == 0 && write(ends[1], "hello\n", 6) == 6 && dup2(ends[0], 0) == 0);
+    CHECK(program_exec(-1, argv, NULL, 0) == -1);
+    program_exec(fd, argv, input, input ? strlen(input) : 0);
+    _exit(1);
+}
+
+static void check_no_input(void *arg)
+{
+    (void)arg;
+    refuse_call(SYS_memfd_create, ENOSYS);
+    CHECK(program_exec(place_fd, NULL, "x", 1) == -1 && errno == ENOSYS);
+}
+
+static void it_is_run_with_what_it_is_to_read(void **state)
+{
+    (void)state;
+    in_child(check_exec, NULL); /* what there is */
+    in_child(check_exec, (void *)(uintptr_t) "hello\nand more");
+    in_child(check_no_input, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +184,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_records_that_make_no_sense, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_those_bytes_are_opened, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(record_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_is_run_with_what_it_is_to_read, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,23 @@ static void text(struct rpc_call *call, struct span params, void *ctx)
     rpc_result_string(call, request.s, request.n);
 }
 
+/* The result stands behind a gap as long as the first parameter's number. */
+static void behind_gap(struct rpc_call *call, struct span params, void *ctx)
+{
+    (void)ctx;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct span gap, length;
+    assert_true(json_member(params, "gap", &gap, NULL) && json_member(params, "n", &length, NULL));
+    size_t n = strtoul(gap.s, NULL, 10);
+    for (size_t i = 0; i < n; i++)
+        buf_addc(&result, '?');
+    buf_addc(&result, '"');
+    for (size_t i = strtoul(length.s, NULL, 10); i > 0; i--)
+        buf_addc(&result, 'x');
+    buf_addc(&result, '"');
+    rpc_result_take(call, &result, n);
+}
+
 static void turn(struct rpc_call *call, struct span params, void *ctx)
 {
     rpc_in_turn(call, params.s ? "one" : "another");
@@ -90,8 +107,8 @@ static void turn(struct rpc_call *call, struct span params, void *ctx)
 }
 
 static const struct rpc_method methods[] = {
-    {"echo", echo},     {"twice", twice}, {"refuse", refuse}, {"hold", hold}, {"wait", wait},
-    {"hooked", hooked}, {"text", text},   {"turn", turn},     {NULL, NULL},
+    {"echo", echo},     {"twice", twice}, {"refuse", refuse}, {"hold", hold},      {"wait", wait},
+    {"hooked", hooked}, {"text", text},   {"turn", turn},     {"gap", behind_gap}, {NULL, NULL},
 };
 
 static rpc_handler find(void *ctx, const char *method, void **handler_ctx)
@@ -403,6 +420,40 @@ static void batches_end_with_what_runs_on(void **state)
 
 /* ---- the envelope alone ---- */
 
+#define GAP(gap, n)                                                                                          \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"gap\",\"params\":{\"gap\":" gap ",\"n\":" n "}}"
+
+static void takes_results_behind_a_gap(void **state)
+{
+    (void)state;
+    static const char *const gaps[] = {GAP("0", "3"), GAP("5", "3"), GAP("36", "3"), GAP("100", "3")};
+    static const char *const large[] = {GAP("0", "200000"), GAP("36", "200000"), GAP("100", "200000")};
+    for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+        assert_null(take(gaps[i]));
+        assert_string_equal(answer.text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"xxx\"}");
+    }
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        struct span result;
+        assert_null(take(large[i]));
+        size_t n = strlen(answer.text), front = strlen("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
+        assert_true(json_member(span_str(answer.text), "result", &result, NULL));
+        assert_int_equal(result.n, 200002);
+        assert_int_equal(strspn(result.s, "\"x"), 200002);
+        assert_int_equal(n, (i == 0   ? front
+                             : i == 1 ? 36
+                                      : 100) +
+                                200002 + 1); /* white space, where the gap is larger */
+        assert_int_equal(json_check(span_str(answer.text), NULL), 0);
+    }
+    assert_null(take("[" GAP("5", "1") "," GAP("0", "2") "," GAP("90", "3") "]"));
+#define RESULT(text) "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"" text "\"}"
+    assert_string_equal(answer.text, "[" RESULT("x") "," RESULT("xx") "," RESULT("xxx") "]");
+    int times = answer.times;
+    assert_null(take("{\"jsonrpc\":\"2.0\",\"method\":\"gap\",\"params\":{\"gap\":5,\"n\":1}}"));
+    assert_int_equal(answer.times, times + 1); /* a notification gets nothing */
+    assert_string_equal(answer.text, "");
+}
+
 static void reads_requests(void **state)
 {
     (void)state;
@@ -449,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(batches_stop_when_abandoned, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_deliver_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_end_with_what_runs_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(takes_results_behind_a_gap, setup, teardown),
         cmocka_unit_test(reads_requests),
         cmocka_unit_test(writes_requests),
     };

@@ -274,6 +274,30 @@ static void a_known_user_is_never_taken_for_root(void **state)
     }
 }
 
+static void check_peers(void *arg)
+{
+    (void)arg;
+    struct err err = {0};
+    if (geteuid() != 0)
+        cannot("only root can give a directory away");
+    CHECK(mkdir("his", 0755) == 0 && mkdir("his/inner", 0755) == 0 && mkdir("other", 0755) == 0);
+    CHECK(chown("his", STRANGER, STRANGER) == 0 && chown("his/inner", STRANGER, STRANGER) == 0);
+    CHECK(mkdir("other/inner", 0755) == 0 && chown("other", STRANGER + 1, 0) == 0);
+    CHECK(chown("other/inner", STRANGER, 0) == 0);
+    int fd = safe_path_open_of(at("his/inner"), &err);
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK(safe_path_open_of(at("other/inner"), &err) == -1 && strstr(err.msg, "uid 54322"));
+    CHECK(safe_path_open_of(at("nowhere"), &err) == -1 && errno == ENOENT && strstr(err.msg, "nowhere"));
+    CHECK(chmod("his", 0777) == 0 && safe_path_open_of(at("his/inner"), &err) == -1);
+}
+
+static void a_peer_is_trusted_on_his_own_way(void **state)
+{
+    (void)state;
+    in_child(check_peers, NULL);
+}
+
 #define path_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -287,6 +311,7 @@ int main(void)
         path_test(dots_lead_no_further_than_the_root),
         path_test(what_is_made_is_told),
         path_test(a_known_user_is_never_taken_for_root),
+        path_test(a_peer_is_trusted_on_his_own_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,6 +228,30 @@ static void nul_is_a_control_character(void **state)
     assert_string_equal(out.data, "abcdef" R "g");
 }
 
+static void what_was_handed_over_is_looked_at(void **state)
+{
+    (void)state;
+    struct buf out BUF_AUTO = BUF_INIT;
+    struct term_filter f = {0};
+    assert_true(term_filter_is_valid(&f));
+    static const char *const pieces[] = {"\033", "[",  "1",    "m",    "\033]", "x",
+                                         "\033", "\\", "\xF0", "\x9F", "\x98"};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        term_filter_feed(&f, pieces[i], strlen(pieces[i]), &out);
+        assert_true(term_filter_is_valid(&f));
+    }
+    struct term_filter bad = f;
+    memset(&bad.state, 0x7f, sizeof bad.state);
+    assert_false(term_filter_is_valid(&bad));
+    memset(&bad.state, 0xff, sizeof bad.state);
+    assert_false(term_filter_is_valid(&bad));
+    bad = f;
+    bad.n_held = sizeof bad.held;
+    assert_true(term_filter_is_valid(&bad));
+    bad.n_held++;
+    assert_false(term_filter_is_valid(&bad));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_reset_gives_up_what_is_unfinished),
         cmocka_unit_test(nothing_is_kept_of_a_long_sequence),
         cmocka_unit_test(nul_is_a_control_character),
+        cmocka_unit_test(what_was_handed_over_is_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

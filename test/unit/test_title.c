@@ -83,6 +83,23 @@ static void check_unknown(void)
     CHECK(strcmp(buf_str(&name), "lost\n") == 0);
 }
 
+static void check_hidden(int argc, char **argv)
+{
+    struct buf line BUF_AUTO = BUF_INIT;
+    char *before[8];
+    memcpy(before, argv, (size_t)(argc + 1) * sizeof *argv);
+    title_hide_arguments(argc, argv, 4);
+    CHECK(strcmp(argv[1], "--child") == 0 && strcmp(argv[4], "secret") == 0 && strcmp(argv[5], "more") == 0);
+    for (int i = 0; i < argc; i++)
+        CHECK(argv[i] != before[i] && strlen(before[i]) == (i < 4 ? strlen(argv[i]) : 0));
+    CHECK(!argv[argc] && has("FIRST", "one"));
+    read_own("/proc/self/cmdline", &line);
+    CHECK(!memmem(line.data, line.len, "secret", 6) && !memmem(line.data, line.len, "more", 4));
+    CHECK(memmem(line.data, line.len, "hidden", 6));
+    for (int i = 0; i < argc; i++)
+        free(argv[i]);
+}
+
 static int child_main(int argc, char **argv)
 {
     const char *what = argv[2];
@@ -94,6 +111,8 @@ static int child_main(int argc, char **argv)
     CHECK(strcmp(title_program(), argv[3]) == 0);
     if (strcmp(what, "titles") == 0)
         check_titles();
+    else if (strcmp(what, "hidden") == 0)
+        check_hidden(argc, argv);
     else if (strcmp(what, "cut") == 0)
         check_cut();
     else
@@ -129,6 +148,20 @@ static void title_replaces_arguments_and_spares_the_environment(void **state)
                     NULL};
     run_self(argv, env);
     argv[4] = NULL; /* as few arguments as can be */
+    run_self(argv, env);
+}
+
+static void arguments_can_be_hidden(void **state)
+{
+    (void)state;
+    char *env[] = {(char *)"FIRST=one", NULL};
+    char *argv[] = {(char *)"prog",
+                    (char *)"--child",
+                    (char *)"hidden",
+                    (char *)"prog",
+                    (char *)"secret",
+                    (char *)"more",
+                    NULL};
     run_self(argv, env);
 }
 
@@ -172,6 +205,7 @@ int main(int argc, char **argv)
         self[0] = '\0';
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(title_replaces_arguments_and_spares_the_environment),
+        cmocka_unit_test(arguments_can_be_hidden),
         cmocka_unit_test(a_title_without_room_is_cut),
         cmocka_unit_test(the_program_has_the_last_part_of_its_name),
         cmocka_unit_test(without_arguments_only_the_short_name_is_set),

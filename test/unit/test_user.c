@@ -16,6 +16,7 @@
 #include "buf.h"
 #include "passwd.h"
 #include "user.h"
+#include "user_param.h"
 
 /* ---- the text alone ---- */
 
@@ -317,6 +318,130 @@ static void becoming_a_user_is_complete_and_final(void **state)
     in_root(plain_passwd, plain_group, check_become);
 }
 
+/* ---- numbers ---- */
+
+static void check_numbers(void)
+{
+    struct user u, other;
+    const gid_t groups[] = {77, 2000, 5};
+    user_of_numbers(&u, 1000, groups, 3, NULL);
+    CHECK(u.exact && u.uid == 1000 && u.gid == 77 && has_groups(&u, 3, groups));
+    CHECK(!strcmp(u.name, "u") && !strcmp(u.home, "/home/u") && !strcmp(u.shell, "/bin/zsh"));
+    user_release(&u);
+    CHECK(!u.name && !u.home && !u.groups && u.n_groups == 0);
+    user_of_numbers(&u, 4242, groups, 1, "/elsewhere");
+    CHECK(!u.name && u.gid == 77 && u.n_groups == 1 && !strcmp(u.home, "/elsewhere"));
+    user_release(&u);
+    char *name = user_label(1000), *number = user_label(4242);
+    CHECK(!strcmp(name, "u") && !strcmp(number, "4242"));
+    free(name);
+    free(number);
+    CHECK(user_lookup(&u, "u", NULL) == 0 && user_lookup(&other, "u", NULL) == 0 && !u.exact);
+    user_release(&u);
+    user_release(&other);
+}
+
+static void numbers_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    in_root(plain_passwd, plain_group, check_numbers);
+}
+
+static bool is_self_with(uid_t uid, const gid_t *groups, size_t n)
+{
+    struct user u;
+    user_of_numbers(&u, uid, groups, n, NULL);
+    bool is = user_is_self(&u);
+    user_release(&u);
+    return is;
+}
+
+static void check_self(void)
+{
+    const gid_t own[] = {0, 5, 6}, fewer[] = {0, 5}, more[] = {0, 5, 6, 7}, other[] = {5, 0, 6};
+    if (setgroups(2, own + 1) < 0 || setgid(0) < 0)
+        _exit(SKIPPED);
+    CHECK(is_self_with(0, own, 3));
+    CHECK(!is_self_with(1, own, 3) && !is_self_with(0, fewer, 2) && !is_self_with(0, more, 4));
+    CHECK(!is_self_with(0, other, 3)); /* of another group first */
+    struct user u;
+    user_of_uid(&u, 0);
+    CHECK(user_is_self(&u)); /* whatever the groups */
+    u.gid = 9;
+    CHECK(!user_is_self(&u)); /* as root the group counts as well */
+    user_release(&u);
+    CHECK(setregid(9, 0) == 0 && !is_self_with(0, own, 3) && setregid(0, 9) == 0 && !is_self_with(0, own, 3));
+    CHECK(setregid(0, 0) == 0 && setreuid(0, 1000) == 0);
+    CHECK(!is_self_with(0, own, 3) && !is_self_with(1000, own, 3));
+    CHECK(seteuid(0) == 0 && setreuid(1000, 0) == 0);
+    CHECK(!is_self_with(0, own, 3) && !is_self_with(1000, own, 3));
+}
+
+static void oneself_is_told_by_all_numbers(void **state)
+{
+    (void)state;
+    in_root(plain_passwd, plain_group, check_self);
+}
+
+static bool wants(const struct user_param *p, uid_t uid, bool *other)
+{
+    struct user u = {0};
+    struct err err = {0};
+    if (user_param_wanted(p, &u, other, &err) < 0) {
+        CHECK(err.code == ERR_TOOL && !*other && !u.name && !u.home); /* nothing is kept */
+        return false;
+    }
+    CHECK(!*other || u.uid == uid);
+    CHECK(*other || (!u.name && !u.home));
+    if (*other)
+        user_release(&u);
+    return true;
+}
+
+static void check_wanted(void)
+{
+    bool other = true;
+    long long groups[USER_GROUPS_MAX] = {5, 6, 5};
+    static char u_text[] = "u", nobody_text[] = "nobody-such";
+    struct user_param none = {0}, by_name = {.name = {u_text, 1}}, nobody = {.name = {nobody_text, 11}};
+    struct user_param own = {.by_numbers = true, .uid = 0, .gid = 5, .groups = {groups, 2}};
+    struct user_param numbers = {.by_numbers = true, .uid = 4242, .gid = 6, .groups = {groups, 3}};
+    if (setgroups(2, (gid_t[]){5, 6}) < 0 || setgid(5) < 0)
+        _exit(SKIPPED);
+    CHECK(!user_param_given(&none) && user_param_given(&by_name) && user_param_given(&numbers));
+    CHECK(wants(&none, 0, &other) && !other);
+    CHECK(wants(&by_name, 1000, &other) && other);
+    CHECK(wants(&numbers, 4242, &other) && other);
+    CHECK(wants(&own, 0, &other) && !other);
+    CHECK(!wants(&nobody, 0, &other));
+    struct user u;
+    CHECK(user_param_find(&numbers, &u, NULL) == 0 && u.gid == 6 && u.exact);
+    CHECK(has_groups(&u, 3, (gid_t[]){6, 5, 5})); /* its own group is not said twice */
+    user_release(&u);
+    numbers.groups.n = USER_GROUPS_MAX - 1;
+    CHECK(user_param_find(&numbers, &u, NULL) == 0 && u.n_groups <= USER_GROUPS_MAX);
+    user_release(&u);
+    struct err err = {0};
+    numbers.groups.n = USER_GROUPS_MAX;
+    CHECK(user_param_find(&numbers, &u, &err) == -1 && err.code == ERR_PARAMS && strstr(err.msg, "1023"));
+
+    /* Who is not root runs things as himself alone. */
+    CHECK(setresgid(1000, 1000, 1000) == 0 && setgroups(2, (gid_t[]){2000, 3000}) == 0);
+    CHECK(setresuid(1000, 1000, 1000) == 0);
+    CHECK(wants(&by_name, 1000, &other) && !other);
+    CHECK(!wants(&own, 0, &other));
+    CHECK(user_param_wanted(&own, &u, &other, &err) == -1 && strstr(err.msg, "'root'"));
+    CHECK(!strstr(err.msg, "with other groups"));
+    own.uid = 1000;
+    CHECK(user_param_wanted(&own, &u, &other, &err) == -1 && strstr(err.msg, "with other groups"));
+}
+
+static void who_is_wanted_is_looked_up(void **state)
+{
+    (void)state;
+    in_root(plain_passwd, plain_group, check_wanted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +454,9 @@ int main(void)
         cmocka_unit_test(no_files_are_no_entries),
         cmocka_unit_test(no_group_file_leaves_the_own_group),
         cmocka_unit_test(becoming_a_user_is_complete_and_final),
+        cmocka_unit_test(numbers_are_taken_as_they_are),
+        cmocka_unit_test(oneself_is_told_by_all_numbers),
+        cmocka_unit_test(who_is_wanted_is_looked_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
