@@ -6,6 +6,8 @@ from typing import NamedTuple
 OPERATORS = {"==": "!=", "!=": "==", "<": "<=", ">": ">=", "<=": "<", ">=": ">", "&&": "||", "||": "&&"}
 _OPERATOR = re.compile(r" (" + "|".join(map(re.escape, sorted(OPERATORS, key=len, reverse=True))) + r") ")
 _HEAD = re.compile(r"^\w[^(=]*?(\w+)\(")
+_BEFORE = re.compile(r"[^\s(!]*$")
+_BEHIND = re.compile(r"[^\s);:]*")
 _IF = re.compile(r"^(\s*(?:\} else |else )?if \()(.*)(\)(?: \{)?)$")
 _STATEMENT = re.compile(r"^\s+(?:\w+\(.*\)|[*\w][\w.>\[\]\-]*(?: [-+*/|&^]?= .*|\+\+|--)|(?:\+\+|--)[\w.>\-]+);$")
 _NO_STATEMENT = re.compile(r"^\s+(?:return|break|continue|goto|case|default|else|do|while|for|if|static_assert)\b")
@@ -54,7 +56,9 @@ def _of_line(path, number, function, line):
     for found in _OPERATOR.finditer(line):
         if not _in_string(line, found.start()):
             new = f"{line[:found.start()]} {OPERATORS[found[1]]} {line[found.end():]}"
-            yield Mutant(path, number, function, f"{found[1]} made {OPERATORS[found[1]]}", line, new)
+            left, right = _BEFORE.search(line[:found.start()])[0], _BEHIND.match(line[found.end():])[0]
+            what = f"{left} {found[1]} {right} made {OPERATORS[found[1]]}"
+            yield Mutant(path, number, function, what, line, new)
     if _STATEMENT.match(line) and _balanced(line) and not _NO_STATEMENT.match(line):
         yield Mutant(path, number, function, "left out", line, re.match(r"\s*", line)[0] + ";")
 

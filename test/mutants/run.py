@@ -15,6 +15,7 @@ import argparse
 import concurrent.futures
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -30,10 +31,14 @@ SAME = "the same program"
 
 
 def explained():
-    """{name of a mutant: the reason}"""
+    """[(pattern of a mutant's name, the reason)]"""
     lines = (HERE / "explained.txt").read_text().splitlines()
     pairs = [line.split(" -- ", 1) for line in lines if line and not line.startswith("#")]
-    return {name.strip(): reason for name, reason in pairs}
+    return [(re.compile(re.escape(name.strip()).replace(re.escape("..."), ".*")), reason) for name, reason in pairs]
+
+
+def reason_of(mutant, reasons):
+    return next((reason for pattern, reason in reasons if pattern.fullmatch(mutant.name)), None)
 
 
 def judge(shop, mutant, most):
@@ -78,11 +83,11 @@ def main():
     reasons, survivors, counted, fine = explained(), [], 0, 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for mutant, by in zip(chosen, pool.map(lambda mutant: judge(shop, mutant, args.tests), chosen)):
-            print(f"{mutant}  [{by or reasons.get(mutant.name) or 'survived'}]", flush=True)
+            reason = None if by else reason_of(mutant, reasons)
+            print(f"{mutant}  [{by or reason or 'survived'}]", flush=True)
             counted += by != SAME
-            if by is None and mutant.name in reasons:
-                fine += 1
-            elif by is None:
+            fine += reason is not None
+            if not by and not reason:
                 survivors.append(mutant)
     for mutant in survivors:
         print(f"survived: {mutant}")

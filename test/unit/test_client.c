@@ -296,6 +296,76 @@ static void calls_on_a_loop(void **state)
     expect_state(served.path, "open 0 pending 0 abandoned 1 delivered 1 lost 1");
 }
 
+static struct {
+    struct loop *loop;
+    struct client *clients[2];
+    struct exchange *turn;
+    size_t lengths[2];
+    int done;
+} pair;
+
+static void on_pair_done(void *arg, struct span answer, const struct err *err)
+{
+    size_t which = arg == &pair.lengths[1];
+    assert_null(err);
+    pair.lengths[which] = answer.n;
+    assert_null(pair.turn); /* it is free for the other */
+    if (++pair.done == 1)
+        client_pause(pair.clients[!which], false);
+    else
+        loop_stop(pair.loop, 0);
+}
+
+static void long_answers_are_read_one_after_the_other(void **state)
+{
+    (void)state;
+    pair.loop = loop_new(NULL);
+    pair.turn = NULL;
+    pair.done = 0;
+    for (size_t i = 0; i < 2; i++) {
+        pair.clients[i] = client_start(pair.loop, dial(), span_str(REQ("size", "{\"n\":3000000}")),
+                                       PATIENCE_MS, on_pair_done, &pair.lengths[i]);
+        client_take_turns(pair.clients[i], &pair.turn);
+    }
+    loop_run(pair.loop);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pair.lengths[i], 3000000 + strlen(OK("\"\"")));
+        client_end(pair.clients[i], true);
+    }
+    loop_free(pair.loop);
+    expect_state(served.path, "open 0 pending 0 abandoned 0 delivered 2 lost 0");
+}
+
+static void stop_loop(void *arg)
+{
+    loop_stop(arg, 0);
+}
+
+/* Nothing is read until it goes on; and who gives up leaves the turn to the others. */
+static void a_client_may_pause_and_give_up(void **state)
+{
+    (void)state;
+    seen.done = 0;
+    seen.loop = loop_new(NULL);
+    struct exchange *turn = NULL;
+    struct client *c =
+        client_start(seen.loop, dial(), span_str(REQ("size", "{\"n\":3000000}")), -1, on_done, &seen);
+    client_take_turns(c, &turn);
+    for (long long until = now_ms() + PATIENCE_MS; !turn;) {
+        struct loop_source *timer = loop_timer(seen.loop, 1, stop_loop, seen.loop);
+        loop_run(seen.loop);
+        loop_remove(timer);
+        assert_true(now_ms() < until);
+    }
+    client_pause(c, true);
+    loop_timer(seen.loop, 50, stop_loop, seen.loop);
+    loop_run(seen.loop);
+    assert_int_equal(seen.done, 0);
+    client_end(c, false);
+    assert_null(turn);
+    loop_free(seen.loop);
+}
+
 /* ---- forwarding ---- */
 
 static struct {
@@ -407,6 +477,8 @@ int main(void)
         cmocka_unit_test(takes_no_answer_that_does_not_fit),
         cmocka_unit_test(reads_responses),
         SERVED(calls_on_a_loop),
+        SERVED(long_answers_are_read_one_after_the_other),
+        SERVED(a_client_may_pause_and_give_up),
         FORWARDED(forwards_answers_and_delivery),
         FORWARDED(forwards_batches),
         FORWARDED(forwards_abandonment),

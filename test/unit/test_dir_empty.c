@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "dir_empty.h"
+#include "dir_read.h"
 #include "io.h"
 
 static int made(const char *path)
@@ -126,6 +127,37 @@ static void another_file_system_is_left_alone(void **state)
     remove_dir(path);
 }
 
+static void names_are_those_of_what_is_there(void **state)
+{
+    (void)state;
+    char path[64], seen[64] = "";
+    make_dir(path);
+    int fd = made(path);
+    assert_int_equal(mkdirat(fd, "one", 0700) + mkdirat(fd, "..two", 0700) + mkdirat(fd, ".3", 0700), 0);
+    unsigned before = open_descriptors();
+    for (int again = 0; again < 2; again++) { /* the descriptor's own position has no say */
+        DIR *dir = dir_read_again(fd);
+        size_t n = 0;
+        for (const char *name; (name = dir_next(dir)); n++)
+            snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%zu", strlen(name));
+        assert_int_equal(n, 3);
+        errno = 77;
+        dir_read_end(&dir);
+        assert_int_equal(errno, 77);
+    }
+    assert_int_equal(strlen(seen), 6);
+    assert_null(strpbrk(seen, "14678"));
+    assert_int_equal(open_descriptors(), before);
+    DIR *none = dir_read_again(-1);
+    assert_null(none);
+    assert_null(dir_next(none));
+    dir_read_end(&none);
+    assert_null(dir_read(open("/dev/null", O_RDONLY | O_CLOEXEC)));
+    assert_int_equal(open_descriptors(), before);
+    close(fd);
+    remove_dir(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +165,7 @@ int main(void)
         cmocka_unit_test(who_goes_on_writing_is_not_waited_for),
         cmocka_unit_test(no_descriptor_is_fine),
         cmocka_unit_test(another_file_system_is_left_alone),
+        cmocka_unit_test(names_are_those_of_what_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

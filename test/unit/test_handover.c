@@ -237,6 +237,7 @@ static void only_a_file_has_a_record(void **state)
     (void)state;
     int ends[2], empty = memfd_create("empty", MFD_CLOEXEC), wrong = memfd_create("wrong", MFD_CLOEXEC);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    memset(&h, 0xff, sizeof h);
     assert_refused(handover_read(&h, ends[0], &err), "no record");
     assert_null(h.map);
     assert_refused(handover_read(&h, empty, &err), "no record");
