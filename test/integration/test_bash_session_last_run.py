@@ -51,6 +51,18 @@ def test_a_prompt_is_no_output_at_any_time(shell, prompt):
     nothing_waits(shell)
 
 
+def test_a_slow_prompt_is_waited_for(shell):
+    """Slow: such prompts are. The shell has told that it is done; nobody refuses the next command because its prompt isn't there yet."""
+    shell.run("PS1='$(sleep 2)P> '")
+    for i in range(2):
+        shell.bs("true\n", wait=0, idle=0)
+        assert shell.run(f"echo hi{i}")["output"] == f"hi{i}\n"
+    shell.bs("sleep 6203\n", wait=0, idle=0)
+    with pytest.raises(RpcError, match="busy: 'sleep' is still running"):
+        shell.run("echo no")
+    shell.signal("INT")
+
+
 def test_runs_in_short_steps(shell):
     chance = random.Random(5)
     for i in range(150):

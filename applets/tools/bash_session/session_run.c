@@ -15,9 +15,9 @@
 #include "session_internal.h"
 #include "session_shell.h"
 
-#define READY_MS 10000 /* for a shell that is still starting, at least */
+#define READY_MS 10000 /* for a shell that is still starting, at least, or whose prompt is slow */
 #define START_MS 60000 /* for another program */
-#define BUSY_MS 1000   /* for one that is about to prompt */
+#define BUSY_MS 1000   /* for one that may be about to prompt */
 #define GONE_MS 100    /* for a program that has just been ended */
 #define UNKNOWN_TICK_MS 20
 #define LINE_MAX_BYTES 4000 /* what can be typed as one line where the terminal makes lines */
@@ -135,7 +135,8 @@ static int64_t check_ready(struct session *s, struct session_call *c)
     long long busy = now - (s->shell.known.last_prompt > c->began ? s->shell.known.last_prompt : c->began);
     bool other = s->shell.state == SHELL_RUNNING && group != 0 && group != s->shell.pid &&
                  now - c->began >= GONE_MS; /* what tells may be a program as well */
-    if ((s->shell.state > SHELL_STARTING && (busy >= BUSY_MS || other)) || (mute && busy >= START_MS))
+    long long patience = s->shell.state == SHELL_PROMPTING ? READY_MS : BUSY_MS;
+    if ((s->shell.state > SHELL_STARTING && (busy >= patience || other)) || (mute && busy >= START_MS))
         return session_run_refuse(s, c);
     return READY_MS;
 }
