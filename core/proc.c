@@ -76,6 +76,14 @@ static int read_stat(pid_t pid, struct proc *p)
     return parse_stat(buf_str(&text), p);
 }
 
+long long proc_uptime_ms(void)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    return io_read_file(AT_FDCWD, "/proc/uptime", &text) < 0
+               ? 0
+               : (long long)(strtod(buf_str(&text), NULL) * 1000);
+}
+
 int proc_read(pid_t pid, struct proc *p)
 {
     return proc_is_ours() ? read_stat(pid, p) : -1;

@@ -20,6 +20,9 @@ struct proc {
     unsigned long long start; /* with the pid, the identity of a process */
 };
 
+/* The clock that a start is of, in ms: in gVisor it is none of the process's own. 0 without /proc. */
+long long proc_uptime_ms(void);
+
 /* -1 when there is no such process, or no /proc. */
 int proc_read(pid_t pid, struct proc *p);
 /* Name of a process's program as the kernel has it (at most 15 bytes), "" when it can't be told. */

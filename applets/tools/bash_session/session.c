@@ -176,8 +176,8 @@ int session_signal(struct session *s, const char *name, struct err *err)
     if (!s->shell.pid)
         return err_set(err, ERR_TOOL, "the shell has ended; restart the session");
     shell_interrupt_end(&s->shell);
-    if (signal == SIGINT)
-        shell_interrupt_follow(&s->shell);
+    if (signal == SIGINT && shell_interrupt_now(&s->shell))
+        return 0;
     for (int i = 0; i < SIGNAL_TRIES; i++) { /* it may just be ending */
         pid_t group = pty_foreground(&s->terminal.pty);
         if (kill(group == 0 ? -s->shell.pid : -group, signal) == 0)

@@ -20,7 +20,9 @@
 #define WATCH_MS 1000   /* after the first signal */
 #define CANCEL_MS 5000  /* for what was abandoned to be over */
 #define ITSELF_LOOKS 30 /* a shell that is busy itself for so long is in a loop, not between two programs */
-#define YOUNG_MS 200    /* an older program hardly ends in the very moment of the signal */
+#define DEATH_LOOKS 200
+#define DEATH_US 1000 /* between two looks whether a program is over that has got the signal */
+#define YOUNG_MS 200  /* an older program hardly ends in the very moment of the signal */
 
 struct target {
     pid_t group;
@@ -29,7 +31,7 @@ struct target {
     bool is_shell;   /* or a copy of it */
     bool alone;      /* in its group */
     bool losable;    /* the signal may have no effect there */
-    bool dies;       /* its leader is known not to handle it */
+    int handles;     /* it does so itself, as proc_handles has it */
     bool with_shell; /* which was interrupted too */
 };
 
@@ -45,9 +47,7 @@ struct interrupt {
 
 static long long age_ms(unsigned long long start)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return now.tv_sec * 1000LL + now.tv_nsec / 1000000 - (long long)start * 1000 / sysconf(_SC_CLK_TCK);
+    return proc_uptime_ms() - (long long)start * 1000 / sysconf(_SC_CLK_TCK);
 }
 
 /* A program that dies of the signal now, or takes it. */
@@ -87,7 +87,7 @@ static void aim(const struct shell *sh, struct target *t, bool quickly)
     t->start = leader.start;
     t->is_shell = t->group == sh->pid || strcmp(shell, t->name) == 0;
     t->losable = t->is_shell || !is_sure(&leader);
-    t->dies = t->group != sh->pid && !leader.ended && proc_handles(t->group, SIGINT) == 0;
+    t->handles = t->group == sh->pid || leader.ended || proc_handles(t->group, SIGINT);
     if (!quickly || (t->is_shell && t->group != sh->pid))
         look_at_members(t, shell);
 }
@@ -134,6 +134,24 @@ static bool can_be_hit(struct interrupt *in, const struct target *t, enum waitin
     return input_is_taken(&sh->terminal->input, &sh->terminal->pty) && (!busy || in->itself >= ITSELF_LOOKS);
 }
 
+/* Where nothing says whether it handles the signal that shows, while the shell stands still: it can't take
+ * notice of the end before it is interrupted itself. */
+static bool dies_of_it(const struct shell *sh, pid_t group)
+{
+    struct proc leader;
+    bool over = false;
+    kill(sh->pid, SIGSTOP);
+    kill(-group, SIGINT);
+    for (int i = 0; i < DEATH_LOOKS && !over; i++) {
+        usleep(DEATH_US);
+        over = proc_read(group, &leader) < 0 || leader.ended;
+    }
+    if (over)
+        kill(sh->pid, SIGINT);
+    kill(sh->pid, SIGCONT);
+    return over;
+}
+
 /* bash goes on with the next command where the program was all that it had to do (of an `eval`, an `if`, a
  * line), and ends everything when the program is over and it was interrupted itself. Only with one that dies
  * of it: from one that handles it the shell has to hear how it ended. */
@@ -144,10 +162,19 @@ static void strike_shell(struct shell *sh, struct target *t)
         input_release(&sh->channel.outgoing);
         channel_flush(&sh->channel);
     }
-    if (!t->dies || !sh->kind->is_bash)
+    if (t->handles != 0 || !sh->kind->is_bash)
         return;
     kill(sh->pid, SIGINT);
     t->with_shell = true;
+}
+
+static void strike(struct shell *sh, struct target *t)
+{
+    strike_shell(sh, t);
+    if (t->handles < 0 && sh->kind->is_bash)
+        t->with_shell = dies_of_it(sh, t->group);
+    else
+        kill(-t->group, SIGINT);
 }
 
 static void look(void *arg)
@@ -164,8 +191,7 @@ static void look(void *arg)
     aim(sh, &t, false);
     if (can_be_hit(in, &t, w) &&
         (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, sh)))) {
-        strike_shell(sh, &t);
-        kill(-t.group, SIGINT);
+        strike(sh, &t);
         sh->told.doubted = true; /* it may hit the hook */
         in->until = in->sent || in->cancel ? in->until : now_ms() + WATCH_MS;
         in->sent = true;
@@ -192,6 +218,15 @@ void shell_interrupt_follow(struct shell *sh)
     in->sent = true;
     aim(sh, &in->target, true);
     strike_shell(sh, &in->target);
+}
+
+bool shell_interrupt_now(struct shell *sh)
+{
+    shell_interrupt_follow(sh);
+    struct target *t = &sh->interrupt->target;
+    if (t->handles < 0)
+        strike(sh, t);
+    return t->handles < 0;
 }
 
 void shell_interrupt_run(struct shell *sh)

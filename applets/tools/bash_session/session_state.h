@@ -177,6 +177,8 @@ void shell_close(struct shell *sh);
 
 /* Called before an interrupt is sent: sees to it that it is not lost. */
 void shell_interrupt_follow(struct shell *sh);
+/* The same; true: it was sent, as it had to be to know whether the shell is to be interrupted as well. */
+bool shell_interrupt_now(struct shell *sh);
 /* Interrupts what it was given to do, in a moment when it can be. */
 void shell_interrupt_run(struct shell *sh);
 /* Watches no longer, if it did. */

@@ -290,5 +290,8 @@ enum waiting session_waiting_for_word(const struct pty *channel, pid_t shell, co
                                       bool children)
 {
     bool other = look_as(user);
-    return look_as_self(other, look_for_word(channel, shell, children));
+    sleeping_may_be_stopped(true);
+    enum waiting w = look_as_self(other, look_for_word(channel, shell, children));
+    sleeping_may_be_stopped(false);
+    return w;
 }
