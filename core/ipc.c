@@ -80,7 +80,7 @@ static int in_directory(int dirfd, int (*call)(int, const struct sockaddr *, soc
     struct sockaddr_un a = address(name);
     if (dirfd == home)
         return call(fd, (struct sockaddr *)&a, sizeof a);
-    int back FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int back FD_AUTO = openat(AT_FDCWD, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fchdir(dirfd) < 0)
         return -1;
     int result = call(fd, (struct sockaddr *)&a, sizeof a);

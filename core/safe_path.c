@@ -116,7 +116,7 @@ static int go_to_root(struct walk *w)
 {
     buf_truncate(&w->here, 0);
     return go(w,
-              w->root < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
+              w->root < 0 ? openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC)
                           : openat(w->root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC),
               NULL);
 }
@@ -143,11 +143,16 @@ static int make(struct walk *w, const char *part, bool last)
     return result < 0 ? failed(w, saved) : 1;
 }
 
+/* No link is followed. */
+static int open_part(const struct walk *w, const char *part, int flags)
+{
+    return openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC | flags);
+}
+
 /* A setgid parent adds to the mode of what is made below it. */
 static int go_down(struct walk *w, const char *part, bool fresh)
 {
-    int fd = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC | (w->file ? 0 : O_DIRECTORY));
-    if (go(w, fd, part) < 0)
+    if (go(w, open_part(w, part, w->file ? 0 : O_DIRECTORY), part) < 0)
         return -1;
     int self FD_AUTO = fresh ? openat(w->at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (self >= 0)
@@ -178,6 +183,9 @@ static int step(struct walk *w, const char *part, bool last, size_t end)
         return 0;
     if (strcmp(part, "..") == 0)
         return go_up(w);
+    int fd = open_part(w, part, O_DIRECTORY);
+    if (fd >= 0)
+        return go(w, fd, part); /* nearly always */
     int there = fstatat(w->at, part, &st, AT_SYMLINK_NOFOLLOW);
     if (there == 0 && S_ISLNK(st.st_mode))
         return last && end > 0 && (w->flags & SAFE_NO_LINK) ? unsafe(w, part, "is a symlink")

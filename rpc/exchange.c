@@ -218,5 +218,5 @@ void exchange_take_rest(int fd)
     ssize_t n;
     do
         n = recv(fd, looked, sizeof looked, MSG_DONTWAIT);
-    while (n > 0 || (n < 0 && errno == EINTR));
+    while (n == (ssize_t)sizeof looked || (n < 0 && errno == EINTR));
 }

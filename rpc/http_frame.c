@@ -39,8 +39,8 @@ bool http_frame_close(struct http_frame *f)
 
 ssize_t http_frame_read(struct http_frame *f, const char **data)
 {
-    static MEM_LARGE char
-        bytes[READ_STEP]; /* on the stack -fstack-clash-protection would touch every page of it */
+    /* On the stack -fstack-clash-protection would touch every page of it. */
+    static MEM_LARGE char bytes[READ_STEP];
     ssize_t n = recv(f->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     *data = bytes;
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? HTTP_FRAME_NOTHING : n;
