@@ -117,7 +117,7 @@ static int install(int argc, char **argv)
 
 /* ---- dispatch ---- */
 
-static int run_applet(const struct applet *applet, int argc, char **argv)
+static int start_applet(const struct applet *applet, int argc, char **argv)
 {
     int result;
     if (applet->commands)
@@ -152,7 +152,7 @@ static int applet_main(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "--help";
     const struct applet *applet = find(word);
     if (applet)
-        return run_applet(applet, argc - 1, argv + 1);
+        return start_applet(applet, argc - 1, argv + 1);
     if (argc < 2 || usage_is_help(word) || strcmp(word, "help") == 0)
         return help(argc - 1, argv + 1);
     if (strcmp(word, "--list") == 0)
@@ -182,5 +182,5 @@ int main(int argc, char **argv)
     const struct applet *applet = find(title_program());
     title_hide_arguments(argc, argv, applet ? 1 : 2); /* the applet's name stays in view */
     called_as = argv[0];
-    return applet ? run_applet(applet, argc, argv) : applet_main(argc, argv);
+    return applet ? start_applet(applet, argc, argv) : applet_main(argc, argv);
 }

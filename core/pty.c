@@ -108,6 +108,16 @@ int pty_mend(const struct pty *p)
     return tcsetattr(p->slave, TCSANOW, &t);
 }
 
+int pty_make_plain(const struct pty *p)
+{
+    struct termios t;
+    if (tcgetattr(p->slave, &t) < 0)
+        return -1;
+    t.c_lflag |= ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE;
+    t.c_oflag |= OPOST | ONLCR;
+    return tcsetattr(p->slave, TCSANOW, &t);
+}
+
 int pty_open(struct pty *p, unsigned short rows, unsigned short cols, const struct user *user,
              struct err *err)
 {

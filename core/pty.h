@@ -30,6 +30,8 @@ int pty_make_quiet(const struct pty *p);
 /* The same, and where a program has left it so that no lines can be typed any more (in raw mode, without its
  * keys, stopped, never blocking, locked), all that is as it was at the start. What people choose stays. */
 int pty_mend(const struct pty *p);
+/* Echo and newlines as every terminal has them at first: for a person's own at the other end. */
+int pty_make_plain(const struct pty *p);
 /* Opens the slave anew, after a hang-up. */
 int pty_reopen_slave(struct pty *p);
 int pty_resize(const struct pty *p, unsigned short rows, unsigned short cols);

@@ -52,10 +52,10 @@ static void put_hello(struct stream *s)
     struct buf text BUF_AUTO = BUF_INIT;
     buf_addf(&text,
              "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.hello\",\"params\":{\"version\":\"%s\",\"build\":\"%s\","
-             "\"pid\":%d,\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\"],\"limits\":{\"line\":%u,"
+             "\"pid\":%d,\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\"%s],\"limits\":{\"line\":%u,"
              "\"open\":%zu,\"batch\":%d},\"alive_s\":%d}}",
-             toolbox_version, toolbox_build_id, (int)getpid(), STREAM_LINE_MAX, s->open_max, RPC_BATCH_MAX,
-             STREAM_TICK_MS / 1000);
+             toolbox_version, toolbox_build_id, (int)getpid(), s->owner.frame ? ",\"streams\"" : "",
+             STREAM_LINE_MAX, s->open_max, RPC_BATCH_MAX, STREAM_TICK_MS / 1000);
     put_line(s, span_of(&text));
 }
 
@@ -344,16 +344,41 @@ static void refuse_long_line(struct stream *s)
     s->skipping = true;
 }
 
+/* The bytes that the frame takes which begins there; 0: it isn't all there yet; -1: none begins there. */
+static long take_frame(struct stream *s, size_t from)
+{
+    struct mux_frame f;
+    if (!s->owner.frame || s->skipping || s->in.len == from)
+        return -1;
+    long n = mux_frame_read(s->in.data + from, s->in.len - from, &f);
+    if (n > 0)
+        s->owner.frame(s->owner.arg, &f);
+    return n;
+}
+
+/* The same of a line. */
+static long take_next_line(struct stream *s, size_t from)
+{
+    long end = line_end(s, from);
+    if (end < 0)
+        return 0;
+    s->in.data[end] = '\0';
+    if (!s->skipping)
+        take_line(s, (struct span){s->in.data + from, (size_t)end - from});
+    s->skipping = false;
+    return end + 1 - (long)from;
+}
+
 void stream_go_on(struct stream *s)
 {
     size_t from = 0;
-    long end;
-    while (!stream_is_full(s) && (end = line_end(s, from)) >= 0) {
-        s->in.data[end] = '\0';
-        if (!s->skipping)
-            take_line(s, (struct span){s->in.data + from, (size_t)end - from});
-        s->skipping = false;
-        from = (size_t)end + 1;
+    while (!stream_is_full(s)) {
+        long n = take_frame(s, from);
+        if (n < 0)
+            n = take_next_line(s, from);
+        if (n == 0)
+            break;
+        from += (size_t)n;
     }
     buf_consume(&s->in, from);
     s->looked -= s->looked > from ? from : s->looked;

@@ -16,6 +16,7 @@
 
 #include "buf.h"
 #include "json.h"
+#include "mux.h"
 
 #define STREAM_LINE_MAX (128u << 20)
 #define STREAM_HELD_MAX (2 * (size_t)STREAM_LINE_MAX) /* bytes of all requests that are open */
@@ -44,6 +45,9 @@ struct stream_owner {
      * `delivered`: its answer was acknowledged, or wasn't kept. */
     void (*end)(void *arg, struct stream_call *call, bool delivered);
     void *arg;
+    /* A frame of a byte stream (mux.h) has come between two lines. NULL: there are none, and it is a bad
+     * line. */
+    void (*frame)(void *arg, const struct mux_frame *f);
     /* An acknowledgement that wants an answer is begun as a call too, after what it is about has ended: the
      * owner answers it (not `kept`) when those who have to know do. */
     bool confirms;

@@ -141,23 +141,42 @@ static int take_line(struct stream_client *c, struct span line)
     return 0;
 }
 
+/* The bytes of the message that begins there; 0: it isn't all there yet; -1: it is none. */
+static long take_message(struct stream_client *c, size_t from)
+{
+    const char *begin = c->in.data + from;
+    if (c->in.len > from && *begin == MUX_MARK && c->owner.frame && c->greeted) {
+        struct mux_frame f;
+        long n = mux_frame_read(begin, c->in.len - from, &f);
+        if (n > 0)
+            c->owner.frame(c->owner.arg, &f);
+        return n;
+    }
+    size_t looked = c->looked > from ? c->looked : from;
+    const char *end = memchr(c->in.data + looked, '\n', c->in.len - looked);
+    c->looked = c->in.len;
+    if (!end)
+        return 0;
+    c->looked = from;
+    return take_line(c, (struct span){begin, (size_t)(end - begin)}) < 0 ? -1 : end + 1 - begin;
+}
+
 int stream_client_feed(struct stream_client *c, const char *data, size_t n)
 {
     size_t from = 0;
-    const char *end;
+    long took;
     c->silent = 0;
     if (c->in.len + n > memory_share(&c->share, c->in.len + n, STREAM_ANSWER_MAX) ||
         buf_add(&c->in, data, n) < 0)
         return -1;
-    while ((end = memchr(c->in.data + c->looked, '\n', c->in.len - c->looked)) != NULL) {
-        size_t at = (size_t)(end - c->in.data);
-        if (take_line(c, (struct span){c->in.data + from, at - from}) < 0)
+    while (c->in.len > from && (took = take_message(c, from)) != 0) {
+        if (took < 0)
             return -1;
-        from = c->looked = at + 1;
+        from += (size_t)took;
     }
     buf_consume(&c->in, from);
     buf_shrink(&c->in);
-    c->looked = c->in.len;
+    c->looked -= c->looked > from ? from : c->looked;
     return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "buf.h"
 #include "json.h"
+#include "mux.h"
 
 #define STREAM_ANSWER_MAX (512u << 20)
 
@@ -20,6 +21,7 @@ struct stream_client_owner {
     void (*hello)(void *arg, struct span params); /* once, before all else */
     /* The answer to a request, with the id that it had. It isn't over until it is settled. */
     void (*answer)(void *arg, void *work, struct span response);
+    void (*frame)(void *arg, const struct mux_frame *f); /* of a byte stream (mux.h); NULL: there are none */
     void *arg;
 };
 

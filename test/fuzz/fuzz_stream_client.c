@@ -42,7 +42,7 @@ static void on_answer(void *arg, void *work, struct span response)
 static int hear(struct asker *a, const uint8_t *data, size_t size, size_t piece, int open)
 {
     static const char text[] = "{\"id\":" ID ",\"method\":\"x\"}";
-    struct stream_client_owner owner = {on_hello, on_answer, a};
+    struct stream_client_owner owner = {.hello = on_hello, .answer = on_answer, .arg = a};
     struct stream_client *c = stream_client_new(&owner);
     int result = 0;
     for (int i = 0; i < open; i++)

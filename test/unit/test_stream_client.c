@@ -45,7 +45,7 @@ static struct stream_request *ask(const char *text, const char *id, char *work)
 
 static int setup(void **state)
 {
-    static const struct stream_client_owner owner = {on_hello, on_answer, &my};
+    static const struct stream_client_owner owner = {.hello = on_hello, .answer = on_answer, .arg = &my};
     (void)state;
     buf_init(&my.heard, BUF_NO_MAX);
     my.client = stream_client_new(&owner);

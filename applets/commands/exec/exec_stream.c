@@ -8,6 +8,7 @@
 
 #include "applet.h"
 #include "client.h"
+#include "ends.h"
 #include "io.h"
 #include "ipc.h"
 #include "mem.h"
@@ -21,7 +22,8 @@
 #define LONG 4096 /* bytes of an answer that may have had its turn */
 #define OPEN_MAX 1024
 #define OTHER_FDS 64  /* that are open beside those of calls */
-#define REST_MS 1000 /* from a tick until what has been mapped for it is let go */
+#define ENDS_FULL (1u << 18) /* unsent bytes from which on byte streams wait: what is short is said behind them */
+#define REST_MS 1000  /* from a tick until what has been mapped for it is let go */
 #define GRACE_MS 2000 /* for what is open at the end of input */
 #define STEP_MS 1     /* between pieces of a file, which can't be waited for */
 #define RETRIES 20    /* of a call that a server had not taken when it ended */
@@ -150,6 +152,12 @@ static void end(void *arg, struct stream_call *call, bool delivered)
     free(w);
 }
 
+static void on_frame(void *arg, const struct mux_frame *f)
+{
+    (void)arg;
+    ends_take(f);
+}
+
 /* ---- stdin and stdout ---- */
 
 static void on_input(void *arg, int events);
@@ -211,9 +219,12 @@ static void flush(void)
         my.sent += n > 0 ? (size_t)n : 0;
     }
     if (my.sent == out->len) {
-        buf_release(out);
+        buf_truncate(out, 0);
         my.sent = 0;
+        if (!ends_are_open()) /* else it is filled again soon */
+            buf_release(out);
     }
+    ends_pause(out->len - my.sent >= ENDS_FULL); /* may say more */
     loop_fd_events(my.out, out->len > 0 ? LOOP_WRITE : 0);
 }
 
@@ -303,7 +314,7 @@ static size_t raise_limit(void)
 
 int exec_stream(void)
 {
-    static const struct stream_owner owner = {.begin = begin, .end = end};
+    static const struct stream_owner owner = {.begin = begin, .end = end, .frame = on_frame};
     struct err err;
     my.loop = loop_new(&err);
     if (!my.loop)
@@ -312,12 +323,14 @@ int exec_stream(void)
     if (waits)
         io_set_nonblock(STDOUT_FILENO, true);
     my.stream = stream_new(&owner, raise_limit());
+    ends_begin(my.loop, &my.given, stream_out(my.stream), go_on);
     my.out = loop_fd(my.loop, STDOUT_FILENO, LOOP_WRITE, on_output, NULL);
     my.tick = loop_timer(my.loop, STREAM_TICK_MS, on_tick, NULL);
     my.rest = loop_timer(my.loop, REST_MS, on_rest, NULL);
     watch_input();
     flush();
     int status = loop_run(my.loop);
+    ends_finish();
     stream_free(my.stream);
     if (waits)
         io_set_nonblock(STDOUT_FILENO, false);

@@ -2,11 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "applet.h"
@@ -15,6 +13,7 @@
 #include "io.h"
 #include "loop.h"
 #include "mem.h"
+#include "mux_relay.h"
 #include "rpc.h"
 #include "stream.h"
 #include "stream_client.h"
@@ -23,12 +22,12 @@
 #define CLIENTS_OPEN_MAX 1024      /* calls of one client */
 #define CLIENT_OUT_MAX (64u << 20) /* that a client hasn't read; its answers are given back then */
 #define REST_MS 1000               /* from a tick until what has been mapped for it is let go */
-#define GRACE_MS 4000              /* for the runtime to end when its stdin has */
 #define SAID_MAX 4096              /* of what the runtime says on stderr */
 
 /* The runtime's program, with the stream to the target on its stdin and stdout. */
 struct remote {
     struct stream_client *stream;
+    struct mux_relay *relay; /* of byte streams */
     pid_t pid;
     int in, out, err;
     struct loop_source *in_source, *out_source, *err_source, *tick;
@@ -164,6 +163,34 @@ static void end(void *arg, struct stream_call *call, bool delivered)
         stream_client_settle(call->work, delivered);
 }
 
+/* ---- byte streams ---- */
+
+static struct buf *out_of_client(void *client)
+{
+    struct client_conn *c = client;
+    return stream_out(c->stream);
+}
+
+static void on_client_frame(void *arg, const struct mux_frame *f)
+{
+    mux_relay_from_client(my.remote.relay, arg, f);
+}
+
+static void on_remote_frame(void *arg, const struct mux_frame *f)
+{
+    (void)arg;
+    mux_relay_from_far(my.remote.relay, f);
+}
+
+/* What was sent is gone; where more of it comes soon the memory stays. */
+static void empty(struct buf *out)
+{
+    if (mux_relay_is_used(my.remote.relay))
+        buf_truncate(out, 0);
+    else
+        buf_release(out);
+}
+
 /* ---- clients ---- */
 
 /* Sends what can be sent. False: it is gone. */
@@ -179,7 +206,7 @@ static bool flush_conn(struct client_conn *c)
         c->sent += n > 0 ? (size_t)n : 0;
     }
     if (c->sent == out->len) {
-        buf_release(out);
+        empty(out);
         c->sent = 0;
     }
     return out->len - c->sent <= CLIENT_OUT_MAX;
@@ -209,6 +236,7 @@ static void conn_go_on(struct client_conn *c)
 
 static void conn_free(struct client_conn *c)
 {
+    mux_relay_forget(my.remote.relay, c);
     stream_free(c->stream);
     close(c->fd);
     free(c);
@@ -251,7 +279,7 @@ static void on_conn(void *arg, int events)
 
 static void on_connect(void *arg, int events)
 {
-    static const struct stream_owner owner = {.begin = begin, .end = end, .confirms = true};
+    struct stream_owner owner = {.begin = begin, .end = end, .frame = on_client_frame, .confirms = true};
     pid_t pid;
     uid_t uid;
     (void)arg, (void)events;
@@ -271,6 +299,7 @@ static void on_connect(void *arg, int events)
     my.conns = c;
     my.n_conns++;
     wait_idle();
+    owner.arg = c;
     c->stream = stream_new(&owner, CLIENTS_OPEN_MAX);
     c->source = loop_fd(my.loop, fd, LOOP_READ, on_conn, c);
     conn_go_on(c);
@@ -303,7 +332,7 @@ static void flush_remote(void)
         r->sent += n > 0 ? (size_t)n : 0;
     }
     if (r->sent == out->len) {
-        buf_release(out);
+        empty(out);
         r->sent = 0;
     }
     loop_fd_events(r->in_source, out->len > 0 ? LOOP_WRITE : 0);
@@ -411,7 +440,8 @@ static void on_signal(void *arg, int number)
 
 static int start_remote(struct err *err)
 {
-    static const struct stream_client_owner owner = {on_hello, on_answer, NULL};
+    static const struct stream_client_owner owner = {
+        .hello = on_hello, .answer = on_answer, .frame = on_remote_frame};
     struct remote *r = &my.remote;
     int fds[3], here FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     r->pid = transport_start(here, my.setup->command, fds, err);
@@ -421,6 +451,7 @@ static int start_remote(struct err *err)
     r->out = fds[1];
     r->err = fds[2];
     r->stream = stream_client_new(&owner);
+    r->relay = mux_relay_new(stream_client_out(r->stream), out_of_client);
     r->in_source = loop_fd(my.loop, r->in, 0, on_writable, NULL);
     r->out_source = loop_fd(my.loop, r->out, LOOP_READ, on_readable, NULL);
     r->err_source = loop_fd(my.loop, r->err, LOOP_READ, on_stderr, NULL);
@@ -446,17 +477,6 @@ static void say_goodbye(struct client_conn *c)
     flush_conn(c);
 }
 
-/* Its stdin ends, by which the target's side learns of it; then it has a moment. */
-static void end_remote(struct remote *r)
-{
-    bool ended = false;
-    io_close(&r->in);
-    for (long long until = now_ms() + GRACE_MS; !ended && now_ms() < until; usleep(5000))
-        ended = kill(r->pid, 0) < 0 || waitpid(r->pid, NULL, WNOHANG) != 0;
-    if (!ended)
-        kill(-r->pid, SIGKILL);
-}
-
 int connect_serve(const struct connect_setup *setup)
 {
     struct err err;
@@ -479,6 +499,6 @@ int connect_serve(const struct connect_setup *setup)
         say_goodbye(c);
         close(c->fd);
     }
-    end_remote(&my.remote);
+    transport_end_stream(my.remote.pid, &my.remote.in);
     return status;
 }

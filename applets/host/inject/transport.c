@@ -20,7 +20,8 @@
 
 #define BYTES_A_MS 16 /* what the slowest connection takes: 16 KB a second */
 #define READ_SIZE 65536
-#define GRACE_MS 1000 /* for a client whose stdin has ended before its time, to tell the other side */
+#define STREAM_GRACE_MS 4000 /* for a runtime to end when its stdin has */
+#define GRACE_MS 1000        /* for a client whose stdin has ended before its time, to tell the other side */
 
 int transport_init(struct transport *t, int timeout_ms, struct err *err)
 {
@@ -283,6 +284,16 @@ static void explain(enum transport_end how, int timeout_ms, const char *program,
         err_set(err, ERR_TOOL, "interrupted");
     else if (how == TRANSPORT_FAILED)
         err_set(err, ERR_TOOL, "cannot wait for %s", program);
+}
+
+void transport_end_stream(pid_t pid, int *in)
+{
+    bool ended = false;
+    io_close(in);
+    for (long long until = now_ms() + STREAM_GRACE_MS; !ended && now_ms() < until; usleep(1000))
+        ended = kill(pid, 0) < 0 || waitpid(pid, NULL, WNOHANG) != 0;
+    if (!ended)
+        kill(-pid, SIGKILL);
 }
 
 enum transport_end transport_run(struct transport *t, char *const *argv, struct transport_call *c,

@@ -70,6 +70,10 @@ void transport_call_release(struct transport_call *c);
  * ends, which don't block, in fds. Its pid; -1 with ERR_TOOL. */
 pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *err);
 
+/* The end of what was started so: its stdin ends, by which the target's side learns of it, and it has some
+ * seconds to end itself. */
+void transport_end_stream(pid_t pid, int *in);
+
 /* The error is ERR_TOOL, and filled unless the program ended by itself. */
 enum transport_end transport_run(struct transport *t, char *const *argv, struct transport_call *c,
                                  struct err *err);

@@ -1,0 +1,287 @@
+#include "host/run/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "applet.h"
+#include "host/connect/connect.h"
+#include "host/inject/connection.h"
+#include "host/inject/inject.h"
+#include "host/inject/inject_one.h"
+#include "host/inject/inject_report.h"
+#include "io.h"
+#include "mem.h"
+#include "stream.h"
+#include "stream_client.h"
+
+#define READ_STEP (1u << 18)
+#define FULL (1u << 18)
+#define SAID_MAX 4096
+#define SILENT_TICKS 4
+
+struct link {
+    struct loop *loop;
+    struct link_owner owner;
+    struct stream_client *stream;
+    struct mux *mux;
+    int in, out, err; /* what we write to, and read from; err -1: a connection's socket is both */
+    pid_t pid;        /* of the runtime; 0: none of ours */
+    struct loop_source *in_source, *out_source, *err_source, *tick;
+    size_t sent;
+    int silent; /* ticks since anything was heard */
+    struct buf said;
+    bool ended;
+};
+
+/* ---- the end ---- */
+
+static void end_with(struct link *l, const char *why)
+{
+    if (l->ended)
+        return;
+    l->ended = true;
+    loop_drop(&l->in_source);
+    loop_drop(&l->out_source);
+    loop_drop(&l->err_source);
+    loop_drop(&l->tick);
+    char *text MEM_AUTO = mem_printf("%s%s%s", why, l->said.len > 0 ? ": " : "", buf_str(&l->said));
+    mux_free(l->mux);
+    l->mux = NULL;
+    l->owner.ended(l->owner.arg, text);
+}
+
+/* ---- bytes ---- */
+
+static void on_writable(void *arg, int events)
+{
+    struct link *l = arg;
+    if (events & LOOP_HANGUP)
+        end_with(l, "the target's side has ended");
+    else
+        link_flush(l);
+}
+
+void link_flush(struct link *l)
+{
+    if (l->ended)
+        return;
+    struct buf *out = stream_client_out(l->stream);
+    while (l->sent < out->len) {
+        ssize_t n = write(l->in, out->data + l->sent, out->len - l->sent);
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0 && errno != EINTR) {
+            l->sent = out->len; /* its end is seen soon, where nobody is in the middle of something */
+            break;
+        }
+        l->sent += n > 0 ? (size_t)n : 0;
+    }
+    if (l->sent == out->len) {
+        buf_truncate(out, 0);
+        l->sent = 0;
+    }
+    int write = out->len > 0 ? LOOP_WRITE : 0;
+    loop_fd_events(l->in_source, l->in == l->out ? LOOP_READ | write : write);
+}
+
+bool link_is_full(const struct link *l)
+{
+    return stream_client_out(l->stream)->len - l->sent >= FULL;
+}
+
+static void on_readable(void *arg, int events)
+{
+    static char data[READ_STEP];
+    struct link *l = arg;
+    if (l->in == l->out && events & LOOP_WRITE)
+        link_flush(l);
+    if (l->ended || !(events & (LOOP_READ | LOOP_HANGUP)))
+        return;
+    ssize_t n = read(l->out, data, sizeof data);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    l->silent = 0;
+    if (n <= 0)
+        end_with(l, "the target's side has ended");
+    else if (stream_client_feed(l->stream, data, (size_t)n) < 0)
+        end_with(l, "what the target's side says makes no sense");
+    else
+        link_flush(l);
+}
+
+static void on_stderr(void *arg, int events)
+{
+    struct link *l = arg;
+    char data[512];
+    (void)events;
+    ssize_t n = read(l->err, data, sizeof data);
+    if (n > 0 && l->said.len + (size_t)n < SAID_MAX)
+        transport_show(&l->said, data, (size_t)n, sizeof data);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        loop_drop(&l->err_source);
+}
+
+/* The other side says something in each; we don't, so that one who is stopped for a while is not taken for
+ * dead. */
+static void on_tick(void *arg)
+{
+    struct link *l = arg;
+    loop_timer_set(l->tick, STREAM_TICK_MS);
+    if (++l->silent >= SILENT_TICKS)
+        end_with(l, "nothing was heard of the target for too long");
+}
+
+static void on_frame(void *arg, const struct mux_frame *f)
+{
+    struct link *l = arg;
+    if (l->mux)
+        mux_take(l->mux, f);
+}
+
+static void on_hello(void *arg, struct span params)
+{
+    (void)arg, (void)params;
+}
+
+static void on_answer(void *arg, void *work, struct span response)
+{
+    (void)arg, (void)work, (void)response;
+}
+
+/* ---- making it ---- */
+
+static int start_runtime(const char *applet, const struct target *t, const struct inject_result *r,
+                         struct link *l)
+{
+    const char *const arguments[] = {"exec", "--stream", NULL};
+    struct argv command ARGV_AUTO = {0};
+    struct err err;
+    int fds[3], here FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (inject_command(t, r, arguments, &command, &err) < 0 ||
+        (l->pid = transport_start(here, command.words, fds, &err)) < 0)
+        return applet_failed(applet, "%s: %s", t->text, err.msg);
+    l->in = fds[0];
+    l->out = fds[1];
+    l->err = fds[2];
+    return EXIT_OK;
+}
+
+/* For the loop, which takes signals itself. */
+static void signals_as_before(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int make_ready(const char *applet, const struct inject_options *o, const struct target *t,
+                      struct link *l)
+{
+    struct transport transport;
+    struct inject_result r;
+    struct err err;
+    int status;
+    if (transport_init(&transport, o->timeout_ms, &err) < 0)
+        return applet_failed(applet, "%s", err.msg);
+    inject_result_init(&r, t->text);
+    if (inject_one(o, t, &transport, &r, NULL) == 0 && !transport.interrupted) {
+        status = start_runtime(applet, t, &r, l);
+    } else {
+        struct buf out BUF_AUTO = BUF_INIT;
+        report_text(&r, applet, &out);
+        fputs(out.data, stderr);
+        status = transport.interrupted ? EXIT_BY_SIGNAL + transport.interrupted : r.exit;
+    }
+    inject_result_release(&r);
+    transport_release(&transport);
+    signals_as_before();
+    return status;
+}
+
+static int open_kept(const char *applet, const struct link_options *how, const struct target *t,
+                     struct link *l)
+{
+    int fd = how->alone ? -1 : connection_open(&how->inject, t);
+    if (fd < 0 && how->persist_ms >= 0) {
+        int status = connect_start(applet, &how->inject, t, how->persist_ms);
+        signals_as_before();
+        if (status != EXIT_OK)
+            return status;
+        fd = connection_open(&how->inject, t);
+    }
+    if (fd >= 0)
+        io_set_nonblock(fd, true);
+    l->in = l->out = fd;
+    return EXIT_OK;
+}
+
+struct link *link_open(const char *applet, const struct link_options *how, const struct target *t,
+                       int *status)
+{
+    struct link *l = mem_zalloc(sizeof *l);
+    *l = (struct link){.in = -1, .out = -1, .err = -1, .said = {.max = SAID_MAX}};
+    *status = open_kept(applet, how, t, l);
+    if (*status == EXIT_OK && l->in < 0)
+        *status = make_ready(applet, &how->inject, t, l);
+    if (*status == EXIT_OK)
+        return l;
+    free(l);
+    return NULL;
+}
+
+void link_begin(struct link *l, struct loop *loop, const struct link_owner *owner)
+{
+    struct stream_client_owner stream = {.hello = on_hello, .answer = on_answer, .frame = on_frame, .arg = l};
+    l->loop = loop;
+    l->owner = *owner;
+    l->stream = stream_client_new(&stream);
+    l->mux = mux_new(&owner->streams, stream_client_out(l->stream));
+    l->out_source = loop_fd(loop, l->out, LOOP_READ, on_readable, l);
+    l->in_source = l->in == l->out ? l->out_source : loop_fd(loop, l->in, 0, on_writable, l);
+    if (l->err >= 0)
+        l->err_source = loop_fd(loop, l->err, LOOP_READ, on_stderr, l);
+    l->tick = loop_timer(loop, STREAM_TICK_MS, on_tick, l);
+}
+
+struct mux *link_mux(struct link *l)
+{
+    return l->mux;
+}
+
+void link_close(struct link *l)
+{
+    loop_drop(&l->tick);
+    loop_drop(&l->err_source);
+    loop_drop(&l->out_source);
+    if (l->in != l->out)
+        loop_drop(&l->in_source);
+    if (l->mux)
+        mux_free(l->mux);
+    stream_client_free(l->stream);
+    if (l->in != l->out)
+        io_close(&l->out);
+    if (l->pid > 0)
+        transport_end_stream(l->pid, &l->in);
+    io_close(&l->in);
+    io_close(&l->err);
+    buf_release(&l->said);
+    free(l);
+}
+
+/* ---- options ---- */
+
+int link_option(struct link_options *how, const struct option *options, int option, const char *applet,
+                const char *word)
+{
+    if (option == LINK_OPT_PERSIST)
+        return connect_persist(applet, optarg ? optarg : "60", &how->persist_ms);
+    if (option != LINK_OPT_NO_SHARE)
+        return inject_option(&how->inject, options, option, applet, word);
+    how->alone = true;
+    return EXIT_OK;
+}

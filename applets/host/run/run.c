@@ -1,0 +1,136 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "applet.h"
+#include "host/inject/inject.h"
+#include "host/run/run_remote.h"
+#include "mem.h"
+#include "utf8.h"
+#include "words.h"
+
+static const char NAME[] = "run";
+
+extern const struct applet run_applet;
+
+enum { OPT_ENV = 800, OPT_CWD };
+
+struct line {
+    struct link_options link;
+    struct run_request request;
+    struct argv env;
+    const char *target;
+};
+
+static int take_env(struct line *l, const char *word)
+{
+    const char *equals = strchr(word, '=');
+    if (equals == word || !utf8_is_valid(word, strlen(word)))
+        return usage_error(NAME, "--env takes NAME=VALUE in UTF-8, not '%s'", word);
+    const char *ours = equals ? NULL : getenv(word);
+    if (!equals && !ours)
+        return EXIT_OK; /* as with other runtimes: the name alone is ours, where we have it */
+    argv_take(&l->env, equals ? mem_strdup(word) : mem_printf("%s=%s", word, ours));
+    return EXIT_OK;
+}
+
+static int take_option(struct line *l, const struct option *options, int option, const char *word)
+{
+    switch (option) {
+    case 'i':
+        l->request.input = true;
+        return EXIT_OK;
+    case 't':
+        l->request.terminal = true;
+        return EXIT_OK;
+    case 'e':
+    case OPT_ENV:
+        return take_env(l, optarg);
+    case 'w':
+    case OPT_CWD:
+        l->request.cwd = optarg;
+        return EXIT_OK;
+    case 'u':
+    case OPT_USER:
+        l->request.user = optarg;
+        return EXIT_OK;
+    case OPT_TIMEOUT:
+        return words_seconds(NAME, "--timeout", optarg, 0.001, 1e9, &l->request.timeout_s);
+    default:
+        return link_option(&l->link, options, option, NAME, word);
+    }
+}
+
+static int parse(struct line *l, int argc, char **argv)
+{
+    static const struct option options[] = {
+        INJECT_OPTIONS, LINK_OPTIONS, {"env", 1, NULL, OPT_ENV}, {"cwd", 1, NULL, OPT_CWD}, {0}};
+    inject_options_init(&l->link.inject);
+    opterr = 0;
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, "+:ite:u:w:", options, NULL)) >= 0;) {
+        int status = take_option(l, options, option, argv[at]);
+        if (status != EXIT_OK)
+            return status;
+    }
+    l->target = argv[optind];
+    int command = optind + 1;
+    if (l->target && argv[command] && strcmp(argv[command], "--") == 0)
+        command++;
+    if (!l->target || !argv[command])
+        return usage_error(NAME, "a target and a command are wanted: docker:NAME -- COMMAND…");
+    l->request.argv = argv + command;
+    for (char **word = argv + command; *word; word++)
+        if (!utf8_is_valid(*word, strlen(*word)))
+            return usage_error(NAME, "a command in UTF-8 is wanted");
+    if (l->request.terminal && getenv("TERM"))
+        take_env(l, "TERM");
+    return EXIT_OK;
+}
+
+static int run_main(int argc, char **argv)
+{
+    struct line l = {.link = {.persist_ms = -1}, .request = {.timeout_s = -1}};
+    struct target t TARGET_AUTO = {0};
+    int status = parse(&l, argc, argv);
+    if (status == EXIT_OK)
+        status = inject_running_target(&t, l.target, &l.link.inject, NAME);
+    if (status == EXIT_OK) {
+        l.request.env = l.env.words;
+        struct link *link = link_open(NAME, &l.link, &t, &status);
+        if (link)
+            status = run_remote(NAME, t.text, &l.request, link);
+    }
+    argv_release(&l.env);
+    return status;
+}
+
+const struct applet run_applet = {
+    .name = "run",
+    .summary = "run a program in a target as if it ran here",
+    .usage = "Usage: toolbox run [OPTION]... TARGET [--] COMMAND...\n"
+             "\n"
+             "Runs a program there as if it ran here: stdout and stderr apart and to the byte,\n"
+             "its exit status, signals passed on; as 'docker exec', for every kind of target.\n"
+             "When this side ends, however that comes, so does the program there, with all\n"
+             "that it has started. It goes over the connection that is kept, where one is\n"
+             "('toolbox connect').\n"
+             "\n"
+             "Examples:\n"
+             "  toolbox run docker:web -- uname -r\n"
+             "  tar c . | toolbox run -i docker:web -- tar x -C /srv\n"
+             "  toolbox run -it --user app --cwd /srv docker:web -- bash\n"
+             "\n" INJECT_RUNNING_USAGE "\n"
+             "  -i               our stdin is its stdin (otherwise that is empty)\n"
+             "  -t               it has a terminal, of our terminal's size\n"
+             "  -u, --user USER  as whom; a name or number there (root, where that can be had)\n"
+             "  -e, --env NAME=VALUE  a variable more; NAME alone: with our value\n"
+             "  -w, --cwd DIR    where (the target's own directory)\n"
+             "  --timeout TIME   end it after so long, with all that it has started\n"
+             "  --dir DIR, --name NAME, --runtime WORDS, --root-exec PREFIX\n"
+             "                   as of 'toolbox inject'\n" LINK_OPTIONS_USAGE "  -h, --help       this text\n"
+             "\n"
+             "Exit status: the program's (128+N: signal N ended it); 124 its time was over;\n"
+             "126, 127 it can't be run, isn't there; 125 something else can't be had, or the\n"
+             "connection has ended; and those of 'toolbox inject', where nothing was run.\n",
+    .run = run_main,
+};

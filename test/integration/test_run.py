@@ -1,0 +1,237 @@
+"""`toolbox run`: a program in a target as if it ran here, over a connection that is kept and without one."""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+from harness import processes
+from harness.injection import script
+from harness.machine import HANG
+
+BYTES = bytes(range(256)) * 4096  # a megabyte, in which each byte is
+
+
+class Runs:
+    """run() in one target, by a runtime that is told apart by its log."""
+
+    def __init__(self, client, workdir, kept):
+        self.client, self.there, self.kept, self.log = client, workdir / "there", kept, workdir / "log"
+        self.target = f"exec:{script(workdir / 'runtime', f'echo $$ >>{self.log}; exec ' + chr(34) + '$@' + chr(34))}"
+        if kept:
+            done = client.cli("connect", "--dir", str(self.there), self.target)
+            assert done.returncode == 0, done
+
+    def words(self, *words, options=()):
+        return ("run", "--dir", str(self.there), *options, self.target, "--", *words)
+
+    def run(self, *words, options=(), **how):
+        return self.client.cli(*self.words(*words, options=options), **how)
+
+    def popen(self, *words, options=(), **how):
+        return self.client.popen(*self.words(*words, options=options), **how)
+
+
+@pytest.fixture(params=["kept", "alone"])
+def runs(request, client, workdir):
+    yield Runs(client, workdir, request.param == "kept")
+    client.cli("connect", "--stop")
+
+
+def _lives(pid):
+    return os.path.exists(f"/proc/{pid}")
+
+
+def _gone(path, n):
+    """Waits until that many pids stand in the file, and then until none of them lives."""
+    processes.wait_until(lambda: path.exists() and len(path.read_text().split()) == n, "the program to say who it is")
+    pids = [int(word) for word in path.read_text().split()]
+    return lambda: processes.wait_until(lambda: not any(map(_lives, pids)), f"{pids} to end")
+
+
+def test_output_status_and_words(runs):
+    done = runs.run("sh", "-c", 'printf "%s|" "$@"; echo err >&2; exit 7', "x", "a b", "", "ü$'\n")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "a b||ü$'\n|".encode(), b"err\n")
+
+
+def test_bytes_are_what_they_are(runs):
+    done = runs.run("sh", "-c", "tee /dev/stderr", options=["-i"], stdin=BYTES)
+    assert done.returncode == 0 and done.stdout == BYTES and done.stderr == BYTES
+
+
+def test_stdin_is_empty_without_i(runs):
+    assert runs.run("cat", stdin=b"not for it").stdout == b""
+
+
+def test_from_a_file_and_to_a_file(runs, workdir):
+    (workdir / "from").write_bytes(BYTES)
+    with open(workdir / "from", "rb") as source, open(workdir / "to", "wb") as sink:
+        process = subprocess.Popen([runs.client.binary, *runs.words("cat", options=["-i"])], stdin=source, stdout=sink,
+                                   env={**os.environ, **runs.client.env})
+        assert process.wait(HANG) == 0
+    assert (workdir / "to").read_bytes() == BYTES
+
+
+def test_who_reads_nothing_is_told_nothing_of_a_full_pipe(runs):
+    """More stdin than anybody takes ends with the program."""
+    done = runs.run("sh", "-c", "exec <&-; echo done", options=["-i"], stdin=BYTES)
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+
+
+@pytest.mark.parametrize("words, status, said", [(["no-such-program"], 127, b"no-such-program: not found"), (["/"], 126, b"/: "),
+                                                 (["sh", "-c", "kill -9 $$"], 137, b""), (["sh", "-c", "kill $$"], 143, b"")])
+def test_status(runs, words, status, said):
+    done = runs.run(*words)
+    assert done.returncode == status and said in done.stderr, done
+
+
+def test_where_who_and_with_what(runs, workdir):
+    (workdir / "in here").mkdir()
+    done = runs.run("sh", "-c", 'pwd; echo "$A$B"', options=["--cwd", str(workdir / "in here"), "-e", "A=1", "--env", "B"], env={"B": "2"})
+    assert done.stdout.decode().splitlines() == [str(workdir / "in here"), "12"]
+    done = runs.run("true", options=["--cwd", "/no/such"])
+    assert done.returncode == 126 and b"/no/such" in done.stderr, done
+    done = runs.run("true", options=["--user", "no-such-user"])
+    assert done.returncode == 125 and b"no-such-user" in done.stderr, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_another_user(runs):
+    done = runs.run("sh", "-c", "id -u; id -g; id -G; echo $HOME", options=["-u", "nobody", "-w", "/"])
+    uid, gid, groups, home = done.stdout.decode().splitlines()
+    assert uid != "0" and gid != "0" and "0" not in groups.split() and home, done
+
+
+def test_time_is_over(runs, workdir):
+    done = runs.run("sh", "-c", f"sleep 1000 & echo $! $$ >{workdir}/pids; wait", options=["--timeout", "300ms"])
+    assert done.returncode == 124, done
+    _gone(workdir / "pids", 2)()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
+def test_signals_are_passed_on(runs, workdir, number):
+    text = f"trap 'echo got {number}; exit 5' {number}; echo $$ >{workdir}/pid; while :; do sleep 0.05; done"
+    process = runs.popen("sh", "-c", text)
+    processes.wait_until(lambda: (workdir / "pid").exists(), "it to begin")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=HANG)
+    assert (process.returncode, out) == (5, f"got {number}\n".encode()), err
+
+
+@pytest.mark.parametrize("end", ["caller", "runtime"])
+def test_nothing_is_left_when_this_side_dies(runs, workdir, end):
+    """Whatever has set itself apart there."""
+    text = f"(setsid sh -c 'echo $$ >>{workdir}/pids; exec sleep 1000' &) ; trap '' TERM HUP; echo $$ >>{workdir}/pids; sleep 1000 & wait"
+    process = runs.popen("sh", "-c", text)
+    gone = _gone(workdir / "pids", 2)
+    if end == "caller":
+        process.kill()
+    elif runs.kept:
+        assert runs.client.cli("connect", "--stop").returncode == 0
+    else:
+        os.kill(int(runs.log.read_text().split()[-1]), signal.SIGKILL)
+    gone()
+    process.communicate(timeout=HANG)
+    assert process.returncode in (-9, 125)
+
+
+def test_what_goes_on_in_the_background_stays(runs, workdir):
+    """As with any runtime: the program has ended, and nobody waits for those who hold its output."""
+    done = runs.run("sh", "-c", f"sleep 1000 & echo $! >{workdir}/pid; echo there")
+    assert (done.returncode, done.stdout) == (0, b"there\n")
+    pid = int((workdir / "pid").read_text())
+    assert _lives(pid)
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_reader_that_goes_ends_it(runs, workdir):
+    process = runs.popen("sh", "-c", f"echo $$ >{workdir}/pids; exec yes")
+    assert process.stdout.read(4) == b"y\ny\n"
+    process.stdout.close()
+    assert process.wait(HANG) == 128 + signal.SIGPIPE
+    _gone(workdir / "pids", 1)()
+
+
+def test_a_slow_reader_holds_up_nobody_else(runs, workdir):
+    slow = runs.popen("sh", "-c", f"echo $$ >{workdir}/pids; exec yes")
+    gone = _gone(workdir / "pids", 1)
+    for _ in range(3):
+        assert runs.run("echo", "hi").stdout == b"hi\n"
+    slow.kill()
+    slow.communicate()
+    gone()
+
+
+class Screen:
+    """A terminal of so many rows and columns, and what is shown on it."""
+
+    def __init__(self, rows, cols):
+        self.master, self.slave = pty.openpty()
+        self.resize(rows, cols)
+        self.text = b""
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def shows(self, what):
+        until = time.monotonic() + HANG
+        while what not in self.text:
+            ready, _, _ = select.select([self.master], [], [], max(0, until - time.monotonic()))
+            assert ready, f"{what} is not in {self.text}"
+            self.text += os.read(self.master, 65536)
+
+    def type(self, keys):
+        os.write(self.master, keys)
+
+    def close(self):
+        os.close(self.master)
+        os.close(self.slave)
+
+
+def test_a_terminal_with_its_size_and_keys(runs):
+    screen = Screen(33, 77)
+    before = termios.tcgetattr(screen.slave)
+    process = subprocess.Popen([runs.client.binary, *runs.words("sh", "-c", "stty size; trap 'stty size' WINCH; trap 'echo cut' INT; "
+                                                                "echo ready; while :; do read x && echo \"<$x>\"; [ \"$x\" = end ] && exit 4; done",
+                                                                options=["-it"])],
+                               stdin=screen.slave, stdout=screen.slave, stderr=screen.slave, start_new_session=True,
+                               preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), env={**os.environ, **runs.client.env})
+    screen.shows(b"33 77\r\nready\r\n")
+    screen.type(b"words\r")
+    screen.shows(b"<words>\r\n")
+    screen.type(b"\x03")
+    screen.shows(b"cut\r\n")
+    screen.resize(20, 40)
+    screen.type(b"\r")
+    screen.shows(b"20 40\r\n")
+    screen.type(b"end\r")
+    assert process.wait(HANG) == 4
+    assert termios.tcgetattr(screen.slave) == before, "the terminal is not as it was"
+    screen.close()
+
+
+def test_many_at_once_over_one_connection(client, workdir):
+    runs = Runs(client, workdir, True)
+    many = [runs.popen("sh", "-c", f"head -c 300000 /dev/zero; echo {i} >&2; exit {i}") for i in range(20)]
+    for i, process in enumerate(many):
+        out, err = process.communicate(timeout=HANG)
+        assert (process.returncode, len(out), err) == (i, 300000, f"{i}\n".encode())
+    client.cli("connect", "--stop")
+
+
+@pytest.mark.parametrize("words", [[], ["local:"], ["--nothing", "local:", "true"], ["--timeout", "x", "local:", "true"],
+                                   ["--env", "=x", "local:", "true"], ["docker:*", "-i"]])
+def test_usage(client, words):
+    assert client.cli("run", *words).returncode == 2
+
+
+def test_long_command_lines(runs):
+    assert runs.run("sh", "-c", "echo ${#1}", "x", "y" * 100000).stdout == b"100000\n"
+    done = runs.run("true", *["\x01" * 100000] * 4)
+    assert done.returncode == 125 and b"too long" in done.stderr
