@@ -1,5 +1,6 @@
 """`toolbox run`: a program in a target as if it ran here, over a connection that is kept and without one."""
 import fcntl
+import json
 import os
 import pty
 import select
@@ -235,3 +236,107 @@ def test_long_command_lines(runs):
     assert runs.run("sh", "-c", "echo ${#1}", "x", "y" * 100000).stdout == b"100000\n"
     done = runs.run("true", *["\x01" * 100000] * 4)
     assert done.returncode == 125 and b"too long" in done.stderr
+
+
+# ---- several targets ----
+
+
+def _targets(workdir, names, text='exec "$@"'):
+    return [f"exec:{script(workdir / name, text)}" for name in names]
+
+
+def test_several_targets_each_line_with_its_own_in_front(client, workdir):
+    words = _targets(workdir, ["a", "b"])
+    done = client.cli("run", "--dir", str(workdir / "there"), *words, "--", "sh", "-c", "echo one; printf two; echo err >&2")
+    assert done.returncode == 0, done
+    assert sorted(done.stdout.decode().splitlines()) == sorted(f"{t}: {line}" for t in words for line in ("one", "two"))
+    assert sorted(done.stderr.decode().splitlines()) == sorted(f"{t}: err" for t in words)
+
+
+def test_the_worst_status_counts_and_each_failure_is_told(client, workdir):
+    good, bad = _targets(workdir, ["good"]) + _targets(workdir, ["bad"], "exit 9")
+    done = client.cli("run", "-j", "2", "--dir", str(workdir / "there"), good, bad, "--", "sh", "-c", "exit 2")
+    told = done.stderr.decode()
+    assert done.returncode == 3 and f"2       {good}\n" in told and f"3       {bad}\n" in told and told.endswith("2 of 2 failed\n"), told
+
+
+def test_several_as_json(client, workdir):
+    words = _targets(workdir, ["a", "b", "c"])
+    done = client.cli("run", "--json", "--dir", str(workdir / "there"), *words, "--", "sh", "-c", "echo hi; exit 4")
+    objects = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 4 and {o["target"] for o in objects} == set(words)
+    assert all((o["status"], o["stdout"], o["stderr"], o["omitted_bytes"]) == (4, "hi\n", "", 0) for o in objects)
+
+
+def test_a_pattern(client, workdir):
+    runtime = script(workdir / "engine", 'case $1 in ps) printf "agent-1\\nagent-2\\nother\\n";; exec) shift; while [ "$1" != agent-1 ] '
+                     '&& [ "$1" != agent-2 ]; do shift; done; name=$1; shift; export name; exec "$@";; esac')
+    words = ("run", "--runtime", str(runtime), "--dir", str(workdir / "there"), "docker:agent-*")
+    done = client.cli(*words, "--", "sh", "-c", "echo $name")
+    assert sorted(done.stdout.splitlines()) == [b"docker:agent-1: agent-1", b"docker:agent-2: agent-2"], done
+    done = client.cli(*words[:-1], "docker:none-*", "--", "true")
+    assert done.returncode == 1 and b"nothing that runs fits it" in done.stderr, done
+
+
+def test_several_end_with_the_one_that_runs_them(client, workdir):
+    words = _targets(workdir, ["a", "b"])
+    text = f"echo $$ >>{workdir}/pids; exec sleep 1000"
+    process = client.popen("run", "--dir", str(workdir / "there"), *words, "--", "sh", "-c", text)
+    gone = _gone(workdir / "pids", 2)
+    process.kill()
+    process.communicate(timeout=HANG)
+    gone()
+
+
+def test_status_of_targets(client, workdir):
+    one, other = _targets(workdir, ["a", "b"])
+    there = ("--dir", str(workdir / "there"))
+    assert client.cli("call", *there, one, "bash_session_new_session").returncode == 0
+    done = client.cli("status", *there, "--json", one)
+    assert done.returncode == 0 and len(json.loads(done.stdout)["sessions"]) == 1, done
+    done = client.cli("status", *there, one, other)
+    assert done.returncode == 0 and f"{one}: " in done.stdout.decode() and f"{other}: " in done.stdout.decode(), done
+    assert client.cli("status", "--json", "--quiet", "local:").returncode == 2
+
+
+def test_mcp_serve_goes_over_the_connection_that_is_kept(client, workdir):
+    runs = Runs(client, workdir, True)
+    calls = len(runs.log.read_text().split())
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
+             "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+    done = client.cli("mcp", "serve", "--in", runs.target, "--dir", str(runs.there), stdin=json.dumps(hello).encode() + b"\n")
+    assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"], done
+    assert len(runs.log.read_text().split()) == calls, "the runtime was called"
+    client.cli("connect", "--stop")
+
+
+# ---- a shell ----
+
+
+def _shell(client, screen, *words):
+    return subprocess.Popen([client.binary, "shell", *words], stdin=screen.slave, stdout=screen.slave, stderr=screen.slave, start_new_session=True,
+                            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), env={**os.environ, **client.env, "TERM": "dumb"})
+
+
+def test_a_shell_is_left_and_come_back_to(runs):
+    there = ("--dir", str(runs.there), runs.target)
+    screen = Screen(24, 80)
+    process = _shell(runs.client, screen, *there)
+    screen.shows(b"[BashSession; Ctrl-] detaches]")
+    screen.type(b"left=behind; echo $((6 * 7))\r")
+    screen.shows(b"42\r\n")
+    screen.type(b"\x1d")
+    assert process.wait(HANG) == 0
+    screen.shows(b"[detached]")
+    process = _shell(runs.client, screen, *there, "BashSession")
+    screen.type(b"echo was $left\r")
+    screen.shows(b"was behind\r\n")
+    screen.type(b"exit\r")
+    screen.shows(b"[the session has ended]")
+    assert process.wait(HANG) == 0
+    screen.close()
+
+
+def test_a_shell_wants_a_terminal(client):
+    done = client.cli("shell", "local:")
+    assert done.returncode == 1 and b"a terminal is wanted" in done.stderr

@@ -353,9 +353,23 @@ static char **words_of(const struct run_params *p)
     return words;
 }
 
+/* What is added to our environment; for `self` also what of it is ours alone, and otherwise left out. */
+static char **env_of(const struct run_params *p, const struct user *user)
+{
+    size_t ours = 0;
+    while (p->self && environ[ours])
+        ours++;
+    char **extra MEM_AUTO = mem_alloc((ours + p->env.n + 1) * sizeof *extra);
+    memcpy(extra, environ, ours * sizeof *extra);
+    for (size_t i = 0; i < p->env.n; i++)
+        extra[ours + i] = p->env.list[i];
+    extra[ours + p->env.n] = NULL;
+    return spawn_env(environ, extra, user);
+}
+
 static int start(struct run *r, const struct run_params *p, const struct user *user, struct err *err)
 {
-    char **env = spawn_env(environ, p->env.list, user);
+    char **env = env_of(p, user);
     char **argv MEM_AUTO = words_of(p), *own MEM_AUTO = p->self ? argv[0] : NULL;
     struct run_start how = {.argv = argv,
                             .env = env,

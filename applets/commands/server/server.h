@@ -21,6 +21,10 @@ extern const struct tool server_tool;
 extern const struct applet server_applet, start_server_applet, stop_server_applet, healthcheck_applet,
     status_applet;
 
+/* What `status` does with targets: whoever can reach some sets it; NULL: nobody. */
+extern int (*status_elsewhere)(int argc, char **argv);
+
+
 /* ---- for clients (server_start.c) ---- */
 
 /* A connection to the server, which is started where none runs. -1 with ERR_TOOL and what stands in the way.

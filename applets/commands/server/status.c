@@ -157,8 +157,21 @@ static int show(bool json, char *format, bool running, struct err *err)
     return print(&text);
 }
 
+int (*status_elsewhere)(int argc, char **argv);
+
+/* A word with a colon that is no option: docker:web. */
+static bool names_target(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-' && strchr(argv[i], ':'))
+            return true;
+    return false;
+}
+
 static int status_main(int argc, char **argv)
 {
+    if (status_elsewhere && names_target(argc, argv))
+        return status_elsewhere(argc, argv);
     static const char *const names[] = {"--json", "--quiet", "--format", NULL};
     static const struct option options[] = {
         {"json", 0, NULL, 'j'}, {"quiet", 0, NULL, 'q'}, {"format", 1, NULL, 'f'}, {0}};
@@ -190,7 +203,7 @@ static int status_main(int argc, char **argv)
 const struct applet status_applet = {
     .name = "status",
     .summary = "show what runs: server, sessions, jobs, MCP servers",
-    .usage = "Usage: toolbox status [--json|--quiet|--format NAMES]\n"
+    .usage = "Usage: toolbox status [--json|--quiet|--format NAMES] [TARGET]...\n"
              "\n"
              "Shows the server with what it has counted, and every session, job and MCP\n"
              "server: whose it is, how old, its processes and their memory, and the bytes that\n"
@@ -202,7 +215,11 @@ const struct applet status_applet = {
              "  -q, --quiet     nothing but the exit status: 0 something runs, 3 nothing does\n"
              "  -h, --help      this text\n"
              "\n"
+             "With targets (docker:NAME, …; from the host) it shows what runs there: as 'toolbox\n"
+             "run TARGET -- toolbox status', with its options and -j N, so many at a time.\n"
+             "\n"
              "Examples:\n"
+             "  toolbox status 'docker:*'\n"
              "  toolbox status --json\n"
              "  toolbox status --format kind,pid,age_s,memory_kb\n",
     .run = status_main,

@@ -8,6 +8,7 @@
 #include "host/inject/inject.h"
 #include "host/inject/inject_one.h"
 #include "host/inject/inject_report.h"
+#include "host/run/run.h"
 
 static const char NAME[] = "mcp serve";
 
@@ -27,6 +28,20 @@ static int become(const struct target *t, const struct inject_result *r, bool ke
     signal(SIGPIPE, SIG_DFL);
     execvp(command.words[0], command.words);
     return applet_failed(NAME, "%s: %s", command.words[0], err_text(errno));
+}
+
+/* Over the connection that is kept, where there is one. False: there is none. */
+static bool serve_over_connection(const struct inject_options *o, const struct target *t, bool keep,
+                                  int *status)
+{
+    char mcp[] = "mcp", serve[] = "serve", sessions[] = "--keep-sessions";
+    char *const words[] = {mcp, serve, keep ? sessions : NULL, NULL};
+    struct run_request request = {.argv = words, .self = true, .timeout_s = -1, .input = true};
+    struct link_options how = {.inject = *o, .persist_ms = -1};
+    struct link *link = link_kept(&how, t);
+    if (link)
+        *status = run_remote(NAME, t->text, &request, link);
+    return link != NULL;
 }
 
 static int make_ready(const struct inject_options *o, const struct target *t, bool keep)
@@ -73,5 +88,6 @@ int serve_in(int argc, char **argv)
         return usage_error(NAME, "--in takes one target, such as docker:NAME");
     if (inject_running_target(&t, where, &o, NAME) != EXIT_OK)
         return EXIT_USAGE;
-    return make_ready(&o, &t, keep);
+    int status;
+    return serve_over_connection(&o, &t, keep, &status) ? status : make_ready(&o, &t, keep);
 }

@@ -139,6 +139,11 @@ int inject_option(struct inject_options *o, const struct option *options, int op
     }
 }
 
+int inject_jobs(struct inject_options *o, const char *value, const char *applet)
+{
+    return positive(value, 256, &o->jobs, applet, "-j");
+}
+
 int inject_running_target(struct target *t, const char *text, const struct inject_options *o,
                           const char *applet)
 {
@@ -178,7 +183,7 @@ static int parse(struct inject_options *o, const struct option *options, const c
         else if (option == OPT_UPGRADE)
             o->upgrade = true;
         else if (option == 'j')
-            result = positive(optarg, 256, &o->jobs, argv[0], "-j");
+            result = inject_jobs(o, optarg, argv[0]);
         else
             result = inject_option(o, options, option, argv[0], argv[at]);
         if (result != EXIT_OK)

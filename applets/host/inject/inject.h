@@ -70,6 +70,9 @@ void inject_options_init(struct inject_options *o);
 int inject_option(struct inject_options *o, const struct option *options, int option, const char *applet,
                   const char *word);
 
+/* Takes the value of -j. As above. */
+int inject_jobs(struct inject_options *o, const char *value, const char *applet);
+
 /* Reads one target in which something is to run. EXIT_OK, or EXIT_USAGE after a message. */
 int inject_running_target(struct target *t, const char *text, const struct inject_options *o,
                           const char *applet);

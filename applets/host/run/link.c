@@ -203,31 +203,38 @@ static int make_ready(const char *applet, const struct inject_options *o, const 
     return status;
 }
 
-static int open_kept(const char *applet, const struct link_options *how, const struct target *t,
-                     struct link *l)
+static struct link *link_new(void)
+{
+    struct link *l = mem_zalloc(sizeof *l);
+    *l = (struct link){.in = -1, .out = -1, .err = -1, .said = {.max = SAID_MAX}};
+    return l;
+}
+
+struct link *link_kept(const struct link_options *how, const struct target *t)
 {
     int fd = how->alone ? -1 : connection_open(&how->inject, t);
-    if (fd < 0 && how->persist_ms >= 0) {
-        int status = connect_start(applet, &how->inject, t, how->persist_ms);
-        signals_as_before();
-        if (status != EXIT_OK)
-            return status;
-        fd = connection_open(&how->inject, t);
-    }
-    if (fd >= 0)
-        io_set_nonblock(fd, true);
+    if (fd < 0)
+        return NULL;
+    struct link *l = link_new();
+    io_set_nonblock(fd, true);
     l->in = l->out = fd;
-    return EXIT_OK;
+    return l;
 }
 
 struct link *link_open(const char *applet, const struct link_options *how, const struct target *t,
                        int *status)
 {
-    struct link *l = mem_zalloc(sizeof *l);
-    *l = (struct link){.in = -1, .out = -1, .err = -1, .said = {.max = SAID_MAX}};
-    *status = open_kept(applet, how, t, l);
-    if (*status == EXIT_OK && l->in < 0)
-        *status = make_ready(applet, &how->inject, t, l);
+    struct link *l = link_kept(how, t);
+    *status = EXIT_OK;
+    if (!l && how->persist_ms >= 0) {
+        *status = connect_start(applet, &how->inject, t, how->persist_ms);
+        signals_as_before();
+        l = *status == EXIT_OK ? link_kept(how, t) : NULL;
+    }
+    if (l || *status != EXIT_OK)
+        return l;
+    l = link_new();
+    *status = make_ready(applet, &how->inject, t, l);
     if (*status == EXIT_OK)
         return l;
     free(l);

@@ -30,6 +30,8 @@ struct link;
  * with *status. The loop begins after it: signals have their defaults. */
 struct link *link_open(const char *applet, const struct link_options *how, const struct target *t,
                        int *status);
+/* The one that is kept; NULL: there is none. */
+struct link *link_kept(const struct link_options *how, const struct target *t);
 /* Streams can be opened from then on. */
 void link_begin(struct link *l, struct loop *loop, const struct link_owner *owner);
 struct mux *link_mux(struct link *l);

@@ -4,6 +4,8 @@
 
 #include "applet.h"
 #include "host/inject/inject.h"
+#include "host/run/run.h"
+#include "host/run/run_many.h"
 #include "host/run/run_remote.h"
 #include "mem.h"
 #include "utf8.h"
@@ -11,15 +13,14 @@
 
 static const char NAME[] = "run";
 
-extern const struct applet run_applet;
-
 enum { OPT_ENV = 800, OPT_CWD };
 
 struct line {
     struct link_options link;
     struct run_request request;
     struct argv env;
-    const char *target;
+    char **targets; /* n_targets of them */
+    int n_targets;
 };
 
 static int take_env(struct line *l, const char *word)
@@ -56,50 +57,106 @@ static int take_option(struct line *l, const struct option *options, int option,
         return EXIT_OK;
     case OPT_TIMEOUT:
         return words_seconds(NAME, "--timeout", optarg, 0.001, 1e9, &l->request.timeout_s);
+    case 'j':
+        return inject_jobs(&l->link.inject, optarg, NAME);
     default:
         return link_option(&l->link, options, option, NAME, word);
     }
 }
 
+static bool is_target(const struct line *l, const char *word)
+{
+    struct target t TARGET_AUTO = {0};
+    return target_parse(&t, word, &l->link.inject.runtimes, NULL) == 0;
+}
+
+/* One target, or with "--" behind them several: then comes the command. */
+static void take_words(struct line *l, char **words)
+{
+    char **end = words;
+    while (*end && is_target(l, *end))
+        end++;
+    bool several = *end && strcmp(*end, "--") == 0;
+    l->targets = words;
+    l->n_targets = several ? (int)(end - words) : *words ? 1 : 0;
+    char **command = words + l->n_targets;
+    l->request.argv = *command && strcmp(*command, "--") == 0 ? command + 1 : command;
+}
+
+static int check_words(struct line *l)
+{
+    if (l->n_targets == 0 || !*l->request.argv)
+        return usage_error(NAME, "a target and a command are wanted: docker:NAME -- COMMAND…");
+    for (char *const *word = l->request.argv; *word; word++)
+        if (!utf8_is_valid(*word, strlen(*word)))
+            return usage_error(NAME, "a command in UTF-8 is wanted");
+    if (l->request.terminal && getenv("TERM"))
+        return take_env(l, "TERM");
+    return EXIT_OK;
+}
+
 static int parse(struct line *l, int argc, char **argv)
 {
-    static const struct option options[] = {
-        INJECT_OPTIONS, LINK_OPTIONS, {"env", 1, NULL, OPT_ENV}, {"cwd", 1, NULL, OPT_CWD}, {0}};
+    static const struct option options[] = {INJECT_OPTIONS,
+                                            LINK_OPTIONS,
+                                            {"env", 1, NULL, OPT_ENV},
+                                            {"cwd", 1, NULL, OPT_CWD},
+                                            {"json", 0, NULL, OPT_JSON},
+                                            {0}};
     inject_options_init(&l->link.inject);
     opterr = 0;
-    for (int option, at; (at = optind, option = getopt_long(argc, argv, "+:ite:u:w:", options, NULL)) >= 0;) {
+    for (int option, at;
+         (at = optind, option = getopt_long(argc, argv, "+:itj:e:u:w:", options, NULL)) >= 0;) {
         int status = take_option(l, options, option, argv[at]);
         if (status != EXIT_OK)
             return status;
     }
-    l->target = argv[optind];
-    int command = optind + 1;
-    if (l->target && argv[command] && strcmp(argv[command], "--") == 0)
-        command++;
-    if (!l->target || !argv[command])
-        return usage_error(NAME, "a target and a command are wanted: docker:NAME -- COMMAND…");
-    l->request.argv = argv + command;
-    for (char **word = argv + command; *word; word++)
-        if (!utf8_is_valid(*word, strlen(*word)))
-            return usage_error(NAME, "a command in UTF-8 is wanted");
-    if (l->request.terminal && getenv("TERM"))
-        take_env(l, "TERM");
-    return EXIT_OK;
+    take_words(l, argv + optind);
+    return check_words(l);
+}
+
+int run_in(const char *applet, const struct link_options *how, const struct target *t,
+           const struct run_request *r)
+{
+    int status;
+    struct link *link = link_open(applet, how, t, &status);
+    return link ? run_remote(applet, t->text, r, link) : status;
+}
+
+static int run_one(void *arg, const struct target *t)
+{
+    const struct line *l = arg;
+    return run_in(NAME, &l->link, t, &l->request);
+}
+
+static int run_all(struct line *l)
+{
+    struct target_list targets TARGET_LIST_AUTO = {0};
+    struct run_many how = {NAME, l->link.inject.jobs, l->link.inject.json, run_one, l};
+    if (l->request.input || l->request.terminal)
+        return usage_error(NAME, "-i and -t are for one target");
+    int status = run_many_collect(&targets, l->targets, l->n_targets, &l->link.inject.runtimes,
+                                  l->link.inject.timeout_ms, NAME);
+    return status == EXIT_OK ? run_many(&how, &targets) : status;
+}
+
+static bool is_pattern(const struct line *l, struct target *t)
+{
+    return target_parse(t, l->targets[0], &l->link.inject.runtimes, NULL) == 0 && target_is_pattern(t);
 }
 
 static int run_main(int argc, char **argv)
 {
     struct line l = {.link = {.persist_ms = -1}, .request = {.timeout_s = -1}};
-    struct target t TARGET_AUTO = {0};
+    struct target t TARGET_AUTO = {0}, first TARGET_AUTO = {0};
     int status = parse(&l, argc, argv);
-    if (status == EXIT_OK)
-        status = inject_running_target(&t, l.target, &l.link.inject, NAME);
-    if (status == EXIT_OK) {
-        l.request.env = l.env.words;
-        struct link *link = link_open(NAME, &l.link, &t, &status);
-        if (link)
-            status = run_remote(NAME, t.text, &l.request, link);
-    }
+    l.request.env = l.env.words;
+    if (status == EXIT_OK && (l.n_targets > 1 || l.link.inject.json || is_pattern(&l, &first)))
+        status = run_all(&l);
+    else if (status == EXIT_OK && inject_running_target(&t, l.targets[0], &l.link.inject, NAME) == EXIT_OK)
+        status = run_one(&l, &t);
+    else
+        status = EXIT_USAGE;
     argv_release(&l.env);
     return status;
 }
@@ -108,16 +165,19 @@ const struct applet run_applet = {
     .name = "run",
     .summary = "run a program in a target as if it ran here",
     .usage = "Usage: toolbox run [OPTION]... TARGET [--] COMMAND...\n"
+             "       toolbox run [-j N] [OPTION]... TARGET... -- COMMAND...\n"
              "\n"
              "Runs a program there as if it ran here: stdout and stderr apart and to the byte,\n"
              "its exit status, signals passed on; as 'docker exec', for every kind of target.\n"
              "When this side ends, however that comes, so does the program there, with all\n"
              "that it has started. It goes over the connection that is kept, where one is\n"
-             "('toolbox connect').\n"
+             "('toolbox connect'). Of several targets each line has the target's name in front,\n"
+             "and those that failed are listed.\n"
              "\n"
              "Examples:\n"
              "  toolbox run docker:web -- uname -r\n"
              "  tar c . | toolbox run -i docker:web -- tar x -C /srv\n"
+             "  toolbox run -j 8 'docker:agent-*' -- uname -r\n"
              "  toolbox run -it --user app --cwd /srv docker:web -- bash\n"
              "\n" INJECT_RUNNING_USAGE "\n"
              "  -i               our stdin is its stdin (otherwise that is empty)\n"
@@ -126,11 +186,14 @@ const struct applet run_applet = {
              "  -e, --env NAME=VALUE  a variable more; NAME alone: with our value\n"
              "  -w, --cwd DIR    where (the target's own directory)\n"
              "  --timeout TIME   end it after so long, with all that it has started\n"
+             "  -j N             so many targets at a time (4)\n"
+             "  --json           an object for each target: target, status, stdout, stderr, ms\n"
              "  --dir DIR, --name NAME, --runtime WORDS, --root-exec PREFIX\n"
              "                   as of 'toolbox inject'\n" LINK_OPTIONS_USAGE "  -h, --help       this text\n"
              "\n"
              "Exit status: the program's (128+N: signal N ended it); 124 its time was over;\n"
              "126, 127 it can't be run, isn't there; 125 something else can't be had, or the\n"
-             "connection has ended; and those of 'toolbox inject', where nothing was run.\n",
+             "connection has ended; and those of 'toolbox inject', where nothing was run. Of\n"
+             "several targets the highest counts.\n",
     .run = run_main,
 };

@@ -315,24 +315,45 @@ static int do_run(const struct command_line *c)
     return status == EXIT_OK ? status_of(&result) : status;
 }
 
+/* A new one for this terminal. */
+static int new_for_terminal(const struct command_line *c, struct buf *name)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct span value;
+    buf_addc(&params, '{');
+    if (getenv("TERM"))
+        json_member_string(&params, "term", getenv("TERM"));
+    int status = command_call(c, "bash_session_new_session", &params, &result);
+    if (status == EXIT_OK && json_member(span_of(&result), "session_name", &value, NULL))
+        json_string_text(value, name);
+    return status;
+}
+
 static int do_attach(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf name BUF_AUTO = BUF_INIT;
+    struct buf made BUF_AUTO = BUF_INIT;
     struct span socket;
     if (!isatty(STDIN_FILENO))
         return applet_failed(c->applet->name, "attach needs a terminal; use read and send without");
+    int status = c->n_words > 0 ? EXIT_OK : new_for_terminal(c, &made);
+    if (status != EXIT_OK)
+        return status;
     char program[] = "toolbox", applet[] = "bash_session", command[] = "attach";
-    char *const same[] = {program, applet, command, c->words[0], NULL};
-    other_builds_hand_over(c->words[0], same, (struct span){0});
-    begin(c, &params);
-    int status = command_call(c, "bash_session_attach", &params, &result);
+    char *session = c->n_words > 0 ? c->words[0] : made.data;
+    char *const same[] = {program, applet, command, session, NULL};
+    other_builds_hand_over(session, same, (struct span){0});
+    buf_addc(&params, '{');
+    json_member_string(&params, "session_name", session);
+    status = command_call(c, "bash_session_attach", &params, &result);
     if (status != EXIT_OK)
         return status;
     if (json_member(span_of(&result), "socket", &socket, NULL))
         json_string_text(socket, &name);
-    return attach(c->applet->name, buf_str(&name), c->words[0]);
+    return attach(c->applet->name, buf_str(&name), session);
 }
 
 /* ---- the table ---- */
@@ -385,8 +406,8 @@ static const struct command list[] = {
      "SIGNAL is a name (TERM, SIGTERM) or a number.", "BashSession TERM", 2, 2, do_signal, NULL},
     {"resize", "SESSION ROWS COLS", "json", "change the size of the terminal", NULL, "BashSession 50 132", 3,
      3, do_resize, NULL},
-    {"attach", "SESSION", NULL, "connect this terminal with the session, live; Ctrl-] detaches", NULL,
-     "BashSession", 1, 1, do_attach, NULL},
+    {"attach", "[SESSION]", NULL, "connect this terminal with the session (a new one), live; Ctrl-] detaches",
+     NULL, "BashSession", 0, 1, do_attach, NULL},
     {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, command_print_list, NULL},
     {0},
 };
