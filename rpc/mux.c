@@ -113,8 +113,7 @@ void mux_reset(struct mux_stream *s, const char *why)
     drop(s);
 }
 
-/* Our fault or the peer's: both sides learn why. */
-static void break_off(struct mux_stream *s, const char *why)
+void mux_abort(struct mux_stream *s, const char *why)
 {
     struct mux *m = s->mux;
     mux_frame_put(m->out, MUX_RESET, s->id, why, strlen(why));
@@ -141,7 +140,7 @@ static void take_open(struct mux *m, const struct mux_frame *f)
 static void take_data(struct mux_stream *s, struct span data)
 {
     if (s->got_end || data.n > s->granted) {
-        break_off(s,
+        mux_abort(s,
                   s->got_end ? "bytes came behind the end" : "more bytes came than the window has room for");
         return;
     }
@@ -166,7 +165,7 @@ static void take_end(struct mux_stream *s)
 static void take_window(struct mux_stream *s, uint32_t more)
 {
     if (more > MUX_WINDOW_MAX || s->room + more > MUX_WINDOW_MAX) {
-        break_off(s, "the window is larger than any may be");
+        mux_abort(s, "the window is larger than any may be");
         return;
     }
     s->room += more;
@@ -180,7 +179,7 @@ void mux_take(struct mux *m, const struct mux_frame *f)
     if (f->kind == MUX_OPEN && !s)
         take_open(m, f);
     else if (f->kind == MUX_OPEN)
-        break_off(s, "it was opened twice");
+        mux_abort(s, "it was opened twice");
     else if (!s)
         return; /* what has crossed with our reset */
     else if (f->kind == MUX_DATA)

@@ -88,6 +88,7 @@ void mux_send(struct mux_stream *s, const void *data, size_t n);
 void mux_consumed(struct mux_stream *s, size_t n);
 void mux_end(struct mux_stream *s);                    /* may close it */
 void mux_reset(struct mux_stream *s, const char *why); /* `closed` isn't called */
+void mux_abort(struct mux_stream *s, const char *why); /* it is */
 
 size_t mux_count(const struct mux *m);
 struct mux_stream *mux_streams(const struct mux *m); /* ->next */

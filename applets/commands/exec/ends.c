@@ -3,13 +3,18 @@
 #include <string.h>
 
 #include "run_end.h"
+#include "wire_end.h"
 
 struct ends ends;
 
 static struct mux *mux;
 static bool paused;
 
-static const struct end_kind *const kinds[] = {&run_end, NULL};
+static const struct end_kind *const kinds[] = {&run_end,
+#ifndef TOOLBOX_GUEST
+                                               &connect_end, &accept_end, &listen_end,
+#endif
+                                               NULL};
 
 /* Of a stream that was begun the first member of what it has is its kind. */
 static const struct end_kind *kind_of(const struct mux_stream *s)

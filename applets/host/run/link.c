@@ -71,6 +71,7 @@ void link_flush(struct link *l)
     if (l->ended)
         return;
     struct buf *out = stream_client_out(l->stream);
+    bool was_full = link_is_full(l);
     while (l->sent < out->len) {
         ssize_t n = write(l->in, out->data + l->sent, out->len - l->sent);
         if (n < 0 && errno == EAGAIN)
@@ -85,6 +86,8 @@ void link_flush(struct link *l)
         buf_truncate(out, 0);
         l->sent = 0;
     }
+    if (was_full && !link_is_full(l) && l->owner.flushed)
+        l->owner.flushed(l->owner.arg);
     int write = out->len > 0 ? LOOP_WRITE : 0;
     loop_fd_events(l->in_source, l->in == l->out ? LOOP_READ | write : write);
 }

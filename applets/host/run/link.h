@@ -21,6 +21,7 @@ struct link_owner {
     struct mux_owner streams;
     /* It has ended, with all streams, which are closed first. */
     void (*ended)(void *arg, const char *why);
+    void (*flushed)(void *arg); /* there is room again for what waited (link_is_full); may be NULL */
     void *arg;
 };
 

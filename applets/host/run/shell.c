@@ -51,7 +51,7 @@ const struct applet shell_applet = {
     .usage = "Usage: toolbox shell [OPTION]... TARGET [SESSION]\n"
              "\n"
              "Connects this terminal with a session there: a new one, or that of the name.\n"
-             "Ctrl-] leaves it, and it goes on; its name, which it says first, brings you back.\n"
+             "Ctrl-] leaves it, and it goes on; its name, which it says first, brings back.\n"
              "\n"
              "Examples:\n"
              "  toolbox shell docker:web\n"

@@ -1,0 +1,14 @@
+/* Where sockets are, in the words of `toolbox forward`: PORT, HOST:PORT or an absolute path. */
+#ifndef EXEC_DIAL_H
+#define EXEC_DIAL_H
+
+#include "loop.h"
+
+/* Connects, on 127.0.0.1 where no host is given; a name is looked up in a process of its own. `done` gets a
+ * descriptor that doesn't block, or -1 and why not: once, from the loop or at once. It can't be taken back.
+ */
+void dial(struct loop *loop, const char *where, void (*done)(void *arg, int fd, const char *why), void *arg);
+/* Listens likewise; a path is made, for its user alone. Doesn't block. -1 with ERR_TOOL. */
+int dial_listen(const char *where, struct err *err);
+
+#endif

@@ -1,0 +1,379 @@
+/* Connections from here into a target, and from there to here, over one stream. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "commands/exec/dial.h"
+#include "commands/exec/wire.h"
+#include "host/inject/inject.h"
+#include "host/run/run.h"
+#include "io.h"
+#include "json.h"
+#include "mem.h"
+
+static const char NAME[] = "forward";
+
+enum { RULES_MAX = 32 };
+
+/* One FROM:TO. */
+struct rule {
+    bool reverse; /* from there to here */
+    char *from, *to;
+    int fd; /* that listens here; -1: none */
+    struct loop_source *source;
+    struct mux_stream *listens; /* there */
+    struct buf numbers;         /* that it has said, not whole */
+};
+
+/* A connection. */
+struct flow {
+    struct mux_stream *stream;
+    struct wire *wire;
+    uint32_t number; /* of one that waits there, until ours is made */
+};
+
+static struct {
+    struct link_options how;
+    struct rule rules[RULES_MAX];
+    size_t n;
+    const char *target;
+    struct loop *loop;
+    struct link *link;
+    int status;
+} my;
+
+/* ---- rules ---- */
+
+/* The words between colons, a path or an address in brackets as one. */
+static size_t split(char *text, char *words[5])
+{
+    size_t n = 0;
+    for (char *at = text; at && n < 5;) {
+        char *from = *at == '[' && strchr(at, ']') ? strchr(at, ']') : at;
+        char *end = strchr(from, ':');
+        words[n++] = at;
+        if (end)
+            *end++ = '\0';
+        at = end;
+    }
+    return n;
+}
+
+static char *join(const char *host, const char *port)
+{
+    return mem_printf("%s:%s", host, port);
+}
+
+/* PORT or a path is one word, HOST:PORT two. */
+static bool take_rule(struct rule *r, char *words[5], size_t n)
+{
+    bool path_last = n > 0 && words[n - 1][0] == '/';
+    size_t first = n > 0 && words[0][0] == '/' ? 1 : n == 4 || (n == 3 && path_last) ? 2 : 1;
+    if (n < 2 || n - first < 1 || n - first > 2 || (path_last && n - first != 1))
+        return false;
+    r->from = first == 2 ? join(words[0], words[1]) : mem_strdup(words[0]);
+    r->to = n - first == 2 ? join(words[first], words[first + 1]) : mem_strdup(words[first]);
+    return true;
+}
+
+static int add_rule(const char *text, bool reverse)
+{
+    char *copy MEM_AUTO = mem_strdup(text), *words[5];
+    if (my.n == RULES_MAX)
+        return usage_error(NAME, "there may be %d of them", RULES_MAX);
+    struct rule *r = &my.rules[my.n];
+    *r = (struct rule){.reverse = reverse, .fd = -1, .numbers = BUF_INIT};
+    if (!take_rule(r, words, split(copy, words)))
+        return usage_error(NAME, "'%s' is no [ADDRESS:]PORT:[HOST:]PORT; each side may be a path", text);
+    my.n++;
+    return EXIT_OK;
+}
+
+static void say_ready(const struct rule *r)
+{
+    if (r->reverse)
+        printf("%s %s -> %s\n", my.target, r->from, r->to);
+    else
+        printf("%s -> %s %s\n", r->from, my.target, r->to);
+    fflush(stdout);
+}
+
+/* ---- connections ---- */
+
+static size_t room(const struct mux_stream *s)
+{
+    return link_is_full(my.link) || s->sent_end ? 0 : s->room;
+}
+
+static void said(void)
+{
+    link_flush(my.link);
+}
+
+static struct wire_owner owner;
+
+static struct mux_stream *open_to(const char *key, const char *where, long long number, void *work)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_addf(&text, "{\"%s\":", key);
+    if (where)
+        json_puts(&text, where);
+    else
+        json_put_int(&text, number);
+    buf_addc(&text, '}');
+    return mux_open(link_mux(my.link), span_of(&text), work);
+}
+
+static void begin_flow(struct flow *f, struct mux_stream *s, int fd)
+{
+    f->stream = s;
+    f->wire = wire_new(&owner, s, fd);
+    said();
+}
+
+static void on_accept(void *arg, int events)
+{
+    struct rule *r = arg;
+    (void)events;
+    int fd = accept4(r->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    struct flow *f = mem_zalloc(sizeof *f);
+    begin_flow(f, open_to("connect", r->to, 0, f), fd);
+}
+
+/* Ours to one who waits there. */
+static void on_dialled(void *arg, int fd, const char *why)
+{
+    struct flow *f = arg;
+    if (!link_mux(my.link)) {
+        io_close(&fd);
+        free(f);
+        return;
+    }
+    struct mux_stream *s = open_to("accept", NULL, f->number, f);
+    if (fd >= 0) {
+        begin_flow(f, s, fd);
+        return;
+    }
+    applet_failed(NAME, "a connection from %s: %s", my.target, why);
+    mux_reset(s, why);
+    free(f);
+    said();
+}
+
+static void take_number(struct rule *r, uint32_t number)
+{
+    if (number == 0) {
+        say_ready(r);
+        return;
+    }
+    struct flow *f = mem_zalloc(sizeof *f);
+    f->number = number;
+    dial(my.loop, r->to, on_dialled, f);
+}
+
+/* ---- the streams ---- */
+
+static struct rule *rule_of(const struct mux_stream *s)
+{
+    for (size_t i = 0; i < my.n; i++)
+        if (my.rules[i].listens == s)
+            return &my.rules[i];
+    return NULL;
+}
+
+static void received(void *arg, struct mux_stream *s, struct span data)
+{
+    struct rule *r = rule_of(s);
+    (void)arg;
+    if (!r) {
+        wire_received(((struct flow *)s->work)->wire, data);
+        return;
+    }
+    buf_add(&r->numbers, data.s, data.n);
+    mux_consumed(s, data.n);
+    size_t at = 0;
+    for (; r->numbers.len - at >= 4; at += 4) {
+        const unsigned char *b = (const unsigned char *)r->numbers.data + at;
+        take_number(r, (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
+    }
+    buf_consume(&r->numbers, at);
+}
+
+static void ended(void *arg, struct mux_stream *s)
+{
+    (void)arg;
+    if (!rule_of(s))
+        wire_ended(((struct flow *)s->work)->wire);
+}
+
+static void has_room(void *arg, struct mux_stream *s)
+{
+    (void)arg;
+    if (!rule_of(s))
+        wire_wait(((struct flow *)s->work)->wire);
+}
+
+static void stop(int status)
+{
+    my.status = status;
+    loop_stop(my.loop, 0);
+}
+
+static void closed(void *arg, struct mux_stream *s, struct span why)
+{
+    struct rule *r = rule_of(s);
+    struct flow *f = s->work;
+    (void)arg;
+    if (r) {
+        r->listens = NULL;
+        if (my.status < 0)
+            applet_failed(NAME, "%s: %.*s", my.target, (int)why.n, why.s);
+        stop(my.status < 0 ? EXIT_FAILED : my.status);
+        return;
+    }
+    wire_free(f->wire, !why.s);
+    free(f);
+}
+
+static void link_ended(void *arg, const char *why)
+{
+    (void)arg;
+    if (my.status < 0)
+        applet_failed(NAME, "%s: %s", my.target, why);
+    stop(my.status < 0 ? EXIT_LOST : my.status);
+}
+
+/* ---- life ---- */
+
+static void on_signal(void *arg, int number)
+{
+    (void)arg;
+    stop(EXIT_BY_SIGNAL + number);
+}
+
+/* What has room again, now that something was sent. */
+static void on_flushed(void *arg)
+{
+    (void)arg;
+    for (struct mux_stream *s = mux_streams(link_mux(my.link)), *next; s; s = next) {
+        next = s->next;
+        if (!rule_of(s))
+            wire_wait(((struct flow *)s->work)->wire);
+    }
+}
+
+static int begin_rules(struct err *err)
+{
+    for (size_t i = 0; i < my.n; i++) {
+        struct rule *r = &my.rules[i];
+        if (r->reverse) {
+            r->listens = open_to("listen", r->from, 0, NULL);
+            continue;
+        }
+        r->fd = dial_listen(r->from, err);
+        if (r->fd < 0)
+            return -1;
+        r->source = loop_fd(my.loop, r->fd, LOOP_READ, on_accept, r);
+        say_ready(r);
+    }
+    return 0;
+}
+
+static void end_rules(void)
+{
+    for (size_t i = 0; i < my.n; i++) {
+        struct rule *r = &my.rules[i];
+        if (r->fd >= 0 && r->from[0] == '/')
+            unlink(r->from);
+        io_close(&r->fd);
+        free(r->from);
+        free(r->to);
+        buf_release(&r->numbers);
+    }
+}
+
+static int forward(const struct target *t)
+{
+    static const struct mux_owner streams = {
+        .received = received, .ended = ended, .has_room = has_room, .closed = closed};
+    struct link_owner links = {.streams = streams, .ended = link_ended, .flushed = on_flushed};
+    struct err err;
+    int status;
+    my.target = t->text;
+    my.status = -1;
+    my.link = link_open(NAME, &my.how, t, &status);
+    if (!my.link)
+        return status;
+    my.loop = loop_new(&err);
+    if (!my.loop)
+        return applet_failed(NAME, "%s", err.msg);
+    owner = (struct wire_owner){my.loop, room, said};
+    link_begin(my.link, my.loop, &links);
+    loop_on_signal(my.loop, on_signal, NULL);
+    if (begin_rules(&err) < 0) {
+        my.status = applet_failed(NAME, "%s", err.msg);
+    } else {
+        said();
+        loop_run(my.loop);
+    }
+    end_rules();
+    link_close(my.link);
+    return my.status;
+}
+
+static int forward_main(int argc, char **argv)
+{
+    static const struct option options[] = {INJECT_OPTIONS, LINK_OPTIONS, {0}};
+    struct target t TARGET_AUTO = {0};
+    my.how = (struct link_options){.persist_ms = -1};
+    inject_options_init(&my.how.inject);
+    opterr = 0;
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":R:", options, NULL)) >= 0;) {
+        int status =
+            option == 'R' ? add_rule(optarg, true) : link_option(&my.how, options, option, NAME, argv[at]);
+        if (status != EXIT_OK)
+            return status;
+    }
+    for (int i = optind + 1; i < argc; i++)
+        if (add_rule(argv[i], false) != EXIT_OK)
+            return EXIT_USAGE;
+    if (optind >= argc || my.n == 0)
+        return usage_error(NAME, "a target is wanted, and what to forward: docker:NAME 8080:80");
+    if (inject_running_target(&t, argv[optind], &my.how.inject, NAME) != EXIT_OK)
+        return EXIT_USAGE;
+    return forward(&t);
+}
+
+const struct applet forward_applet = {
+    .name = "forward",
+    .summary = "connections into a target, and out of it to here",
+    .usage = "Usage: toolbox forward [OPTION]... TARGET [FROM:TO]... [-R FROM:TO]...\n"
+             "\n"
+             "Listens here at FROM, and connects each who comes with TO as seen from inside\n"
+             "of the target; with -R the other way round. It works in containers without a\n"
+             "network, goes over the connection that is kept, where one is ('toolbox\n"
+             "connect'), and ends with a signal.\n"
+             "\n"
+             "FROM and TO are PORT, ADDRESS:PORT or HOST:PORT, or the absolute path of a\n"
+             "socket; without an address it is 127.0.0.1. A name is looked up on the side\n"
+             "that connects.\n"
+             "\n"
+             "Examples:\n"
+             "  toolbox forward docker:web 8080:80\n"
+             "  toolbox forward docker:web 5432:db:5432 /tmp/app.sock:/run/app.sock\n"
+             "  toolbox forward -R 3128:proxy.example.org:3128 docker:web\n"
+             "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE LINK_OPTIONS_USAGE
+             "  -R FROM:TO       listen there, connect from here; may be given several times\n"
+             "  -h, --help       this text\n"
+             "\n"
+             "Prints a line for each as soon as it listens. Exit status: 128+N ended by signal\n"
+             "N, 1 what can't be listened at, 125 the connection has ended, and those of\n"
+             "'toolbox inject'.\n",
+    .run = forward_main,
+};
