@@ -470,11 +470,12 @@ inspect: $(PROGRAM) ## every test with the real inspect_ai, the current version 
 	@test/inspect/all
 .PHONY: inspect
 
-stress: $(PROGRAM) ## 10,000 jobs, 10,000 runs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9: nothing lost or left
+stress: $(PROGRAM) ## 10,000 jobs, 10,000 runs, 500 runs in each of 12 programs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9: nothing lost or left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/starters.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/clients.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/runs.py $(CURDIR)/$(PROGRAM)
+	@/usr/bin/python3 test/stress/programs.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/killed.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/interrupts.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py test/integration/stress_inject.py \
