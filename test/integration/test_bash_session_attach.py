@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from harness import needs
 from harness.machine import HANG
 from harness.processes import wait_until
 from harness.server import titled
@@ -249,3 +250,13 @@ def test_viewer_that_types_and_is_gone(shell):
     os.kill(keeper.pid, signal.SIGCONT)
     shell.client.rpc("bash_session", {"session_name": shell.name, "input": "\u0003", "wait_for_output": 2, "idle_timeout": 0.2})
     assert shell.client.rpc("bash_session_run", {"session_name": shell.name, "command": "echo hi"})["output"] == "hi\n"
+
+
+def test_an_interpreter(client):
+    needs.program("python3")
+    with Shell(client, program=["python3", "-q"]) as session, Person(session) as person:
+        person.sees(">>> ")
+        person.type("x = 6 * 7\r")
+        person.sees(">>> ")
+        assert session.out("x") == "42\n"
+        person.sees("42")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import needs
 from harness.client import TOOLERR, Client, RpcError
 from harness.injection import Injector
 from harness.jobs import Job
@@ -460,3 +461,20 @@ def test_sessions_and_jobs_move_in_the_middle_of_output(here, inject, other_buil
         assert len(told) == 2 * MANY and not any(told.values()), told
         counting.read()
     counting.finish()
+
+
+@pytest.mark.parametrize("words, before, after", [
+    (["python3", "-q"], [("x = 'kept'", "")], [("x", "'kept'\n"), ("for i in range(2):\n\n    print(i)", "0\n1\n")]),
+    (["zsh"], [("x=kept", "")], [("echo $x", "kept\n")]), (["fish"], [("set x kept", "")], [("echo $x", "kept\n")]),
+    (["bc", "-q"], [("x = 5", "")], [("x\nx + 1", "5\n6\n")])])
+def test_a_program_moves_with_its_session(here, inject, other_build, words, before, after):
+    needs.program(words[0])
+    here.new(program=words)
+    for command, output in before:
+        assert here.run(command)["output"] == output
+    inject(other_build)
+    assert upgrade(here)[here.session] is None
+    for command, output in after:
+        assert here.run(command)["output"] == output
+    here.restart()
+    assert here.run(before[0][0])["output"] == before[0][1]
