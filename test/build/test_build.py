@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HOST = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 FOREIGN = {"amd64": "arm64", "arm64": "amd64"}[HOST]
 
+HANG = 3600  # seconds: a whole build beside a load of 30 takes a quarter of an hour
+
 SOURCES = {
     "core/banned.h": "",
     "core/version.c": 'extern const char build[];\nconst char build[] = TOOLBOX_VERSION " " TOOLBOX_BUILD_ID;\n',
@@ -53,7 +55,7 @@ class Tree:
         environment = {name: value for name, value in os.environ.items() if name not in ours}
         environment.update(LC_ALL="C", **variables)
         return subprocess.run(command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG)
 
     def make(self, *arguments, **variables):
         return self.run("make", *arguments, **variables)
@@ -292,7 +294,7 @@ def test_build_id_follows_every_input(tree):
 def test_builds_are_the_same_byte_for_byte():
     """Slow: two whole builds for two processors."""
     done = subprocess.run(["scripts/repro"], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          stdin=subprocess.DEVNULL, timeout=600)
+                          stdin=subprocess.DEVNULL, timeout=HANG)
     assert done.returncode == 0, done.stdout
     for name in ("linux-amd64", "linux-arm64", "SHA256SUMS"):
         assert f"{name}: the same twice" in done.stdout, done.stdout
