@@ -107,7 +107,7 @@ size_t utf8_count(const char *s, size_t n)
 size_t utf8_clean(struct buf *out, const char *s, size_t n, bool final)
 {
     size_t i = 0;
-    for (;;) {
+    while (i < n) {
         size_t good = utf8_valid_prefix(s + i, n - i);
         buf_add(out, s + i, good);
         i += good;

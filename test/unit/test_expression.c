@@ -85,6 +85,14 @@ static void what_it_finds(void **state)
         {.pattern = "caf\\b", .line = "caf\xC3\xA9", .at = -1},
         {.pattern = "^.\xC3\xA9$", .line = "\xFF\xC3\xA9", .at = 0},
         {.pattern = "[[:alpha:]]", .line = "1\xFF\xC3\xA9", .at = 2},
+    };
+    check(examples, sizeof examples / sizeof *examples);
+}
+
+static void what_it_finds_at_the_edges(void **state)
+{
+    (void)state;
+    static const struct example examples[] = {
         {.pattern = "^[a:b]{3}$", .line = "a:b", .at = 0},
         {.pattern = "^[a.]{2}$", .line = "a.", .at = 0},
         {.pattern = "^[a=]{2}$", .line = "=a", .at = 0},
@@ -294,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_it_finds),
+        cmocka_unit_test(what_it_finds_at_the_edges),
         cmocka_unit_test(what_is_no_expression),
         cmocka_unit_test(classes_are_those_of_c),
         cmocka_unit_test(nul_is_a_character),

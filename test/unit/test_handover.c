@@ -53,6 +53,26 @@ static bool outlives_exec(int fd)
     return !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 }
 
+/* All kinds of parts, with the read end of a pipe. */
+static void put_all(struct handover_out *out, int read_end)
+{
+    assert_int_equal(handover_begin(out, "shelf", 7, &err), 0);
+    assert_false(outlives_exec(out->fd));
+    handover_put(out, "bytes", "a\0b\nc 3\n", 8);
+    handover_put(out, "nothing", "", 0);
+    handover_put_int(out, "least", LLONG_MIN + 1);
+    handover_put_int(out, "most", LLONG_MAX);
+    handover_put_int(out, "on", 1);
+    handover_put_int(out, "off", 0);
+    handover_put_fd(out, "in", read_end);
+    handover_put_fd(out, "none", -1);
+    handover_begin_part(out, "long", 5);
+    assert_int_equal(write(out->fd, "12345", 5), 5);
+    handover_end_part(out);
+    assert_false(out->failed);
+    assert_int_equal(out->n_fds, 1);
+}
+
 static void what_is_put_in_comes_out(void **state)
 {
     (void)state;
@@ -61,24 +81,8 @@ static void what_is_put_in_comes_out(void **state)
     bool flag = false;
     const char *data;
     size_t n;
-    unsigned before = open_descriptors();
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_int_equal(handover_begin(&out, "shelf", 7, &err), 0);
-    assert_false(outlives_exec(out.fd));
-    handover_put(&out, "bytes", "a\0b\nc 3\n", 8);
-    handover_put(&out, "nothing", "", 0);
-    handover_put_int(&out, "least", LLONG_MIN + 1);
-    handover_put_int(&out, "most", LLONG_MAX);
-    handover_put_int(&out, "on", 1);
-    handover_put_int(&out, "off", 0);
-    handover_put_fd(&out, "in", ends[0]);
-    handover_put_fd(&out, "none", -1);
-    handover_begin_part(&out, "long", 5);
-    assert_int_equal(write(out.fd, "12345", 5), 5);
-    handover_end_part(&out);
-    assert_false(out.failed);
-    assert_int_equal(out.n_fds, 1);
-
+    put_all(&out, ends[0]);
     assert_int_equal(handover_read(&h, out.fd, &err), 0);
     assert_string_equal(h.kind, "shelf");
     assert_int_equal(h.number, 7);
@@ -99,7 +103,20 @@ static void what_is_put_in_comes_out(void **state)
     assert_int_equal(handover_fd(&h, "none", S_IFIFO, true, &fd, &err), 0);
     assert_int_equal(fd, -1);
     assert_refused(handover_fd(&h, "none", S_IFIFO, false, &fd, &err), "none.fd");
+    handover_release(&h);
+    handover_end(&out);
+    close(ends[0]);
+    close(ends[1]);
+}
 
+static void what_goes_along_outlives_the_program(void **state)
+{
+    (void)state;
+    struct handover_out out;
+    int ends[2];
+    unsigned before = open_descriptors();
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    put_all(&out, ends[0]);
     assert_int_equal(handover_keep(&out, true), 0);
     assert_true(outlives_exec(out.fd) && outlives_exec(ends[0]) && !outlives_exec(ends[1]));
     assert_int_equal(handover_keep(&out, false), 0);
@@ -110,6 +127,7 @@ static void what_is_put_in_comes_out(void **state)
     assert_int_equal(handover_keep(&out, true), -1);
 
     unsigned char there;
+    assert_int_equal(handover_read(&h, out.fd, &err), 0);
     char *map = h.map;
     assert_int_equal(mincore(map, 1, &there), 0);
     handover_release(&h);
@@ -303,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_in_comes_out),
+        cmocka_unit_test(what_goes_along_outlives_the_program),
         cmocka_unit_test(what_can_not_be_written_is_noticed),
         cmocka_unit_test(without_files_in_memory_there_is_none),
         cmocka_unit_test(what_is_no_record_is_refused),

@@ -414,7 +414,13 @@ static void check_wanted(void)
     CHECK(wants(&numbers, 4242, &other) && other);
     CHECK(wants(&own, 0, &other) && !other);
     CHECK(!wants(&nobody, 0, &other));
+}
+
+static void check_found(void)
+{
     struct user u;
+    long long groups[USER_GROUPS_MAX] = {5, 6, 5};
+    struct user_param numbers = {.by_numbers = true, .uid = 4242, .gid = 6, .groups = {groups, 3}};
     CHECK(user_param_find(&numbers, &u, NULL) == 0 && u.gid == 6 && u.exact);
     CHECK(has_groups(&u, 3, (gid_t[]){6, 5, 5})); /* its own group is not said twice */
     user_release(&u);
@@ -424,8 +430,20 @@ static void check_wanted(void)
     struct err err = {0};
     numbers.groups.n = USER_GROUPS_MAX;
     CHECK(user_param_find(&numbers, &u, &err) == -1 && err.code == ERR_PARAMS && strstr(err.msg, "1023"));
+}
 
-    /* Who is not root runs things as himself alone. */
+/* Who is not root runs things as himself alone. */
+static void check_not_root(void)
+{
+    bool other = true;
+    long long groups[] = {5, 6};
+    static char u_text[] = "u";
+    struct user u;
+    struct err err = {0};
+    struct user_param by_name = {.name = {u_text, 1}};
+    struct user_param own = {.by_numbers = true, .uid = 0, .gid = 5, .groups = {groups, 2}};
+    if (setgroups(0, NULL) < 0)
+        _exit(SKIPPED);
     CHECK(setresgid(1000, 1000, 1000) == 0 && setgroups(2, (gid_t[]){2000, 3000}) == 0);
     CHECK(setresuid(1000, 1000, 1000) == 0);
     CHECK(wants(&by_name, 1000, &other) && !other);
@@ -440,6 +458,8 @@ static void who_is_wanted_is_looked_up(void **state)
 {
     (void)state;
     in_root(plain_passwd, plain_group, check_wanted);
+    in_root(plain_passwd, plain_group, check_found);
+    in_root(plain_passwd, plain_group, check_not_root);
 }
 
 int main(void)
