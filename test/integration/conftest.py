@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import containers, inherited, leftovers, mcp_client, needs, processes, roots, users
+from harness import containers, inherited, leftovers, mcp_client, needs, processes, roots, sandbox, users
 from harness import docker as docker_engine
 from harness.client import Client
 from harness.machine import Host
@@ -29,6 +29,7 @@ atexit.register(shutil.rmtree, _BASE)  # after what pytest has for the end, whic
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run also what LONG names: `make long`")
+    parser.addoption("--short", action="store_true", help="only the short suite's part also of files that are named")
     parser.addoption("--lane", choices=(*LANES, "tools"), help="run one of three parts, which may run beside each other")
 
 
@@ -54,10 +55,15 @@ def pytest_collection_modifyitems(config, items):
     if not os.path.exists("/proc/self/stat"):  # who runs, and who is left, is found there
         for item in items:
             item.add_marker(pytest.mark.skip(reason="/proc is not mounted here (mount -t proc proc /proc)"))
+    for item in items:
+        reason = sandbox.why_not(item)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
     lane = config.getoption("--lane")
     if lane:
         _deselect(config, items, lambda item: _lane(item) == lane)
-    if config.getoption("--long") or any("test_" in arg for arg in config.args) or config.getoption("keyword"):
+    named = any("test_" in arg for arg in config.args) or config.getoption("keyword")
+    if config.getoption("--long") or (named and not config.getoption("--short")):
         return
     seen, cases = {}, set()
 

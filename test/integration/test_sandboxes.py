@@ -1,11 +1,12 @@
 """Kernels that aren't Linux: gVisor, with its own runsc where that is installed."""
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
-from harness import needs
+from harness import containers, needs
 
 # Runs inside, and prints what it got as JSON: each call with the answer's result.
 DRIVER = """
@@ -71,3 +72,13 @@ def test_who_waits_for_input_there(gvisor):
     assert (answers[7]["state"], answers[7]["output"], answers[8]["state"]) == ("completed", "slept\n", "timeout")
     assert answers[10]["output"].endswith("143\n")
     assert "never" not in answers[13] and "line\n" in answers[14] and "# on\n" in answers[14]
+
+
+def test_this_suite_runs_there(toolbox):
+    """By one command."""
+    needs.root("start gVisor")
+    needs.program("runsc")
+    words = [containers.REPO / "scripts/test-sandboxes", "gvisor", "test/integration/test_bash_session_run.py", "-k", "true_status and 42"]
+    env = {**os.environ, "TOOLBOX_BIN": str(toolbox)}
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500, env=env)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout[-2000:] + done.stderr[-2000:]
