@@ -27,12 +27,16 @@ struct search {
     struct work *w;
     struct walk walk;
     const char *shown_start; /* in front of paths; "": nothing */
-    bool plain;              /* the pattern is a text */
-    const char *text;
-    size_t n_text;
-    struct expression *expression;
+    struct {
+        bool plain; /* it is a text */
+        const char *text;
+        size_t n_text;
+        struct expression *expression;
+    } pattern;
     long long left, deadline_ms, status_ms;
-    unsigned long long searched, binary, large, unreadable;
+    struct {
+        unsigned long long searched, binary, large, unreadable;
+    } files;
     bool full, late;
     struct buf data;
 };
@@ -48,24 +52,24 @@ static bool has_meaning(const char *pattern)
 static int compile(struct search *s, struct err *err)
 {
     const struct args *a = &s->w->args;
-    s->text = a->pattern.s;
-    s->n_text = a->pattern.n;
-    s->plain = !a->ignore_case && (a->literal || !has_meaning(s->text));
-    if (s->n_text == 0)
+    s->pattern.text = a->pattern.s;
+    s->pattern.n_text = a->pattern.n;
+    s->pattern.plain = !a->ignore_case && (a->literal || !has_meaning(s->pattern.text));
+    if (s->pattern.n_text == 0)
         return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: is empty");
-    if (strchr(s->text, '\n'))
+    if (strchr(s->pattern.text, '\n'))
         return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: lines are searched one by one");
-    if (s->plain)
+    if (s->pattern.plain)
         return 0;
     struct buf pattern BUF_AUTO = BUF_INIT;
-    for (const char *p = s->text; *p; p++) {
+    for (const char *p = s->pattern.text; *p; p++) {
         if (a->literal && strchr("\\^$.[]|()?*+{}", *p))
             buf_addc(&pattern, '\\');
         buf_addc(&pattern, *p);
     }
     const char *wrong;
-    s->expression = expression_make(buf_str(&pattern), a->ignore_case, &wrong);
-    if (!s->expression)
+    s->pattern.expression = expression_make(buf_str(&pattern), a->ignore_case, &wrong);
+    if (!s->pattern.expression)
         return err_set(err, ERR_PARAMS,
                        "Invalid parameters: pattern: %s (POSIX extended syntax; or say literal)", wrong);
     return 0;
@@ -74,9 +78,9 @@ static int compile(struct search *s, struct err *err)
 /* Where the match begins; -1: there is none. */
 static ptrdiff_t find_in(struct search *s, const char *line, size_t n)
 {
-    if (!s->plain)
-        return expression_find(s->expression, line, n);
-    const char *found = memmem(line, n, s->text, s->n_text);
+    if (!s->pattern.plain)
+        return expression_find(s->pattern.expression, line, n);
+    const char *found = memmem(line, n, s->pattern.text, s->pattern.n_text);
     return found ? found - line : -1;
 }
 
@@ -175,7 +179,7 @@ static bool is_late(struct search *s)
     long long now = now_ms();
     s->late = s->late || now > s->deadline_ms;
     if (now >= s->status_ms) {
-        work_status(s->w, "%llu files searched", s->searched);
+        work_status(s->w, "%llu files searched", s->files.searched);
         s->status_ms = now + STATUS_MS;
     }
     return s->late;
@@ -203,7 +207,7 @@ static bool search_lines(struct search *s, const char *path)
 /* The text that is sought, where it is one, is mostly in none of the lines. */
 static bool may_match(const struct search *s)
 {
-    return !s->plain || memmem(s->data.data, s->data.len, s->text, s->n_text);
+    return !s->pattern.plain || memmem(s->data.data, s->data.len, s->pattern.text, s->pattern.n_text);
 }
 
 static bool read_text(struct search *s, int dir, const char *name)
@@ -212,21 +216,21 @@ static bool read_text(struct search *s, int dir, const char *name)
     int fd FD_AUTO = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     buf_truncate(&s->data, 0);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        s->unreadable += fd < 0;
+        s->files.unreadable += fd < 0;
         return false;
     }
     s->data.max = FILE_MAX;
     if (io_read_all(fd, &s->data) < 0) {
-        s->large += errno == EFBIG;
-        s->unreadable += errno != EFBIG;
+        s->files.large += errno == EFBIG;
+        s->files.unreadable += errno != EFBIG;
         return false;
     }
-    s->searched++;
+    s->files.searched++;
     if (s->data.len == 0)
         return false;
     size_t look = s->data.len < BINARY_LOOK ? s->data.len : BINARY_LOOK;
     bool binary = memchr(s->data.data, '\0', look) != NULL;
-    s->binary += binary;
+    s->files.binary += binary;
     return !binary;
 }
 
@@ -277,10 +281,10 @@ static void put_end(struct search *s)
     struct buf *out = &s->w->structured;
     bool late = s->late || s->walk.late;
     buf_addc(out, ']');
-    json_member_int(out, "files_searched", (long long)s->searched);
-    json_member_int(out, "files_binary", (long long)s->binary);
-    json_member_int(out, "files_too_large", (long long)s->large);
-    json_member_int(out, "unreadable", (long long)(s->unreadable + s->walk.unreadable));
+    json_member_int(out, "files_searched", (long long)s->files.searched);
+    json_member_int(out, "files_binary", (long long)s->files.binary);
+    json_member_int(out, "files_too_large", (long long)s->files.large);
+    json_member_int(out, "unreadable", (long long)(s->files.unreadable + s->walk.unreadable));
     json_member_bool(out, "truncated", s->full || late);
     json_member_bool(out, "timed_out", late);
     buf_addc(out, '}');

@@ -32,18 +32,21 @@
 static const char NAME[] = "settle";
 
 struct settling {
-    const char *path;   /* of this very file */
-    const char *from;   /* directory in which the server is to be; NULL: where we are */
-    int dir;            /* the file's, in which nobody else can change anything */
-    const char *name;   /* the one that it is to have; NULL: it has it */
-    const char *wanted; /* sums, separated by commas, of which this file has to have one */
-    const char *links;
-    const char *made;
+    struct {
+        const char *path;   /* of this very file */
+        const char *from;   /* directory in which the server is to be; NULL: where we are */
+        const char *wanted; /* sums, separated by commas, of which this file has to have one */
+        const char *links, *made;
+        bool replaces, upgrades;
+    } order;          /* what is to be done */
+    int dir;          /* the file's, in which nobody else can change anything */
+    const char *name; /* the one that it is to have; NULL: it has it */
     char *final;
     char *aside; /* the program that was there before, of which something runs; NULL: nothing does */
-    bool replaces, upgrades;
-    struct buf ended;         /* of other builds, for --replace */
-    struct buf moved, stayed; /* for --upgrade */
+    struct {
+        struct buf ended;         /* for --replace */
+        struct buf moved, stayed; /* for --upgrade */
+    } others;                     /* programs of other builds */
     const char *step, *state;
     char sha256[SHA256_HEX_SIZE];
     struct stat self;
@@ -72,11 +75,11 @@ static int prove(struct settling *s, struct err *err)
     snprintf(exe, sizeof exe, "/proc/%ld/exe", (long)getpid());
     int fd FD_AUTO = open(exe, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        fd = openat(s->dir, base_name(s->path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = openat(s->dir, base_name(s->order.path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fstat(fd, &s->self) < 0 || sha256_file(fd, s->sha256) < 0)
-        return err_sys(err, ERR_TOOL, errno, "%s cannot read itself", s->path);
-    if (!strstr(s->wanted, s->sha256))
-        return err_set(err, ERR_TOOL, "the sha256 there is %s, and should be %s", s->sha256, s->wanted);
+        return err_sys(err, ERR_TOOL, errno, "%s cannot read itself", s->order.path);
+    if (!strstr(s->order.wanted, s->sha256))
+        return err_set(err, ERR_TOOL, "the sha256 there is %s, and should be %s", s->sha256, s->order.wanted);
     return 0;
 }
 
@@ -119,17 +122,17 @@ static void give_back(struct settling *s)
 /* Also where several come at once: who finds his own bytes there leaves them. */
 static int take_name(struct settling *s, struct err *err)
 {
-    const char *slash = strrchr(s->path, '/');
-    s->final = mem_printf("%.*s/%s", (int)(slash - s->path), s->path, s->name);
+    const char *slash = strrchr(s->order.path, '/');
+    s->final = mem_printf("%.*s/%s", (int)(slash - s->order.path), s->order.path, s->name);
     if (same_bytes(s)) {
         s->state = "identical";
-        unlinkat(s->dir, base_name(s->path), 0);
+        unlinkat(s->dir, base_name(s->order.path), 0);
         return fchmodat(s->dir, s->name, 0700, 0) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "%s", s->final);
     }
     s->state = io_is_there(s->dir, s->name) ? "replaced" : "placed";
     if (settle_keep_other(s->dir, s->final, &s->aside, err) < 0)
         return -1;
-    if (renameat(s->dir, base_name(s->path), s->dir, s->name) == 0)
+    if (renameat(s->dir, base_name(s->order.path), s->dir, s->name) == 0)
         return 0;
     err_sys(err, ERR_TOOL, errno, "cannot give it the name %s", s->final);
     give_back(s);
@@ -169,7 +172,7 @@ static void missing_parents(struct buf *lines)
 static int make_links(const struct settling *s, struct err *err)
 {
     char program[] = "toolbox", option[] = "--install", symbolic[] = "-s";
-    char *dir MEM_AUTO = mem_strdup(s->links);
+    char *dir MEM_AUTO = mem_strdup(s->order.links);
     struct buf line BUF_AUTO = BUF_INIT;
     char *const arguments[] = {program, option, symbolic, dir, NULL};
     size_t made;
@@ -194,12 +197,12 @@ static int write_record(const struct settling *s, struct err *err)
 {
     struct buf lines BUF_AUTO = BUF_INIT;
     char *dir MEM_AUTO = mem_dup(s->final, (size_t)(strrchr(s->final, '/') - s->final));
-    if (s->made && *s->made)
-        settle_made(&lines, dir, s->made);
+    if (s->order.made && *s->order.made)
+        settle_made(&lines, dir, s->order.made);
     missing_parents(&lines);
     if (settle_record_add(s->dir, s->final, &lines, err) < 0)
         return -1;
-    return s->links ? make_links(s, err) : 0;
+    return s->order.links ? make_links(s, err) : 0;
 }
 
 /* ---- the whole ---- */
@@ -209,7 +212,7 @@ static int report(const struct settling *s, const struct err *failure, int statu
     struct buf out BUF_AUTO = BUF_INIT;
     buf_addc(&out, '{');
     json_member_bool(&out, "ok", !failure);
-    json_member_string(&out, "path", s->final ? s->final : s->path);
+    json_member_string(&out, "path", s->final ? s->final : s->order.path);
     json_member_string(&out, "sha256", *s->sha256 ? s->sha256 : NULL);
     json_member_string(&out, "version", toolbox_version);
     json_member_string(&out, "build", toolbox_build_id);
@@ -224,9 +227,9 @@ static int report(const struct settling *s, const struct err *failure, int statu
         json_member_string(&out, "server", buf_str(&s->server));
         for (int i = 0; i < 3; i++)
             json_member_int(&out, keys[i], s->us[i]);
-        json_member_string(&out, "ended", s->ended.len > 0 ? s->ended.data : NULL);
-        json_member_string(&out, "moved", s->moved.len > 0 ? s->moved.data : NULL);
-        json_member_string(&out, "stayed", s->stayed.len > 0 ? s->stayed.data : NULL);
+        json_member_string(&out, "ended", s->others.ended.len > 0 ? s->others.ended.data : NULL);
+        json_member_string(&out, "moved", s->others.moved.len > 0 ? s->others.moved.data : NULL);
+        json_member_string(&out, "stayed", s->others.stayed.len > 0 ? s->others.stayed.data : NULL);
     }
     buf_adds(&out, "}\n");
     return io_write_all(STDOUT_FILENO, out.data, out.len) < 0 && status == EXIT_OK ? EXIT_FAILED : status;
@@ -235,7 +238,7 @@ static int report(const struct settling *s, const struct err *failure, int statu
 static int refuse(struct settling *s, const struct err *err, int status)
 {
     if (s->name && s->dir >= 0)
-        unlinkat(s->dir, base_name(s->path), 0);
+        unlinkat(s->dir, base_name(s->order.path), 0);
     return report(s, err, status);
 }
 
@@ -247,7 +250,7 @@ static int move_others(struct settling *s, struct err *err)
         return -1;
     for (size_t at = 0; json_element(span_of(&list), &at, &entry);) {
         bool stays = json_member(entry, "reason", &reason, NULL) && json_kind(reason) == JSON_STRING;
-        struct buf *into = stays ? &s->stayed : &s->moved;
+        struct buf *into = stays ? &s->others.stayed : &s->others.moved;
         buf_adds(into, into->len > 0 ? ", " : "");
         if (json_member(entry, "name", &name, NULL))
             json_string_text(name, into);
@@ -264,7 +267,7 @@ static int settle(struct settling *s)
     struct err err;
     long long began = now_us();
     s->step = "placing";
-    s->dir = open_dir_of(s->path, &err);
+    s->dir = open_dir_of(s->order.path, &err);
     if (s->dir < 0)
         return refuse(s, &err, SETTLE_ELSEWHERE);
     s->step = "proof";
@@ -280,13 +283,13 @@ static int settle(struct settling *s)
     if (s->name && take_name(s, &err) < 0)
         return refuse(s, &err, SETTLE_REFUSED);
     if (!s->name)
-        s->final = mem_strdup(s->path);
+        s->final = mem_strdup(s->order.path);
     tidy(s);
     if (write_record(s, &err) < 0)
         return report(s, &err, SETTLE_REFUSED);
     s->step = "server";
     began = now_us();
-    if (settle_start_server(s->from, &s->server, &err) < 0) {
+    if (settle_start_server(s->order.from, &s->server, &err) < 0) {
         give_back(s);
         return report(s, &err, SETTLE_REFUSED);
     }
@@ -294,9 +297,9 @@ static int settle(struct settling *s)
     s->step = "health";
     began = now_us();
     if (settle_check_server(&s->server, &err) < 0 ||
-        (s->replaces && server_end_other_builds(&s->ended, &err) < 0))
+        (s->order.replaces && server_end_other_builds(&s->others.ended, &err) < 0))
         return report(s, &err, SETTLE_REFUSED);
-    if (s->upgrades && move_others(s, &err) < 0)
+    if (s->order.upgrades && move_others(s, &err) < 0)
         return report(s, &err, SETTLE_REFUSED);
     settle_sweep_others(s->dir, s->final);
     settle_mark(s->dir, s->final);
@@ -308,10 +311,10 @@ static int settle(struct settling *s)
 static int remove_all(struct settling *s)
 {
     struct err err;
-    s->dir = open_dir_of(s->path, &err);
+    s->dir = open_dir_of(s->order.path, &err);
     if (s->dir < 0)
         return report(s, &err, SETTLE_ELSEWHERE);
-    if (settle_remove(s->dir, s->path, &err) < 0)
+    if (settle_remove(s->dir, s->order.path, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     printf("{\"ok\":true}\n");
     return stdout_flushed();
@@ -321,8 +324,8 @@ static int unpack_all(struct settling *s)
 {
     struct err err;
     struct buf out BUF_AUTO = BUF_INIT;
-    s->dir = open_dir_of(s->path, &err);
-    const char *state = s->dir < 0 ? NULL : settle_unpack(STDIN_FILENO, s->dir, s->path, &err);
+    s->dir = open_dir_of(s->order.path, &err);
+    const char *state = s->dir < 0 ? NULL : settle_unpack(STDIN_FILENO, s->dir, s->order.path, &err);
     buf_addc(&out, '{');
     json_member_bool(&out, "ok", state != NULL);
     json_member_string(&out, state ? "state" : "message", state ? state : err.msg);
@@ -366,8 +369,8 @@ static int take_options(int argc, char **argv, struct settling *s, enum what *wh
         {0},
     };
     const char **const texts[N_TEXTS] = {
-        [OPT_AT] = &s->path,     [OPT_NAME] = &s->name, [OPT_SUMS] = &s->wanted,
-        [OPT_LINKS] = &s->links, [OPT_MADE] = &s->made, [OPT_FROM] = &s->from,
+        [OPT_AT] = &s->order.path,     [OPT_NAME] = &s->name,       [OPT_SUMS] = &s->order.wanted,
+        [OPT_LINKS] = &s->order.links, [OPT_MADE] = &s->order.made, [OPT_FROM] = &s->order.from,
     };
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
@@ -376,13 +379,13 @@ static int take_options(int argc, char **argv, struct settling *s, enum what *wh
         else if (option == OPT_REMOVE || option == OPT_UNPACK)
             *what = option == OPT_REMOVE ? REMOVE : UNPACK;
         else if (option == OPT_REPLACE)
-            s->replaces = true;
+            s->order.replaces = true;
         else if (option == OPT_UPGRADE)
-            s->upgrades = true;
+            s->order.upgrades = true;
         else
             return usage_unknown(NAME, "option", argv[optind - 1], NULL);
     }
-    if (optind < argc || !s->path || s->path[0] != '/' || (*what == SETTLE && !s->wanted) ||
+    if (optind < argc || !s->order.path || s->order.path[0] != '/' || (*what == SETTLE && !s->order.wanted) ||
         (s->name && (!*s->name || strchr(s->name, '/'))))
         return usage_error(NAME, "--at PATH and --sums SHA256[,SHA256]..., --unpack or --remove are wanted");
     return EXIT_OK;
@@ -394,9 +397,9 @@ static void settling_release(struct settling *s)
     free(s->final);
     free(s->aside);
     buf_release(&s->server);
-    buf_release(&s->ended);
-    buf_release(&s->moved);
-    buf_release(&s->stayed);
+    buf_release(&s->others.ended);
+    buf_release(&s->others.moved);
+    buf_release(&s->others.stayed);
 }
 
 static int settle_main(int argc, char **argv)
@@ -408,9 +411,7 @@ static int settle_main(int argc, char **argv)
                          .step = "placing",
                          .state = "identical",
                          .server = BUF_INIT,
-                         .ended = BUF_INIT,
-                         .moved = BUF_INIT,
-                         .stayed = BUF_INIT};
+                         .others = {.ended = BUF_INIT, .moved = BUF_INIT, .stayed = BUF_INIT}};
     int status = take_options(argc, argv, &s, &what);
     if (status != EXIT_OK)
         return status;

@@ -48,8 +48,10 @@ struct page_reader {
     struct page_document *documents;
     size_t n_documents;
     struct page_ax_store store;
-    struct call *calls; /* a call's tag is its index */
-    size_t n_calls, cap_calls, sent, unanswered;
+    struct {
+        struct call *list; /* a call's tag is its index */
+        size_t n, cap, sent, unanswered;
+    } calls;
     struct wanted *wanted; /* sorted by document and backend */
     size_t n_wanted, cap_wanted, list_nodes;
     enum round round;
@@ -58,11 +60,11 @@ struct page_reader {
 
 static void queue(struct page_reader *r, const struct call *call)
 {
-    if (r->n_calls == r->cap_calls) {
-        r->cap_calls = r->cap_calls ? 2 * r->cap_calls : 64;
-        r->calls = mem_realloc(r->calls, r->cap_calls * sizeof *r->calls);
+    if (r->calls.n == r->calls.cap) {
+        r->calls.cap = r->calls.cap ? 2 * r->calls.cap : 64;
+        r->calls.list = mem_realloc(r->calls.list, r->calls.cap * sizeof *r->calls.list);
     }
-    r->calls[r->n_calls++] = *call;
+    r->calls.list[r->calls.n++] = *call;
 }
 
 struct page_reader *page_reader_new(const struct page_view *view, const struct page_target *targets, size_t n)
@@ -97,7 +99,7 @@ void page_reader_free(struct page_reader *r)
     free(r->sources);
     free(r->documents);
     free(r->wanted);
-    free(r->calls);
+    free(r->calls.list);
     free(r);
 }
 
@@ -341,17 +343,17 @@ static void put_params(struct page_reader *r, const struct call *call)
 
 bool page_reader_next(struct page_reader *r, struct page_call *out)
 {
-    if (r->sent == r->n_calls || r->unanswered == CALLS_MAX)
+    if (r->calls.sent == r->calls.n || r->calls.unanswered == CALLS_MAX)
         return false;
-    const struct call *call = &r->calls[r->sent];
+    const struct call *call = &r->calls.list[r->calls.sent];
     put_params(r, call);
-    out->tag = (unsigned)r->sent++;
+    out->tag = (unsigned)r->calls.sent++;
     out->target = call->kind == CALL_OWNER && r->targets[call->target].parent >= 0
                       ? (size_t)r->targets[call->target].parent
                       : call->target;
     out->method = method_of(call->kind);
     out->params = span_of(&r->params);
-    r->unanswered++;
+    r->calls.unanswered++;
     return true;
 }
 
@@ -416,13 +418,13 @@ static void take_answer(struct page_reader *r, const struct call *call, struct s
 
 void page_reader_answer(struct page_reader *r, unsigned tag, struct span result)
 {
-    if (tag >= r->sent || r->calls[tag].answered)
+    if (tag >= r->calls.sent || r->calls.list[tag].answered)
         return;
-    r->calls[tag].answered = true;
-    r->unanswered--;
+    r->calls.list[tag].answered = true;
+    r->calls.unanswered--;
     if (result.s && json_kind(result) == JSON_OBJECT)
-        take_answer(r, &r->calls[tag], result);
-    while (r->unanswered == 0 && r->sent == r->n_calls && r->round != DONE)
+        take_answer(r, &r->calls.list[tag], result);
+    while (r->calls.unanswered == 0 && r->calls.sent == r->calls.n && r->round != DONE)
         next_round(r);
 }
 
