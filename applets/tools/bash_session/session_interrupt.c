@@ -13,6 +13,7 @@
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
+#include "session_kind.h"
 #include "session_shell.h"
 #include "session_state.h"
 
@@ -24,10 +25,20 @@
 #define DEATH_US 1000 /* between two looks whether a program is over that has got the signal */
 #define YOUNG_MS 200  /* an older program hardly ends in the very moment of the signal */
 
+#define MEMBERS_MAX 32
+
+/* One in the foreground: with the name, what tells a program from the copy of a shell that it was. */
+struct member {
+    pid_t pid;
+    char name[16];
+};
+
 struct target {
     pid_t group;
-    unsigned long long start; /* with the name, what tells a program from the copy that it was */
+    unsigned long long start; /* of its leader */
     char name[16];
+    struct member members[MEMBERS_MAX]; /* with its leader; without more than fit */
+    int n;
     bool is_shell;   /* or a copy of it */
     bool alone;      /* in its group */
     bool losable;    /* the signal may have no effect there */
@@ -50,24 +61,30 @@ static long long age_ms(unsigned long long start)
     return proc_uptime_ms() - (long long)start * 1000 / sysconf(_SC_CLK_TCK);
 }
 
-/* A program that dies of the signal now, or takes it. */
-static bool is_sure(const struct proc *p)
+/* A program that dies of the signal now, or takes it. A shell that has just been started takes it as well,
+ * but what it is about to begin may not. */
+static bool is_sure(const struct proc *p, const char *name)
 {
-    return !p->ended && (age_ms(p->start) >= YOUNG_MS || proc_handles(p->pid, SIGINT) == 1);
+    return !p->ended &&
+           (age_ms(p->start) >= YOUNG_MS || (!kind_of(name)->is_shell && proc_handles(p->pid, SIGINT) == 1));
 }
 
 /* What else is in the group. */
 static void look_at_members(struct target *t, const char *shell)
 {
     struct proc *list;
-    char name[16];
     size_t n = proc_descendants(getpid(), &list);
     for (size_t i = 0; i < n; i++) {
-        if (list[i].group != t->group || list[i].pid == t->group)
+        struct member *m = &t->members[t->n < MEMBERS_MAX ? t->n : MEMBERS_MAX - 1];
+        if (list[i].group != t->group || list[i].ended)
+            continue;
+        m->pid = list[i].pid;
+        proc_name(m->pid, m->name);
+        t->n += t->n < MEMBERS_MAX;
+        if (list[i].pid == t->group)
             continue;
         t->alone = false;
-        proc_name(list[i].pid, name);
-        if (strcmp(shell, name) != 0 && is_sure(&list[i]))
+        if (strcmp(shell, m->name) != 0 && is_sure(&list[i], m->name))
             t->losable = false;
     }
     free(list);
@@ -86,18 +103,31 @@ static void aim(const struct shell *sh, struct target *t, bool quickly)
     proc_read(t->group, &leader);
     t->start = leader.start;
     t->is_shell = t->group == sh->pid || strcmp(shell, t->name) == 0;
-    t->losable = t->is_shell || !is_sure(&leader);
+    t->losable = t->is_shell || !is_sure(&leader, t->name);
     t->handles = t->group == sh->pid || leader.ended || proc_handles(t->group, SIGINT);
-    if (!quickly || (t->is_shell && t->group != sh->pid))
+    if (!quickly || leader.ended || (t->losable && kind_of(t->name)->is_shell && t->group != sh->pid))
         look_at_members(t, shell);
 }
 
-/* Another one, or a shell with programs in its own group (a subshell, `$(…)`, a start-up file), which goes on
- * with them. Where the shell was interrupted as well it begins nothing more, but what should have died may
- * live: it was met as it began to handle signals. */
+/* It wasn't there when the last one was sent, or was the copy of a shell. */
+static bool is_new(const struct member *m, const struct target *last)
+{
+    for (int i = 0; i < last->n; i++)
+        if (last->members[i].pid == m->pid)
+            return strcmp(last->members[i].name, m->name) != 0;
+    return true;
+}
+
+/* Another one, or a shell with programs in its own group (a subshell, `$(…)`, a start-up file, a script),
+ * which goes on with them. Where the shell was interrupted as well it begins nothing more, but what should
+ * have died may live: it was met as it began to handle signals. */
 static bool is_next(const struct target *t, const struct target *last, const struct shell *sh)
 {
     bool same = t->group == last->group && t->start == last->start;
+    if (same && last->n > 0)
+        for (int i = 0; i < t->n && t->group != sh->pid; i++)
+            if (is_new(&t->members[i], last))
+                return true;
     if (last->with_shell)
         return same && t->group != sh->pid;
     return !same || strcmp(t->name, last->name) != 0 || (t->is_shell && (t->group != sh->pid || !t->alone));
