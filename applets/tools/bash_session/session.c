@@ -70,12 +70,14 @@ static const struct viewers_owner viewers_owner = {viewer_typed, viewer_sized, v
 
 /* ---- start ---- */
 
+static const struct terminal_owner terminal_owner = {session_paste_end, session_take_text, session_take_note};
+
 void session_own(struct session *s, struct loop *loop)
 {
     s->loop = loop;
     s->terminal.loop = loop;
     s->terminal.pace = &s->pace;
-    s->terminal.owner = &session_terminal_owner;
+    s->terminal.owner = &terminal_owner;
     s->terminal.arg = s;
     s->terminal.viewers.loop = loop;
     s->terminal.viewers.owner = &viewers_owner;
@@ -95,6 +97,7 @@ int session_start(struct session *s, struct loop *loop, const struct session_opt
         .terminal = {.pty = PTY_INIT,
                      .input = {.pending = BUF_INIT},
                      .viewers = {.recent = BUF_INIT},
+                     .note = BUF_INIT,
                      .tail = BUF_INIT},
         .shell = {.channel = {.pty = PTY_INIT}, .known = {.prompt = BUF_INIT}},
         .output = {.text = BUF_INIT},

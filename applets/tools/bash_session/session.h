@@ -20,6 +20,7 @@
 #include "err.h"
 #include "handover.h"
 #include "loop.h"
+#include "session_inner.h"
 #include "session_output.h"
 #include "session_pace.h"
 #include "session_state.h"
@@ -65,6 +66,7 @@ struct session {
     struct output output;    /* what reads will get */
     struct capture *capture; /* what the run in progress prints and nobody got yet; NULL: none */
     struct last_run last_run;
+    struct inner inner; /* behind the shell, to which the last run was given */
     struct calls calls;
     struct tree_end *ending; /* a restart in progress; NULL: none */
 };

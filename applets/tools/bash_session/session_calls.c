@@ -111,7 +111,9 @@ static void pump(struct session *s)
     if (s->terminal.input.pending.len == 0 || !s->shell.pid || shell_teach(&s->shell) ||
         io_is_readable(s->terminal.pty.slave))
         return;
-    if (input_pump(&s->terminal.input, &s->terminal.pty, shell_look(&s->shell, LOOK_CLOSELY) != WAITING_NOT))
+    bool reading = shell_look(&s->shell, LOOK_CLOSELY) != WAITING_NOT ||
+                   (s->pace.tick_ms > 1 && shell_look(&s->shell, LOOK_AT_ALL) != WAITING_NOT);
+    if (input_pump(&s->terminal.input, &s->terminal.pty, reading))
         pace_stir(&s->pace);
 }
 

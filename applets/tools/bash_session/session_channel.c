@@ -46,7 +46,7 @@ static int make_plain(int slave)
     return tcsetattr(slave, TCSANOW, &t);
 }
 
-static int make_secret(char secret[CHANNEL_SECRET + 1])
+int channel_make_secret(char secret[CHANNEL_SECRET + 1])
 {
     unsigned char bytes[CHANNEL_SECRET / 2];
     *secret = '\0';
@@ -99,7 +99,7 @@ int channel_open(struct channel *c, const struct user *user)
                           .outgoing = {.pending = BUF_INIT}};
     if (pty_open(&c->pty, 1, 1, user, NULL) < 0)
         return -1;
-    if (make_secret(c->secret) < 0 || make_plain(c->pty.slave) < 0 ||
+    if (channel_make_secret(c->secret) < 0 || make_plain(c->pty.slave) < 0 ||
         ioctl(c->pty.master, TIOCGPTN, &n) < 0) {
         channel_close(c);
         return -1;
@@ -142,7 +142,7 @@ int channel_code_pipe(const struct channel *c, const struct buf *code, bool seek
 
 const char *channel_offer_secret(struct channel *c)
 {
-    return make_secret(c->offered) < 0 ? c->secret : c->offered;
+    return channel_make_secret(c->offered) < 0 ? c->secret : c->offered;
 }
 
 void channel_mend(struct channel *c)

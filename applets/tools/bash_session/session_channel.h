@@ -47,6 +47,9 @@ struct channel_message {
     char *prompt; /* Q: as it shows; NULL: not told */
 };
 
+/* A secret, or "" and -1. */
+int channel_make_secret(char secret[CHANNEL_SECRET + 1]);
+
 /* Opens one for a shell of that user. -1: the session works without (and settles by the kernel's view alone).
  */
 int channel_open(struct channel *c, const struct user *user);

@@ -6,7 +6,7 @@
 #include "session_wait.h"
 
 /* Of struct session, where pointers have 8 bytes: see session_move.c. */
-#define SESSION_SIZE 1496
+#define SESSION_SIZE 1600
 
 /* LOST: its client has not taken the answer for so long that the next call was begun. */
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };
@@ -26,6 +26,7 @@ enum run_phase {
     RUN_READY,   /* waits for the shell to be at its prompt */
     RUN_ASKED,   /* the shell's line editor waits, and the shell has not told: it is being asked why */
     RUN_OFFERED, /* the line editor is to take the command */
+    RUN_SHOWN,   /* a shell behind the shell is to take it, and has not said that it has */
     RUN_TYPED,   /* the shell has it */
 };
 struct run {
@@ -75,6 +76,8 @@ extern const struct call_kind session_run_kind;
 /* ---- session_run_key.c ---- */
 #define ASK_MS 2000 /* for an answer to a key */
 void session_run_enter(struct session_call *c, enum run_phase phase);
+/* The run that is being served; NULL: none. */
+struct session_call *session_active_run(const struct session *s);
 /* A key has been sent: the shell is about to take code or the command. */
 bool session_run_is_about_to_take(const struct session_call *c);
 /* Has the shell run code, by a key or a line. The line editor prints a line end for a key, which is nobody's
@@ -102,6 +105,17 @@ int64_t session_lines_begin(struct session *s, struct session_call *c);
 bool session_lines_type_all(struct session *s);
 /* It waits for its terminal. */
 int64_t session_lines_go_on(struct session *s, struct session_call *c);
+
+/* ---- session_run_inner.c ---- */
+/* A shell or a Python behind the shell is at its prompt, or may be before long (`soon`). */
+bool session_inner_waits(struct session *s, bool *soon);
+/* Has it take the command; what a check returns. */
+int64_t session_inner_give(struct session *s, struct session_call *c);
+/* Whether it has. */
+int64_t session_inner_check(struct session *s, struct session_call *c);
+/* It has told that the command is over, and is at its prompt again. */
+bool session_inner_is_back(const struct session *s, bool settled);
+void session_take_note(void *session, const char *text);
 
 /* ---- session_run_answer.c ---- */
 #define STATUS_UNKNOWN (-1)
@@ -133,8 +147,9 @@ unsigned long long session_run_unread(const struct session *s);
 void session_run_typed(struct session *s);
 /* An answer of it did not arrive. */
 void session_run_unheard(struct session *s, const struct buf *answer, unsigned long long omitted);
-/* What the terminal shows is the run's, or for reads; `arg` is the session. */
-extern const struct terminal_owner session_terminal_owner;
+/* What the terminal shows is the run's, or for reads (struct terminal_owner; `session` is one). */
+size_t session_paste_end(const void *session, const char *bytes, size_t n);
+void session_take_text(void *session, const char *text, size_t n);
 /* What was printed since the shell told, which is its prompt: something. */
 bool session_prompt_shown(const struct session *s);
 

@@ -89,6 +89,7 @@ unsigned long long session_run_unread(const struct session *s)
 
 void session_run_typed(struct session *s)
 {
+    s->inner.back = false;
     if (!s->last_run.open || s->last_run.ended || !s->last_run.told || s->last_run.waited)
         return;
     struct run_result r = {.state = RUN_COMPLETED,
@@ -121,7 +122,7 @@ bool session_prompt_shown(const struct session *s)
 
 /* A line editor in which bracketed paste is on (we switch it off, but not for the prompt that is shown
  * already) says so when it takes a line, and ends the line: that is no output of the command. */
-static size_t paste_end(const void *session, const char *bytes, size_t n)
+size_t session_paste_end(const void *session, const char *bytes, size_t n)
 {
     static const char off[] = "\033[?2004l\r";
     const struct session *s = session;
@@ -142,7 +143,7 @@ static size_t line_end(struct last_run *last, const char *text, size_t n)
     return text[end] == '\n' ? end + 1 : end;
 }
 
-static void take_text(void *session, const char *text, size_t n)
+void session_take_text(void *session, const char *text, size_t n)
 {
     struct session *s = session;
     if (s->last_run.cut)
@@ -155,5 +156,3 @@ static void take_text(void *session, const char *text, size_t n)
     else
         output_add(&s->output, text, n);
 }
-
-const struct terminal_owner session_terminal_owner = {paste_end, take_text};

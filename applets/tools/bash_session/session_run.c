@@ -47,6 +47,8 @@ static int64_t give_command(struct session *s, struct session_call *c)
     session_run_yield(s);
     session_run_close(s);
     session_stop_capture(s);
+    inner_release(&s->inner);
+    s->terminal.notes = false;
     if (shell_is_mute(&s->shell))
         return session_lines_begin(s, c);
     output_drop_prompt(&s->output, s->shell.known.prompt.data, s->shell.known.prompt.len);
@@ -104,7 +106,8 @@ static int64_t check_settled(struct session *s, struct session_call *c)
         return start_bare(s, c);
     if (!c->run.asked && session_can_ask(s))
         return session_run_ask(s, c, false);
-    return session_run_refuse(s, c);
+    bool soon;
+    return session_inner_waits(s, &soon) || soon ? 0 : session_run_refuse(s, c);
 }
 
 /* It has not told for so long: its start-up file may have a lot to do, for as long as the call may take. */
@@ -131,6 +134,11 @@ static int64_t check_ready(struct session *s, struct session_call *c)
         left = check_late(s, c, now - c->began);
     if (left != 0)
         return left;
+    bool soon;
+    if (session_inner_waits(s, &soon))
+        return session_inner_give(s, c);
+    if (soon && now - c->began < BUSY_MS)
+        return UNKNOWN_TICK_MS;
     pid_t group = pty_foreground(&s->terminal.pty);
     long long busy = now - (s->shell.known.last_prompt > c->began ? s->shell.known.last_prompt : c->began);
     bool other = s->shell.state == SHELL_RUNNING && group != 0 && group != s->shell.pid &&
@@ -172,7 +180,10 @@ static int64_t check_key(struct session *s, struct session_call *c)
 static int64_t check_typed(struct session *s, struct session_call *c)
 {
     long long spent = now_ms() - c->began;
-    if (shell_settled(&s->shell)) {
+    bool settled = shell_settled(&s->shell);
+    if (session_inner_is_back(s, settled))
+        return session_run_answer(s, c, RUN_COMPLETED);
+    if (settled) {
         enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
         bool done = shell_at_prompt(&s->shell, w, session_prompt_shown(s));
         if (done && s->last_run.lines.state != LINES_NONE)
@@ -220,6 +231,8 @@ static int64_t run_check(struct session *s, struct session_call *c)
     switch (c->run.phase) {
     case RUN_READY:
         return check_ready(s, c);
+    case RUN_SHOWN:
+        return session_inner_check(s, c);
     case RUN_TYPED:
         return check_typed(s, c);
     default:

@@ -24,6 +24,16 @@ int64_t session_run_give(struct session_call *c, struct run_result *r)
     return -1;
 }
 
+/* A terminal behind ours ends lines as a printer would. */
+static void end_lines(struct buf *text)
+{
+    size_t to = 0;
+    for (size_t i = 0; i < text->len; i++)
+        if (text->data[i] != '\r' || i + 1 == text->len || text->data[i + 1] != '\n')
+            text->data[to++] = text->data[i];
+    buf_truncate(text, to);
+}
+
 int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state)
 {
     struct run_result r = {.state = state,
@@ -33,15 +43,22 @@ int64_t session_run_answer(struct session *s, struct session_call *c, enum run_s
     if (state == RUN_AWAITING_INPUT || state == RUN_EXITED) /* at a timeout it may yet be the prompt */
         capture_commit(s->capture);
     capture_text(s->capture, &c->answer);
+    const struct inner *in = &s->inner;
+    if (in->begun)
+        end_lines(&c->answer);
+    if (in->ended)
+        r.cwd = in->cwd;
     if (state == RUN_COMPLETED) {
         r.has_exit_code = s->shell.known.status != STATUS_UNKNOWN;
-        r.exit_code = s->shell.known.status;
-        r.error = r.has_exit_code ? s->shell.known.error : NULL;
+        r.exit_code = in->ended ? in->status : s->shell.known.status;
+        r.error = r.has_exit_code && !in->ended ? s->shell.known.error : NULL;
     } else if (state == RUN_EXITED) {
         r.has_exit_code = true;
         r.exit_code = shell_exit_code(&s->shell);
         s->calls.told_end = true;
     }
+    if (state == RUN_COMPLETED || state == RUN_EXITED)
+        s->terminal.notes = false;
     r.omitted_bytes = capture_omitted(s->capture);
     if (state == RUN_COMPLETED || state == RUN_EXITED) {
         session_run_ended(s, &r);

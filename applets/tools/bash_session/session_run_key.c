@@ -125,10 +125,10 @@ static void take_answer(struct session *s, struct session_call *c, const struct 
 /* A key has been sent: the shell is about to take code or the command. */
 bool session_run_is_about_to_take(const struct session_call *c)
 {
-    return c->run.phase == RUN_ASKED || c->run.phase == RUN_OFFERED;
+    return c->run.phase == RUN_ASKED || c->run.phase == RUN_OFFERED || c->run.phase == RUN_SHOWN;
 }
 
-static struct session_call *active_run(const struct session *s)
+struct session_call *session_active_run(const struct session *s)
 {
     return s->calls.first && s->calls.first->state == CALL_ACTIVE && s->calls.first->kind == &session_run_kind
                ? s->calls.first
@@ -163,7 +163,7 @@ int64_t session_run_lose_key(struct session *s, struct session_call *c)
  * now on it has. What comes then, if somebody interrupts there, is none of the run's output. */
 static bool has_told(struct session *s)
 {
-    struct session_call *c = active_run(s);
+    struct session_call *c = session_active_run(s);
     if (!s->last_run.open || s->last_run.ended || (c && session_run_is_about_to_take(c)))
         return false;
     bool before = s->last_run.told;
@@ -189,7 +189,7 @@ static bool prompts(void *session, bool counts)
 static void message(void *session, const struct channel_message *m)
 {
     struct session *s = session;
-    struct session_call *c = active_run(s);
+    struct session_call *c = session_active_run(s);
     if (m->kind == 'I') /* what comes are the lines that it drops */
         s->last_run.cut = true;
     if (!c)
@@ -215,7 +215,7 @@ static void message(void *session, const struct channel_message *m)
 static bool missed(const void *session)
 {
     const struct session *s = session;
-    const struct session_call *c = active_run(s);
+    const struct session_call *c = session_active_run(s);
     return c && session_run_is_about_to_take(c) && !c->run.adopted && c->run.again < AGAIN_MAX &&
            input_is_taken(&s->terminal.input, &s->terminal.pty) &&
            input_is_taken(&s->shell.channel.outgoing, &s->shell.channel.pty) &&
@@ -225,7 +225,7 @@ static bool missed(const void *session)
 static void give_again(void *session)
 {
     struct session *s = session;
-    struct session_call *c = active_run(s);
+    struct session_call *c = session_active_run(s);
     if (!c)
         return;
     c->run.again++;

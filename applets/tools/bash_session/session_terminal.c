@@ -22,6 +22,45 @@ static void take_text(struct terminal *t, const struct buf *text)
     t->owner->text(t->arg, text->data, text->len);
 }
 
+static void filter(struct terminal *t, const char *bytes, size_t n)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    term_filter_feed(&t->filter, bytes, n, &text);
+    take_text(t, &text);
+}
+
+/* It may be the next byte of a note. */
+static bool continues_note(const struct terminal *t, char c)
+{
+    size_t front = sizeof TERMINAL_NOTE - 1;
+    return t->note.len < front ? c == TERMINAL_NOTE[t->note.len]
+                               : t->note.len < TERMINAL_NOTE_MAX && c != '\n';
+}
+
+/* What is in front of a note is shown before it is told. */
+static void filter_with_notes(struct terminal *t, const char *bytes, size_t n)
+{
+    for (size_t at = 0; at < n; at++) {
+        if (t->note.len == 0) {
+            const char *start = memchr(bytes + at, *TERMINAL_NOTE, n - at);
+            size_t plain = start ? (size_t)(start - bytes) - at : n - at;
+            filter(t, bytes + at, plain);
+            at += plain;
+        }
+        if (at < n && continues_note(t, bytes[at])) {
+            buf_addc(&t->note, bytes[at]);
+            if (bytes[at] != '\a')
+                continue;
+            t->note.data[t->note.len - 1] = '\0';
+            t->owner->note(t->arg, t->note.data + sizeof TERMINAL_NOTE - 1);
+        } else if (at < n) {
+            filter(t, t->note.data, t->note.len);
+            filter(t, bytes + at, 1);
+        }
+        buf_truncate(&t->note, 0);
+    }
+}
+
 bool terminal_drain(struct terminal *t)
 {
     static char bytes[65536];
@@ -31,11 +70,9 @@ bool terminal_drain(struct terminal *t)
         n = read(t->pty.master, bytes, sizeof bytes);
         if (n <= 0)
             break;
-        struct buf text BUF_AUTO = BUF_INIT;
         size_t skip = t->owner->skip(t->arg, bytes, (size_t)n);
         viewers_show(&t->viewers, bytes, (size_t)n);
-        term_filter_feed(&t->filter, bytes + skip, (size_t)n - skip, &text);
-        take_text(t, &text);
+        (t->notes ? filter_with_notes : filter)(t, bytes + skip, (size_t)n - skip);
         any = true;
     }
     if (any)

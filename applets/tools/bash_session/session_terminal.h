@@ -18,7 +18,11 @@ struct terminal_owner {
     /* How many of these bytes, as they were written, are at their front that are no output of anybody. */
     size_t (*skip)(const void *arg, const char *bytes, size_t n);
     void (*text)(void *arg, const char *text, size_t n);
+    /* A sequence of number TERMINAL_NOTE (OSC), what stands behind the number; only where `notes` says so. */
+    void (*note)(void *arg, const char *text);
 };
+#define TERMINAL_NOTE "\033]7771;"
+#define TERMINAL_NOTE_MAX 8192
 
 struct terminal {
     struct loop *loop;
@@ -28,6 +32,8 @@ struct terminal {
     struct pty pty;
     struct loop_source *source;
     struct term_filter filter;
+    bool notes;         /* they are looked for */
+    struct buf note;    /* the front of one */
     struct input input; /* what it has not taken yet */
     struct viewers viewers;
     struct buf tail;        /* the last that was printed */

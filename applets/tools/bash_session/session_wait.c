@@ -89,8 +89,7 @@ static enum wait_for reader_waits(pid_t pid, const struct sleeping *reader)
 
 /* ---- terminals behind the terminal ---- */
 
-/* It has the other end of a terminal of its own: script, expect, the server of a multiplexer. */
-static bool has_master(pid_t pid)
+bool session_passes_on(pid_t pid)
 {
     char path[48];
     struct stat st;
@@ -140,7 +139,7 @@ static enum wait_for process_waits(const struct proc *list, size_t n, dev_t tty,
     struct sleeping reader;
     if (!find_reader(tty, pid, &reader))
         return FOR_NOBODY;
-    if (depth < DEPTH_MAX && has_master(pid))
+    if (depth < DEPTH_MAX && session_passes_on(pid))
         return behind_waits(list, n, tty, pid, depth);
     return reader_waits(pid, &reader);
 }
@@ -202,7 +201,8 @@ static enum waiting look(const struct pty *pty, pid_t shell, enum look how)
         return WAITING_SHELL;
     enum wait_for w = FOR_NOBODY;
     /* In the shell's own group: what it substitutes, x=$(cat). */
-    if (group != shell && sleeping_read(group, &s) == 0 && waits_for_terminal(tty, &s) && !has_master(group))
+    if (group != shell && sleeping_read(group, &s) == 0 && waits_for_terminal(tty, &s) &&
+        !session_passes_on(group))
         w = reader_waits(group, &s);
     else if (thorough)
         w = group_waits(tty, group, 0);

@@ -30,6 +30,9 @@ enum look {
  * in a container may not trace others. */
 enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, enum look how);
 
+/* It has the other end of a terminal of its own: script, sudo. */
+bool session_passes_on(pid_t pid);
+
 /* The same of the word that the shell waits for when it has told: WAITING_SHELL where it reads the channel as
  * its standard input, WAITING_PROGRAM where a child of it does (what it substitutes in its prompt),
  * WAITING_CODE

@@ -1,0 +1,148 @@
+#include "session_inner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+#include "mem.h"
+
+#define PIECE 900 /* bytes of one line: a terminal that makes lines holds 4095 */
+
+/* '@' stands for the word. What aborts the line, an interrupt or an error, leaves it to the prompt to tell.
+ */
+#define NOTE(kind) "\\033]7771;%s;" kind ";%s;%s\\007"
+static const char shell_line[] = " __word=@; __tell='printf \"" NOTE(
+    "P") "\" \"$__word\" \"$?\" \"$PWD\"'; "
+         "if [ \"${BASH_VERSION-}\" ]; then case \"${PROMPT_COMMAND-}\" in *__tell*) ;; *) "
+         "PROMPT_COMMAND='eval \"$__tell\"'\"${PROMPT_COMMAND:+; $PROMPT_COMMAND}\";; esac; "
+         "else case \"${PS1-}\" in *__tell*) ;; *) [ -z \"${ZSH_VERSION-}\" ] || setopt promptsubst; "
+         "PS1='$(eval \"$__tell\")'\"${PS1-$ }\";; esac; fi; "
+         "printf '\\033]7771;%s;B\\007' \"$__word\"; eval \"$(printf %b \"$__line\")\"; __status=$?; "
+         "printf '" NOTE("E") "' \"$__word\" \"$__status\" \"$PWD\"\n";
+
+static const char python_run[] =
+    "import sys,ast,os,traceback\n"
+    "def __run(w,l):\n"
+    " def m(k):sys.stdout.write('\\33]7771;%s;%s\\7'%(w,k));sys.stdout.flush()\n"
+    " m('B');s=0\n"
+    " try:\n"
+    "  for n in ast.parse(l,'<run>').body:exec(compile(ast.Interactive([n]),'<run>','single'),globals())\n"
+    " except SystemExit:raise\n"
+    " except BaseException as e:\n"
+    "  s=130 if isinstance(e,KeyboardInterrupt) else 1\n"
+    "  traceback.print_exception(type(e),e,e.__traceback__.tb_next)\n"
+    " m('E;%d;%s'%(s,os.getcwd()))\n"
+    "__run('@',bytes.fromhex(__line).decode())\n";
+
+static void put_hex(struct buf *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_addf(out, "%02x", (unsigned char)text[i]);
+}
+
+static void put_with_word(struct buf *out, const char *template, const char *word)
+{
+    for (; *template; template ++)
+        if (*template == '@')
+            buf_adds(out, word);
+        else
+            buf_addc(out, *template);
+}
+
+/* No byte of it means anything to a line editor, to history expansion or in quotes. */
+static void put_escaped(struct buf *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == ' ' ||
+                     (c && strchr("_-./:=,+@", c));
+        if (plain)
+            buf_addc(out, c);
+        else
+            buf_addf(out, "\\0%03o", (unsigned char)c);
+    }
+}
+
+void inner_begin(struct inner *in, bool python)
+{
+    bool tried = in->tried;
+    inner_release(in);
+    *in = (struct inner){.python = python, .tried = tried};
+    channel_make_secret(in->word);
+}
+
+void inner_put(struct buf *out, const struct inner *in, const char *command, size_t n)
+{
+    static const char status[] = "(exit ${__status:-0})\n";
+    const char *front = in->python ? "__line=''\n" : " __line=\n";
+    buf_adds(out, front);
+    if (!in->python) {
+        buf_adds(out, " __line='");
+        put_escaped(out, status, sizeof status - 1);
+        buf_adds(out, "'\n");
+    }
+    for (size_t at = 0; at < n; at += PIECE / 5) {
+        size_t len = n - at < PIECE / 5 ? n - at : PIECE / 5;
+        buf_adds(out, in->python ? "__line+='" : " __line=\"$__line\"'");
+        if (in->python)
+            put_hex(out, command + at, len);
+        else
+            put_escaped(out, command + at, len);
+        buf_adds(out, "'\n");
+    }
+    if (!in->python) {
+        put_with_word(out, shell_line, in->word);
+        return;
+    }
+    struct buf text BUF_AUTO = BUF_INIT;
+    put_with_word(&text, python_run, in->word);
+    buf_adds(out, "exec(bytes.fromhex('");
+    put_hex(out, text.data, text.len);
+    buf_adds(out, "').decode())\n");
+}
+
+bool inner_take(struct inner *in, const char *text)
+{
+    if (!*in->word || strncmp(text, in->word, CHANNEL_SECRET) != 0 || text[CHANNEL_SECRET] != ';')
+        return false;
+    const char *kind = text + CHANNEL_SECRET + 1;
+    if (*kind == 'B' && !in->begun) {
+        in->begun = true;
+        return true;
+    }
+    if (!in->begun || in->ended || (*kind != 'E' && *kind != 'P') || kind[1] != ';')
+        return false;
+    char *end;
+    in->status = (int)strtol(kind + 2, &end, 10);
+    in->cwd = mem_strdup(*end == ';' ? end + 1 : "");
+    in->ended = in->back = true;
+    in->ended_at = now_ms();
+    return true;
+}
+
+bool inner_is_prompt(const struct buf *printed, bool *python)
+{
+    /* and what in front of it says that it is none: "45%", "==>", "####" */
+    static const char *const ends[][2] = {{"$", ""},   {"#", "#"},     {"%", "0123456789."},
+                                          {">", "=-"}, {"\u276f", ""}, {"\u279c", ""}};
+    size_t n = printed->len;
+    const char *line = n > 0 ? memrchr(printed->data, '\n', n) : NULL;
+    const char *from = line ? line + 1 : printed->data;
+    while (n > 0 && printed->data + n > from && printed->data[n - 1] == ' ')
+        n--;
+    size_t len = n > 0 ? (size_t)(printed->data + n - from) : 0;
+    *python =
+        (len >= 3 && memcmp(from + len - 3, ">>>", 3) == 0) || (len >= 4 && memcmp(from, "In [", 4) == 0);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !*python; i++) {
+        size_t m = strlen(ends[i][0]);
+        if (len >= m && memcmp(from + len - m, ends[i][0], m) == 0)
+            return len == m || !strchr(ends[i][1], from[len - m - 1]);
+    }
+    return *python;
+}
+
+void inner_release(struct inner *in)
+{
+    free(in->cwd);
+    *in = (struct inner){0};
+}
