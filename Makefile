@@ -285,6 +285,10 @@ valgrind: $(addprefix $(UNIT)/,$(UNIT_TESTS)) ## unit tests under valgrind
 	@RUNNER='valgrind -q --error-exitcode=99 --leak-check=no' SECONDS_EACH=600 scripts/run-units $^
 .PHONY: valgrind
 
+model: ## the models of test/model, every order of their events (scripts/setup check)
+	@test/model/run
+.PHONY: model
+
 unit: $(addprefix $(UNIT)/,$(UNIT_TESTS)) ## unit tests
 	@scripts/run-units $^
 .PHONY: unit
