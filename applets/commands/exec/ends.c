@@ -10,11 +10,7 @@ struct ends ends;
 static struct mux *mux;
 static bool paused;
 
-static const struct end_kind *const kinds[] = {&run_end,
-#ifndef TOOLBOX_GUEST
-                                               &connect_end, &accept_end, &listen_end,
-#endif
-                                               NULL};
+static const struct end_kind *const kinds[] = {&run_end, &connect_end, &accept_end, &listen_end, NULL};
 
 /* Of a stream that was begun the first member of what it has is its kind. */
 static const struct end_kind *kind_of(const struct mux_stream *s)
@@ -78,14 +74,15 @@ void ends_begin(struct loop *loop, const struct rlimit *descriptors, struct buf 
     mux = mux_new(&owner, out);
 }
 
-void ends_take(const struct mux_frame *f)
+void ends_frame(void *arg, const struct mux_frame *f)
 {
+    (void)arg;
     mux_take(mux, f);
 }
 
 void ends_pause(bool full)
 {
-    if (paused == full)
+    if (!mux || paused == full)
         return;
     paused = full;
     for (struct mux_stream *s = mux_streams(mux), *next; s; s = next) {
@@ -96,10 +93,11 @@ void ends_pause(bool full)
 
 bool ends_are_open(void)
 {
-    return mux_count(mux) > 0;
+    return mux && mux_count(mux) > 0;
 }
 
 void ends_finish(void)
 {
-    mux_free(mux);
+    if (mux)
+        mux_free(mux);
 }

@@ -31,9 +31,9 @@ extern struct ends ends;
 /* Bytes that may be said on a stream now. */
 size_t ends_room(const struct mux_stream *s);
 
-/* out: the connection's. */
+/* Before that there are none. out: the connection's. */
 void ends_begin(struct loop *loop, const struct rlimit *descriptors, struct buf *out, void (*said)(void));
-void ends_take(const struct mux_frame *f);
+void ends_frame(void *arg, const struct mux_frame *f); /* for the owner of a stream of lines (rpc/stream.h) */
 /* Nothing more is said while the output is full. */
 void ends_pause(bool full);
 bool ends_are_open(void);

@@ -153,12 +153,6 @@ static void end(void *arg, struct stream_call *call, bool delivered)
     free(w);
 }
 
-static void on_frame(void *arg, const struct mux_frame *f)
-{
-    (void)arg;
-    ends_take(f);
-}
-
 /* ---- stdin and stdout ---- */
 
 static void on_input(void *arg, int events);
@@ -315,7 +309,7 @@ static size_t raise_limit(void)
 
 int exec_stream(void)
 {
-    static const struct stream_owner owner = {.begin = begin, .end = end, .frame = on_frame};
+    struct stream_owner owner = {.begin = begin, .end = end};
     struct err err;
     my.loop = loop_new(&err);
     if (!my.loop)
@@ -323,8 +317,13 @@ int exec_stream(void)
     bool waits = can_be_waited_for(STDOUT_FILENO) && !isatty(STDOUT_FILENO);
     if (waits)
         io_set_nonblock(STDOUT_FILENO, true);
+#ifdef TOOLBOX_GUEST /* which is small, and calls are what it is for */
+    my.stream = stream_new(&owner, raise_limit());
+#else
+    owner.frame = ends_frame;
     my.stream = stream_new(&owner, raise_limit());
     ends_begin(my.loop, &my.given, stream_out(my.stream), go_on);
+#endif
     my.out = loop_fd(my.loop, STDOUT_FILENO, LOOP_WRITE, on_output, NULL);
     my.tick = loop_timer(my.loop, STREAM_TICK_MS, on_tick, NULL);
     my.rest = loop_timer(my.loop, REST_MS, on_rest, NULL);
