@@ -12,7 +12,8 @@ import time
 
 HANG = 120  # seconds: nothing takes as long
 PAGE = "data:text/html,<title>t</title><button onclick=\"document.title='pressed'\">Press</button>"
-STEPS = {3: "target", 4: "recon", 5: "choice", 6: "placing", 7: "proof", 8: "server", 9: "health"}
+STEPS = range(3, 10)  # exit statuses: where the target could not be made ready, in words
+LOST = 125  # a call that the runtime broke off
 
 
 class Refused(Exception):
@@ -35,7 +36,7 @@ class Toolbox:
             done = subprocess.run(argv, input=input, capture_output=True, text=True, timeout=HANG, env=self.place.env)
         except subprocess.TimeoutExpired:
             raise Wrong(f"{applet}: no end after {HANG} s") from None
-        if done.returncode in STEPS:
+        if done.returncode in STEPS or done.returncode == LOST:
             raise Refused(done.stderr.strip() or done.stdout.strip())
         if done.returncode != 0:
             raise Wrong(f"{applet}: exit status {done.returncode}: {done.stderr.strip()[-500:]}")
@@ -174,8 +175,14 @@ def kill(box):
     folder = box.place.scratch
     name = f"{folder}/tree-{secrets.token_hex(4)}"
     pid = box.call("exec_remote_start", command=TREE, env={"F": name})["pid"]
+    def stands():
+        said = box.call("exec_remote_poll", pid=pid, ack_seq=0)["stderr"]
+        if "fork" in said:
+            raise Refused(said.strip())
+        return _lines(box, name) == 3
+
     try:
-        until("the tree", lambda: _lines(box, name) == 3)
+        until("the tree", stands)
     finally:
         box.call("exec_remote_kill", pid=pid, ack_seq=0)
     script = f"for p in $(cat {name}); do if kill -0 $p 2>/dev/null; then echo $p lives; fi; done; rm {name}"
@@ -221,6 +228,8 @@ def mcp_serve(box):
             server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
             server.stdin.flush()
             for line in server.stdout:
+                if not line.startswith("{"):  # a runtime's own words
+                    raise Refused(line)
                 answer = json.loads(line)
                 if answer.get("id") == number:
                     return answer["result"]
@@ -272,7 +281,7 @@ def model_proxy(box):
     try:
         until("the port", lambda: _listens(box, proxy, port), 30)
         client = box.call("exec_remote_start", command=ASK, env={"PORT": port, "BODY": BODY})["pid"]
-        _answer(box, folder, client)
+        _answer(box, folder, proxy, client)
         until("the completion", lambda: "the answer" in box.call("exec_remote_poll", pid=client, ack_seq=0)["stdout"])
     finally:
         box.call("exec_remote_kill", pid=proxy, ack_seq=0)
@@ -287,20 +296,19 @@ def _listens(box, proxy, port):
     return box.job(command=script)[0] == 0
 
 
-def _answer(box, folder, client):
+def _answer(box, folder, proxy, client):
     names = []
 
     def asked():
-        state = box.call("exec_remote_poll", pid=client, ack_seq=0)
-        if state["state"] != "running":
-            raise Wrong(f"who asks has ended: {state}")
-        names.extend(box.job(command=f"cd {folder}/requests && ls")[1].split())
+        if box.call("exec_remote_poll", pid=client, ack_seq=0)["state"] != "running":
+            raise Refused(box.call("exec_remote_poll", pid=proxy, ack_seq=0)["stderr"].strip())
+        names.extend(box.job(command=f"cd {folder}/requests && for f in *.json; do [ ! -e $f ] || echo $f; done")[1].split())
         return names
 
     until("the request", asked)
     completion = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
         {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "the answer"}}]}
-    box.job(command=f"cd {folder} && cat >new && rm requests/* && mv new responses/{names[0]}", input=json.dumps({"result": completion}))
+    box.job(command=f"cd {folder} && rm requests/* && cat >responses/{names[0]}", input=json.dumps({"result": completion}))
 
 
 def browser(box):
@@ -315,8 +323,10 @@ def browser(box):
 
 
 LEFT = """
-    for d in / /opt /usr/local /var/tmp /run /tmp /dev/shm /dev "$HOME"; do for f in "$d"/* "$d"/.[!.]*; do [ -e "$f" ] && echo "$f"; done; done
-    for p in /proc/[0-9]*; do case $(tr '\\0' '\\n' 2>/dev/null <"$p/cmdline" | head -n 1) in *toolbox | '[server]') echo "$p";; esac; done
+    for d in / /opt /usr/local /var/tmp /run /tmp /dev/shm /dev "$HOME"; do
+        for f in "$d"/* "$d"/.[!.]*; do case $f in */faketime_*) ;; *) [ -e "$f" ] && echo "$f";; esac; done
+    done
+    for p in /proc/[0-9]*; do [ -O "$p" ] && read -r a 2>/dev/null <"$p/comm" && case $a in toolbox) echo "$p";; esac; done
 """
 
 
@@ -326,7 +336,7 @@ def eject(box):
     box("eject", box.place.target)
     left = box.place.look(LEFT)
     if left is None:
-        return "not looked: no shell there"
+        return "it says so; not looked at from outside"
     new = sorted(set(left.split("\n")) - set(box.place.before.split("\n")))
     expect("what is left", new, [])
 

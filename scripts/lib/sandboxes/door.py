@@ -105,7 +105,7 @@ def reap(running):
 
 
 def serve(options):
-    listening = socket.socket(fileno=0)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=0)  # proot lets nobody ask it what it is
     listening.settimeout(0.05)
     listening.set_inheritable(False)
     restrict(options)

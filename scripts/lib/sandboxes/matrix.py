@@ -1,5 +1,6 @@
 """The table: its rows are tried, and written down."""
 import contextlib
+import re
 import sys
 import threading
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Tries:
             return Cell(UNTRIED, text.split(": ", 1)[1]) if text.startswith("not ") else Cell(WORKS, text)
         except checks.Refused as refusal:
             words = "" if row.refuses is None else row.refuses.get(column)
-            return Cell(REFUSED, str(refusal), words is not None and words in str(refusal))
+            return Cell(REFUSED, str(refusal), words is not None and bool(re.search(words, str(refusal))))
         except Exception as error:  # whatever it is, it is this cell's
             return Cell(WRONG, f"{type(error).__name__}: {error}", False)
         finally:
@@ -77,14 +78,14 @@ class Tries:
 
 
 def table(results):
-    """Columns are tools; what was refused has a number, and the tool's words below."""
+    """Columns are tools; what was refused has a number, and the tool's words below: their first line."""
     notes, lines = {}, ["| sandbox | " + " | ".join(checks.CHECKS) + " |", "| --- " * (len(checks.CHECKS) + 1) + "|"]
 
     def shown(cell):
         if not cell:
             return ""
-        number = f" ({notes.setdefault(cell.text, len(notes) + 1)})" if cell.text else ""
-        return cell.state + number
+        text = cell.text.split("\n")[0][:400]
+        return cell.state + (f" ({notes.setdefault(text, len(notes) + 1)})" if text else "")
 
     for name, cells in results.items():
         lines.append(f"| {name} | " + " | ".join(shown(cells.get(column)) for column in checks.CHECKS) + " |")

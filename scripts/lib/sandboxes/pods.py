@@ -97,12 +97,12 @@ def reached(lab, name, enter):
     from harness import kube
 
     if not kube.kubectl():
-        yield Place("exec:" + " ".join(enter), ("--user", "default"), enter)
+        yield Place("exec:" + " ".join(enter), ("--user", "default"), enter, scratch="/var/tmp")
         return
     folder = lab.folder / f"cluster-{name}"
     folder.mkdir()
     with kube.cluster([kube.Pod(name, {"main": list(enter)})], folder) as config:
-        yield Place(f"k8s:{name}", ("--runtime", f"kubectl --kubeconfig {config}"), enter)
+        yield Place(f"k8s:{name}", ("--runtime", f"kubectl --kubeconfig {config}"), enter, scratch="/var/tmp")
 
 
 @row("a pod (containerd, CRI), as root, an emptyDir as `/tmp`")

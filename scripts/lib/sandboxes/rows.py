@@ -8,22 +8,24 @@ import platform
 import shutil
 from dataclasses import dataclass
 
+from sandboxes.checks import CHECKS
 from sandboxes.door import NEW
 from sandboxes.places import USER, Place, Unavailable, as_user, door, output, program
 
 ROWS = []
+COLUMNS = {"awaiting_input": "awaiting input", "mcp_serve": "`mcp serve`", "mcp_bridge": "MCP bridge"}
 
 
 @dataclass
 class Row:
     name: str
     make: object  # make(lab): a context that gives a Place; raises Unavailable
-    refuses: dict  # {column: words that have to be in the refusal}
+    refuses: dict  # {column: pattern of what has to be in the refusal}
 
 
 def row(name, **refuses):
     def note(make):
-        ROWS.append(Row(name, contextlib.contextmanager(make), {column.replace("_", " "): words for column, words in refuses.items()}))
+        ROWS.append(Row(name, contextlib.contextmanager(make), {COLUMNS.get(column, column): words for column, words in refuses.items()}))
         return make
 
     return note
@@ -143,10 +145,12 @@ def no_tracing(lab):
         yield place
 
 
+WORDS = "limit on processes|Resource temporarily unavailable|annot fork"
+
+
 def processes(count):
     """What takes more of them has to say that it is these."""
-    words = "limit on processes" if count < 10 else ""
-    refuses = {"browser": ""} if count > 10 else dict.fromkeys(("kill", "model_proxy", "mcp_serve", "MCP_bridge", "browser"), words)
+    refuses = {"browser": ""} if count > 8 else dict.fromkeys(CHECKS, WORDS)
 
     @row(f"RLIMIT_NPROC {count}, as a user", **refuses)
     def make(lab):
@@ -170,7 +174,7 @@ def time_namespace(lab):
 @row("faketime: a clock that runs a hundred times as fast")
 def fake_time(lab):
     library = output("sh", "-c", "ls /usr/lib/*/faketime/libfaketime.so.1").split()[0]
-    env = {"LD_PRELOAD": library, "FAKETIME": "@2030-01-01 00:00:00 x100", "DONT_FAKE_MONOTONIC": "0", "FAKETIME_DISABLE_SHM": "1"}
+    env = {"LD_PRELOAD": library, "FAKETIME": "@2030-01-01 00:00:00 x100", "DONT_FAKE_MONOTONIC": "0"}
     with in_root(lab, "faketime", DEV + PTS + PROC, env=env) as place:
         yield place
 
@@ -222,7 +226,7 @@ def unshare(lab):
 @row("firejail")
 def firejail(lab):
     words = [program("firejail"), "--quiet", "--noprofile", "--private", "--private-dev", "--private-tmp", "--caps.drop=all", "--nonewprivs",
-             "--seccomp", "--net=none", "--shell=none"]
+             "--seccomp", "--net=none"]
     with door(lab, "firejail", words) as place:
         yield place
 
@@ -230,7 +234,7 @@ def firejail(lab):
 @row("proot, as a user")
 def proot(lab):
     root, binds = owned(lab, "proot")
-    words = [*as_user(), "env", f"PROOT_TMP_DIR={root}/tmp", program("proot"), "--kill-on-exit", "-r", str(root), "-w", "/", "-b", "/dev",
+    words = [*as_user(), "env", f"PROOT_TMP_DIR={root}/tmp", program("proot"), "-r", str(root), "-w", "/", "-b", "/dev",
              "-b", "/proc"]
     for source, target in binds:
         words += ["-b", f"{source}:{target}"]
