@@ -72,3 +72,21 @@ def test_a_look_that_breaks_off_has_not_found_nothing(toolbox):
     left = inside("eject", toolbox)
     assert (status, left[0]) == (6, 0) and "is still there" in report["message"], (report, left)
     assert left[1]["state"] == "removed", left
+
+
+@pytest.mark.parametrize("prepare, status, mode", [
+    ("mount -t tmpfs -o mode=777 none $1/opt", 0, "755"),  # an emptyDir, as a kubelet makes it
+    ("mount -t tmpfs -o mode=777 none $1/opt; mkdir $1/opt/of-somebody", 6, "777"),
+    ("mount -t tmpfs -o mode=777,uid=12345 none $1/opt", 6, "777"),
+    ("mount -t tmpfs -o mode=1777 none $1/opt", 6, "1777"),
+    ("chmod 777 $1/opt", 6, "777"),  # no volume
+], ids=["fresh", "used", "of-another", "sticky", "no-volume"])
+def test_an_init_container_places_itself_into_a_volume(toolbox, apart, workdir, prepare, status, mode):
+    """It is open to everybody at first."""
+    root = workdir / "target"
+    (root / "opt").mkdir(parents=True)
+    workdir.chmod(0o755)
+    script = prepare + '; "$2" inject "dir:$1" --dir /opt >&2; echo $? $(stat -c %a "$1/opt")'
+    done = subprocess.run([*apart, "sh", "-c", script, "init", root, toolbox], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=60)
+    assert done.stdout.split() == [str(status), mode], done

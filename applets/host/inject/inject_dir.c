@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/inject/inject_steps.h"
+#include "dir_read.h"
 #include "host/inject/open_in.h"
 #include "io.h"
 #include "mem.h"
@@ -200,9 +201,32 @@ static int place_in(struct injection *i, int root, int dir, const char *path, si
     return *program >= 0 ? 0 : err_set(err, ERR_TOOL, "what was read back differs");
 }
 
+static bool is_empty(int dir)
+{
+    DIR *names DIR_AUTO = dir_read_again(dir);
+    return names && !dir_next(names);
+}
+
+/* A volume that is there for us alone: mounted where we are to go, ours and empty, but open to everybody, as
+ * a kubelet makes each of them. It becomes ours alone; what somebody was quicker to put there is seen behind
+ * that, and then it stays as it was. */
+static void take_volume(int root, const char *path)
+{
+    const char *name;
+    struct stat above, here;
+    int parent FD_AUTO = safe_path_above(root, path, &name, NULL);
+    int fd FD_AUTO = parent < 0 ? -1 : openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(parent, &above) < 0 || fstat(fd, &here) < 0 || here.st_dev == above.st_dev ||
+        here.st_uid != geteuid() || (here.st_mode & (S_ISVTX | S_IWOTH)) != S_IWOTH || !is_empty(fd))
+        return;
+    if (fchmod(fd, here.st_mode & 0777 & ~(mode_t)(S_IWGRP | S_IWOTH)) == 0 && !is_empty(fd))
+        fchmod(fd, here.st_mode & 07777);
+}
+
 static int place(struct injection *i, int root, const char *path, int *program, struct err *err)
 {
     size_t made = 0;
+    take_volume(root, path);
     int dir FD_AUTO = safe_path_open(root, path, SAFE_MAKE | SAFE_NO_LINK | SAFE_ALONE, &made, err);
     int result = dir >= 0 ? place_in(i, root, dir, path, made, program, err)
                  : errno == EPERM
