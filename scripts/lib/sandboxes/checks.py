@@ -37,7 +37,7 @@ class Toolbox:
         except subprocess.TimeoutExpired:
             raise Wrong(f"{applet}: no end after {HANG} s") from None
         if done.returncode in STEPS or done.returncode == LOST:
-            raise Refused(done.stderr.strip() or done.stdout.strip())
+            raise Refused(done.stderr.strip() or reason(json.loads(done.stdout)))
         if done.returncode != 0:
             raise Wrong(f"{applet}: exit status {done.returncode}: {done.stderr.strip()[-500:]}")
         return done.stdout
@@ -84,6 +84,10 @@ class Toolbox:
             except Refused:
                 self.shell = False
         return self.shell
+
+
+def reason(report):
+    return ": ".join(filter(None, [report["step"], report["message"], report["tried"]]))
 
 
 def expect(what, found, wanted):
@@ -324,7 +328,7 @@ def browser(box):
 
 LEFT = """
     for d in / /opt /usr/local /var/tmp /run /tmp /dev/shm /dev "$HOME"; do
-        for f in "$d"/* "$d"/.[!.]*; do case $f in */faketime_*) ;; *) [ -e "$f" ] && echo "$f";; esac; done
+        for f in "$d"/* "$d"/.[!.]*; do case $f in *faketime_*) ;; *) [ -e "$f" ] && echo "$f";; esac; done
     done
     for p in /proc/[0-9]*; do [ -O "$p" ] && read -r a 2>/dev/null <"$p/comm" && case $a in toolbox) echo "$p";; esac; done
 """

@@ -65,7 +65,8 @@ class Tries:
             return Cell(UNTRIED, text.split(": ", 1)[1]) if text.startswith("not ") else Cell(WORKS, text)
         except checks.Refused as refusal:
             words = "" if row.refuses is None else row.refuses.get(column)
-            return Cell(REFUSED, str(refusal), words is not None and bool(re.search(words, str(refusal))))
+            text = str(refusal).replace(box.place.target or "TARGET", "TARGET")
+            return Cell(REFUSED, text, words is not None and bool(re.search(words, text)))
         except Exception as error:  # whatever it is, it is this cell's
             return Cell(WRONG, f"{type(error).__name__}: {error}", False)
         finally:
