@@ -88,6 +88,9 @@ static void what_is_no_entry_is_not_found(void **state)
     assert_false(passwd_by_uid(odd_passwd, sizeof odd_passwd - 1, 5, &e));
     assert_false(passwd_by_uid(odd_passwd, sizeof odd_passwd - 1, 1000, &e));
     assert_false(passwd_by_uid("", 0, 0, &e));
+    char *blanks = strdup(" \t "); /* with no byte behind that is looked at */
+    assert_false(passwd_by_uid(blanks, strlen(blanks), 0, &e));
+    free(blanks);
     static const char nul[] = "a\0b:x:1:1::/:\n";
     assert_false(passwd_by_uid(nul, sizeof nul - 1, 1, &e));
 }
