@@ -16,6 +16,8 @@ PYTHONS = {"python3": "python3 -q", "ssh, python3": "ssh -tt -F {ssh} there pyth
 @contextlib.contextmanager
 def opened(shell, line):
     needs.program(line.split()[0])
+    if line.startswith("su"):
+        needs.root("become root without a password")
     with relays.sshd() if "{ssh}" in line else contextlib.nullcontext() as config:
         shell.bs(line.format(ssh=config) + "\n", wait=LONG, idle=LONG)
         yield
