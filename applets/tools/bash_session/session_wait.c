@@ -206,6 +206,9 @@ static enum waiting look(const struct pty *pty, pid_t shell, enum look how)
         w = reader_waits(group, &s);
     else if (thorough)
         w = group_waits(tty, group, 0);
+    /* The shell may have got there since it was looked at. */
+    if (w == FOR_PERSON && group == shell && sleeping_read(shell, &s) == 0 && waits_for_terminal(tty, &s))
+        return WAITING_SHELL;
     if (w == FOR_NOBODY && thorough && group != shell && has_handed_on(pty, group))
         w = FOR_FAR_END;
     return w == FOR_PERSON ? WAITING_PROGRAM : w == FOR_FAR_END ? WAITING_FAR_END : WAITING_NOT;
