@@ -26,7 +26,8 @@ int __real___libc_start_main(int (*run)(int, char **), int argc, char **argv, vo
 static void relocate(const char *from, const char *to)
 {
     uintptr_t base = (uintptr_t)__ehdr_start, *at = NULL;
-    for (const uintptr_t *entry = relr; entry < relr_end; entry++) {
+    size_t n = ((uintptr_t)relr_end - (uintptr_t)relr) / sizeof *relr;
+    for (const uintptr_t *entry = relr; n > 0; entry++, n--) {
         bool one = *entry % 2 == 0;
         uintptr_t bits = one ? 1 : *entry >> 1;
         if (one)
