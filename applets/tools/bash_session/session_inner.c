@@ -21,7 +21,7 @@ static const char shell_line[] = " __word=@; __tell='printf \"" NOTE(
          "printf '" NOTE("E") "' \"$__word\" \"$__status\" \"$PWD\"\n";
 
 static const char python_run[] =
-    "import sys,ast,os,traceback\n"
+    "import sys,ast,os\n"
     "def __run(w,l):\n"
     " def m(k):sys.stdout.write('\\33]7771;%s;%s\\7'%(w,k));sys.stdout.flush()\n"
     " m('B');s=0\n"
@@ -30,7 +30,7 @@ static const char python_run[] =
     " except SystemExit:raise\n"
     " except BaseException as e:\n"
     "  s=130 if isinstance(e,KeyboardInterrupt) else 1\n"
-    "  traceback.print_exception(type(e),e,e.__traceback__.tb_next)\n"
+    "  sys.excepthook(type(e),e,e.__traceback__.tb_next)\n"
     " m('E;%d;%s'%(s,os.getcwd()))\n"
     "__run('@',bytes.fromhex(__line).decode())\n";
 
@@ -122,9 +122,6 @@ bool inner_take(struct inner *in, const char *text)
 
 bool inner_is_prompt(const struct buf *printed, bool *python)
 {
-    /* and what in front of it says that it is none: "45%", "==>", "####" */
-    static const char *const ends[][2] = {{"$", ""},   {"#", "#"},     {"%", "0123456789."},
-                                          {">", "=-"}, {"\u276f", ""}, {"\u279c", ""}};
     size_t n = printed->len;
     const char *line = n > 0 ? memrchr(printed->data, '\n', n) : NULL;
     const char *from = line ? line + 1 : printed->data;
@@ -133,12 +130,15 @@ bool inner_is_prompt(const struct buf *printed, bool *python)
     size_t len = n > 0 ? (size_t)(printed->data + n - from) : 0;
     *python =
         (len >= 3 && memcmp(from + len - 3, ">>>", 3) == 0) || (len >= 4 && memcmp(from, "In [", 4) == 0);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && !*python; i++) {
-        size_t m = strlen(ends[i][0]);
-        if (len >= m && memcmp(from + len - m, ends[i][0], m) == 0)
-            return len == m || !strchr(ends[i][1], from[len - m - 1]);
-    }
-    return *python;
+    if (*python || len == 0)
+        return *python;
+    char last = from[len - 1], before = len > 1 ? from[len - 2] : ' ';
+    if (last == '%') /* "45%", "==>" and "####" are none */
+        return before != '.' && (before < '0' || before > '9');
+    if (last == '>')
+        return before != '=' && before != '-';
+    return last == '$' || (last == '#' && before != '#') ||
+           (len >= 3 && memcmp(from + len - 3, "\u276f", 3) == 0);
 }
 
 void inner_release(struct inner *in)

@@ -16,7 +16,7 @@
 #include "dir_read.h"
 #include "io.h"
 
-#define LISTENS "0A" /* a TCP socket's state */
+#define LISTENS " 0A " /* a TCP socket's state */
 
 /* How many descriptors of the process are this object. */
 static int count_own(pid_t pid, const struct stat *which)
@@ -74,11 +74,9 @@ static bool listens(pid_t pid, const char *list, ino_t inode)
     if (io_read_file(AT_FDCWD, path, &text) < 0)
         return false;
     char *save, *line = text.data ? strtok_r(text.data, "\n", &save) : NULL;
-    for (; line; line = strtok_r(NULL, "\n", &save)) {
-        char state[8];
-        if (strstr(line, end) && sscanf(line, " %*s %*s %*s %7s", state) == 1)
-            return strcmp(state, LISTENS) == 0;
-    }
+    for (; line; line = strtok_r(NULL, "\n", &save))
+        if (strstr(line, end))
+            return strstr(line, LISTENS) != NULL;
     return false;
 }
 

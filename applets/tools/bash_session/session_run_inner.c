@@ -83,9 +83,7 @@ static int64_t give_up(struct session *s, struct session_call *c)
     inner_release(&s->inner);
     terminal_type(&s->terminal, INTERRUPT, 1);
     err_set(&err, ERR_TOOL,
-            "what waits for input there takes no commands (it is no sh, bash, zsh, ksh or Python); type into "
-            "it with "
-            "bash_session");
+            "what waits for input there is no shell or Python; type into it with bash_session");
     return session_run_fail(c, &err);
 }
 
