@@ -227,7 +227,7 @@ def test_many_at_once_over_one_connection(client, workdir):
 
 
 @pytest.mark.parametrize("words", [[], ["local:"], ["--nothing", "local:", "true"], ["--timeout", "x", "local:", "true"],
-                                   ["--env", "=x", "local:", "true"], ["docker:*", "-i"]])
+                                   ["--env", "=x", "local:", "true"], ["-i", "local:", "exec:x", "--", "true"]])
 def test_usage(client, words):
     assert client.cli("run", *words).returncode == 2
 

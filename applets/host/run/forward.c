@@ -73,6 +73,9 @@ static bool take_rule(struct rule *r, char *words[5], size_t n)
 {
     bool path_last = n > 0 && words[n - 1][0] == '/';
     size_t first = n > 0 && words[0][0] == '/' ? 1 : n == 4 || (n == 3 && path_last) ? 2 : 1;
+    for (size_t i = 0; i < n; i++)
+        if (!*words[i])
+            return false;
     if (n < 2 || n - first < 1 || n - first > 2 || (path_last && n - first != 1))
         return false;
     r->from = first == 2 ? join(words[0], words[1]) : mem_strdup(words[0]);
