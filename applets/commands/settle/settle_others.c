@@ -27,6 +27,8 @@ static const char *base_name(const char *path)
 
 /* ---- which build a file is ---- */
 
+#define BUILD_OPEN "(build "
+
 /* As "toolbox VERSION (build ID)". For those that have not written down who they are. */
 static bool ask_build(int program, char build[BUILD_ID_SIZE])
 {
@@ -34,8 +36,11 @@ static bool ask_build(int program, char build[BUILD_ID_SIZE])
     struct buf text BUF_AUTO = BUF_INIT;
     if (other_build_run(program, argv, (struct span){0}, RUN_MS, &text) != 0)
         return false;
-    const char *id = strstr(buf_str(&text), "(build ");
-    return id && sscanf(id, "(build %16[0-9a-f])", build) == 1 && strlen(build) == BUILD_ID_SIZE - 1;
+    const char *id = strstr(buf_str(&text), BUILD_OPEN);
+    if (!id || strspn(id += strlen(BUILD_OPEN), "0123456789abcdef") != BUILD_ID_SIZE - 1)
+        return false;
+    snprintf(build, BUILD_ID_SIZE, "%s", id);
+    return true;
 }
 
 static const struct other_build *build_with_sum(const struct other_builds *o, const char *sha256)
