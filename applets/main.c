@@ -9,9 +9,7 @@
 
 #include "applet.h"
 #include "command.h"
-#include "commands/server/server.h"
 #include "err.h"
-#include "host/run/status_in.h"
 #include "install_legacy.h"
 #include "io.h"
 #include "mem.h"
@@ -181,9 +179,6 @@ int main(int argc, char **argv)
         argc = 1;
         argv = nothing;
     }
-#ifndef TOOLBOX_GUEST
-    status_elsewhere = status_in;
-#endif
     const struct applet *applet = find(title_program());
     title_hide_arguments(argc, argv, applet ? 1 : 2); /* the applet's name stays in view */
     called_as = argv[0];

@@ -120,7 +120,8 @@ int place_check_given(struct err *err)
     struct err why;
     struct stat st;
     const char *path = given();
-    if (!path || (*path == '/' && lstat(path, &st) < 0 && errno == ENOENT) || place_enter(&p, path, false, &why) == 0)
+    if (!path || (*path == '/' && lstat(path, &st) < 0 && errno == ENOENT) ||
+        place_enter(&p, path, false, &why) == 0)
         return 0;
     return err_set(err, ERR_TOOL, "%s; name another directory in TOOLBOX_DIR", why.msg);
 }

@@ -1,5 +1,4 @@
 """Sessions of other shells than bash, and of interpreters: what is run in them ends where it ends, and says how."""
-import json
 import os
 import shutil
 import socket
@@ -9,7 +8,6 @@ import pytest
 
 from harness import needs
 from harness.client import RpcError
-from harness.processes import wait_until
 from harness.sessions import Shell
 
 SHELLS = ["fish", "zsh", "ksh93", "mksh", "dash", "busybox", "tcsh"]

@@ -21,9 +21,9 @@ extern const struct tool server_tool;
 extern const struct applet server_applet, start_server_applet, stop_server_applet, healthcheck_applet,
     status_applet;
 
-/* What `status` does with targets: whoever can reach some sets it; NULL: nobody. */
-extern int (*status_elsewhere)(int argc, char **argv);
-
+/* What `status` does with targets: who can reach some defines it (host/run/status_in.c). The guest's can't.
+ */
+extern int (*const status_elsewhere)(int argc, char **argv);
 
 /* ---- for clients (server_start.c) ---- */
 

@@ -157,7 +157,7 @@ static int show(bool json, char *format, bool running, struct err *err)
     return print(&text);
 }
 
-int (*status_elsewhere)(int argc, char **argv);
+#ifndef TOOLBOX_GUEST
 
 /* A word with a colon that is no option: docker:web. */
 static bool names_target(int argc, char **argv)
@@ -168,10 +168,14 @@ static bool names_target(int argc, char **argv)
     return false;
 }
 
+#endif
+
 static int status_main(int argc, char **argv)
 {
-    if (status_elsewhere && names_target(argc, argv))
+#ifndef TOOLBOX_GUEST
+    if (names_target(argc, argv))
         return status_elsewhere(argc, argv);
+#endif
     static const char *const names[] = {"--json", "--quiet", "--format", NULL};
     static const struct option options[] = {
         {"json", 0, NULL, 'j'}, {"quiet", 0, NULL, 'q'}, {"format", 1, NULL, 'f'}, {0}};

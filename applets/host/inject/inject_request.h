@@ -22,7 +22,7 @@ struct inject_request {
     int status;             /* with which exit status, */
     struct buf said;        /* and what it said */
     /* of the conversation */
-    bool holds;    /* the other side knows that stdin is held */
+    bool holds; /* the other side knows that stdin is held */
     /* in the output: where the answer may begin, the line there that comes next, and what was looked at */
     size_t begin, line, looked;
 };

@@ -57,8 +57,9 @@ struct run_result {
     bool has_exit_code;
     const char *output;
     size_t output_len;
-    const char *error; /* the type of the exception that ended it, and in the next lines its message; NULL: none */
-    const char *cwd;   /* NULL: not known */
+    const char
+        *error; /* the type of the exception that ended it, and in the next lines its message; NULL: none */
+    const char *cwd; /* NULL: not known */
     long long duration_ms;
     unsigned long long omitted_bytes;
     const char *notice; /* what else is to be known; NULL: nothing */
