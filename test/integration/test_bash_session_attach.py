@@ -212,11 +212,11 @@ def test_a_killed_server_does_not_detach(shell):
 def test_a_shell_that_ends(shell):
     with Person(shell) as person:
         person.sees("etach")
-        person.type("exit 3\r")
-        wait_until(lambda: shell.listed()["state"] == "ended", "the shell's end")
-        if person.process.poll() is None:
-            person.type(DETACH)
-        person.has_left()
+        person.type("echo la''st; exit 3\r")
+        person.sees("last")
+        person.sees("has ended")
+        assert person.has_left() == 0
+        assert shell.listed()["state"] == "ended"
     shell.restart()
     shell.works()
 

@@ -23,6 +23,7 @@ struct viewer {
     struct buf out, in;
     bool entered; /* what it has sent is being dealt with, and is needed until that is done */
     bool gone;
+    bool dismissed; /* it leaves once it has been shown all */
 };
 
 /* ---- one viewer ---- */
@@ -64,6 +65,10 @@ static int flush(struct viewer *v)
         }
         buf_consume(&v->out, (size_t)n);
     }
+    if (v->dismissed && v->out.len == 0) {
+        leave(v);
+        return -1;
+    }
     loop_fd_events(v->source, v->out.len > 0 ? LOOP_READ | LOOP_WRITE : LOOP_READ);
     return 0;
 }
@@ -84,6 +89,15 @@ void viewers_show(struct viewers *of, const char *data, size_t n)
     for (struct viewer *v = of->first, *next; v; v = next) {
         next = v->next;
         show_one(v, data, n);
+    }
+}
+
+void viewers_dismiss(struct viewers *of)
+{
+    for (struct viewer *v = of->first, *next; v; v = next) {
+        next = v->next;
+        v->dismissed = true;
+        flush(v);
     }
 }
 

@@ -38,4 +38,7 @@ int viewers_invite(struct viewers *of, int dirfd, char *name, size_t size, struc
 /* What the terminal's programs have written goes to the viewers, and is remembered for those to come. */
 void viewers_show(struct viewers *of, const char *data, size_t n);
 
+/* There is nothing more to see: each leaves once it has all that was shown. */
+void viewers_dismiss(struct viewers *of);
+
 #endif

@@ -200,6 +200,8 @@ static void ended(void *arg, pid_t pid, int status)
     shell_happened(sh, SHELL_ENDS);
     if (!started && !sh->bare && sh->kind->is_shell && sh->kind->setup)
         start_again(sh);
+    if (sh->state == SHELL_ENDED)
+        viewers_dismiss(&sh->terminal->viewers);
     pace->look(pace->arg);
 }
 
