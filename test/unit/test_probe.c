@@ -292,6 +292,22 @@ static void without_a_program_the_folders_tell(void **state)
     assert_libc("glibc", "2.17");
 }
 
+/* As gcompat does it, with a shell of its own or with none. */
+static void a_loader_of_another_name_makes_no_other_libc(void **state)
+{
+    (void)state;
+    static const char musl[] = "\0001.2.5\0";
+    put_library("lib/ld-musl-x86_64.so.1", musl, sizeof musl - 1, 300000);
+    put_text("lib/libgcompat.so.0", "");
+    put_link("lib/ld-linux-x86-64.so.2", "libgcompat.so.0");
+    put_link("lib64/ld-linux-x86-64.so.2", "../lib/libgcompat.so.0");
+    assert_libc("musl", "1.2.5");
+    put_program("bin/sh", "/lib64/ld-linux-x86-64.so.2");
+    assert_libc("glibc", ""); /* who knows: Debian has a package of musl */
+    put_text("etc/alpine-release", "3.22.1\n");
+    assert_libc("musl", "1.2.5");
+}
+
 static void containers_tell_in_many_ways(void **state)
 {
     (void)state;
@@ -493,6 +509,7 @@ int main(void)
         IN_ROOT(a_version_is_found_across_pieces),
         IN_ROOT(links_lead_to_the_versioned_name),
         IN_ROOT(without_a_program_the_folders_tell),
+        IN_ROOT(a_loader_of_another_name_makes_no_other_libc),
         IN_ROOT(containers_tell_in_many_ways),
         IN_ROOT(shells_are_what_can_be_run),
         IN_ROOT(shells_are_bounded),

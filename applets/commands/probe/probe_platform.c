@@ -60,29 +60,40 @@ static bool loader_of_program(int root, const char *program, char loader[PATH_MA
            loader[size - 1] == '\0';
 }
 
-/* For a system without a shell: the loader with the first name of those in a directory, for an order that is
+/* The loader of that libc, NULL: of any, with the first name of those in a directory, for an order that is
  * always the same. */
-static bool loader_in_directory(int root, const char *directory, char loader[PATH_MAX])
+static bool loader_in_directory(int root, const char *directory, const char *wanted, char loader[PATH_MAX])
 {
     DIR *dir DIR_AUTO = dir_read(openat(root, directory + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     char first[NAME_MAX + 1] = "";
-    for (const char *name; (name = dir_next(dir));)
-        if (libc_of_loader(name) && (!*first || strcmp(name, first) < 0))
+    for (const char *name; (name = dir_next(dir));) {
+        const char *libc = libc_of_loader(name);
+        if (libc && (!wanted || strcmp(libc, wanted) == 0) && (!*first || strcmp(name, first) < 0))
             snprintf(first, sizeof first, "%s", name);
+    }
     return *first && snprintf(loader, PATH_MAX, "%s/%s", directory, first) < PATH_MAX;
 }
 
+static bool loader_in_directories(int root, const char *wanted, char loader[PATH_MAX])
+{
+    static const char *const directories[] = {"/lib64", "/lib", "/usr/lib64", "/usr/lib", "/system/bin"};
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+        if (loader_in_directory(root, directories[i], wanted, loader))
+            return true;
+    return false;
+}
+
+/* What the programs ask for; on Alpine and without a shell musl's goes first, as a package (gcompat) brings a
+ * loader of glibc's name there. */
 static bool find_loader(int root, char loader[PATH_MAX])
 {
     static const char *const programs[] = {"/bin/sh", "/bin/busybox", "/usr/bin/env", "/system/bin/sh"};
-    static const char *const directories[] = {"/lib64", "/lib", "/usr/lib64", "/usr/lib", "/system/bin"};
+    if (faccessat(root, "etc/alpine-release", F_OK, 0) == 0 && loader_in_directories(root, "musl", loader))
+        return true;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (loader_of_program(root, programs[i], loader))
             return true;
-    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
-        if (loader_in_directory(root, directories[i], loader))
-            return true;
-    return false;
+    return loader_in_directories(root, "musl", loader) || loader_in_directories(root, NULL, loader);
 }
 
 /* Follows the links of a path's last component; without /proc nobody else tells where they end. */
