@@ -176,7 +176,7 @@ const struct applet run_applet = {
              "\n"
              "Examples:\n"
              "  toolbox run docker:web -- uname -r\n"
-             "  tar c . | toolbox run -i docker:web -- tar x -C /srv\n"
+             "  toolbox run -i docker:web -- tar x -C /srv <tree.tar\n"
              "  toolbox run -j 8 'docker:agent-*' -- uname -r\n"
              "  toolbox run -it --user app --cwd /srv docker:web -- bash\n"
              "\n" INJECT_RUNNING_USAGE "\n"
