@@ -89,7 +89,7 @@ ptrdiff_t fifo_write(struct fifo *f, int fd)
 void fifo_peek(const struct fifo *f, size_t n, struct buf *out)
 {
     buf_reserve(out, n);
-    for (const struct fifo_chunk *c = f->first; n > 0; c = c->next) {
+    for (const struct fifo_chunk *c = f->first; c && n > 0; c = c->next) {
         size_t step = c->end - c->begin < n ? c->end - c->begin : n;
         buf_add(out, c->data + c->begin, step);
         n -= step;

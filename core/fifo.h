@@ -29,7 +29,7 @@ ptrdiff_t fifo_read(struct fifo *f, int fd, size_t max);
  * errno. The fifo must not be empty. */
 ptrdiff_t fifo_write(struct fifo *f, int fd);
 
-/* Appends a copy of the first n bytes (at most fifo.len) to out; they stay in it. */
+/* Appends a copy of the first n bytes, or of all where there are fewer, to out; they stay in it. */
 void fifo_peek(const struct fifo *f, size_t n, struct buf *out);
 void fifo_drop(struct fifo *f, size_t n);
 

@@ -51,6 +51,9 @@ static void a_fifo_gives_back_what_it_was_given(void **state)
         out += take;
         assert_int_equal(f.len, in - out);
     }
+    struct buf all BUF_AUTO = BUF_INIT;
+    fifo_peek(&f, f.len + 1, &all);
+    assert_int_equal(all.len, f.len);
     fifo_drop(&f, f.len);
     assert_int_equal(f.len, 0);
     assert_null(f.first);
