@@ -216,9 +216,8 @@ static const struct field search_fields[] = {
 /* ---- results ---- */
 
 #define RUN_RESULT                                                                                           \
-    "session:s state:w(completed|timeout|awaiting_input|exited) exit_code:i? error?:{type:s message:s} "     \
-    "output:s cwd:s? duration_ms:i "                                                                         \
-    "omitted_bytes:i notice?:s"
+    "session:s state:w(completed|timeout|awaiting_input|exited) exit_code:i? error?:o output:s cwd:s? "      \
+    "duration_ms:i omitted_bytes:i notice?:s"
 #define READ_RESULT "session:s output:s"
 #define SESSION_RESULT "session:s"
 #define JOB_RESULT                                                                                           \
