@@ -415,6 +415,7 @@ def test_unit_tests_are_run_and_counted(tree):
     bodies = {"pass": "assert_int_equal(1, 1);", "fail": "assert_int_equal(1, 2);", "exit": "_Exit(3);"}
     for name, body in bodies.items():
         tree.write(f"test/unit/test_{name}.c", "#include <stdlib.h>\n" + CMOCKA.format(body=body))
+    shutil.copy(ROOT / "test/unit/leftovers.c", tree.folder / "test/unit")
     done = tree.make("-j2", "unit")
     assert done.returncode != 0
     verdicts = [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok"))]
