@@ -17,7 +17,8 @@
 /* Everybody may enter the root directory. A shell that denies it has an answer about rights that is worth
  * nothing (a filter of system calls refuses what it asks with): then what is there is tried. */
 static const char prelude[] = "P=$PATH;J=$PWD;PATH=/usr/bin:/bin:/usr/sbin:/sbin\n"
-                              "g=$(umask)||exit;R(){ umask $g;PATH=$P;exec \"$@\";};r(){ (R \"$@\");}\n";
+                              "g=$(umask)||exit;R(){ umask $g;PATH=$P;exec \"$@\";};r(){ (R \"$@\");}\n"
+                              "_r=-r;_w=-w;_x=-x;[ -x / ]||{ _r=-e;_w=-e;_x=-e;}\n";
 
 static const char remover[] = "B(){ \"$@\"||busybox \"$@\";}\n"
                               "D(){ B rm -f \"$1\"||[ -h \"$1\" ]||:>|\"$1\";}\n";
