@@ -73,14 +73,14 @@ def wait_for(what, true, process=None):
 
 
 @contextlib.contextmanager
-def background(argv, **kwargs):
-    """A program that runs as long as the context; what it says on stderr is kept for wait_for()."""
+def background(argv, end=signal.SIGTERM, **kwargs):
+    """A program that runs as long as the context, and is ended by a signal; what it says on stderr is kept for wait_for()."""
     with subprocess.Popen([str(word) for word in argv], text=True, start_new_session=True,
                           **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **kwargs}) as process:
         try:
             yield process
         finally:
-            process.terminate()
+            process.send_signal(end)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(20)
             with contextlib.suppress(ProcessLookupError):  # process 1 of a namespace doesn't end when it is asked to
@@ -134,8 +134,8 @@ class Lab:
 
 
 @contextlib.contextmanager
-def door(lab, name, words, scratch="/tmp", **options):
-    """Starts a door (door.py) by the words in front of it, and gives the Place behind it."""
+def door(lab, name, words, scratch="/tmp", end=signal.SIGTERM, **options):
+    """Starts a door (door.py) by the words in front of it, and gives the Place behind it; `end` is the signal that they heed."""
     path = lab.folder / f"{name}.door"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
@@ -145,7 +145,7 @@ def door(lab, name, words, scratch="/tmp", **options):
         packed = base64.b64encode(zlib.compress(DOOR.read_bytes(), 9)).decode()
         source = f"import base64,zlib;exec(zlib.decompress(base64.b64decode('{packed}')))"
         argv = [*words, "/usr/bin/python3", "-c", source, json.dumps(options)]
-        with background(argv, stdin=listening) as process:
+        with background(argv, end, stdin=listening) as process:
             enter = (sys.executable, str(DOOR), "enter", str(path))
             place = Place("exec:" + " ".join(enter), ("--user", "default"), enter, scratch=scratch)
             wait_for("its first answer", lambda: answers(place), process)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import platform
 import shutil
+import signal
 from dataclasses import dataclass
 
 from sandboxes.checks import CHECKS
@@ -53,7 +54,7 @@ PROC = "mount -t proc none $R/proc\n"
 
 def in_root(lab, name, script, **options):
     root, binds = lab.root(name)
-    return door(lab, name, mounts(script, binds, root), chroot=str(root), **options)
+    return door(lab, name, mounts(script, binds, root), end=signal.SIGKILL, chroot=str(root), **options)  # unshare heeds no other
 
 
 @row("a chroot, as root")
@@ -168,7 +169,7 @@ for number in (8, 16, 64):
 def time_namespace(lab):
     root, binds = lab.root("time")
     words = ["unshare", "--time", "--boottime", "864000", "--monotonic", "864000", "--fork", "--kill-child"]
-    with door(lab, "time", [*words, *mounts(DEV + PTS + PROC, binds, root)], chroot=str(root)) as place:
+    with door(lab, "time", [*words, *mounts(DEV + PTS + PROC, binds, root)], end=signal.SIGKILL, chroot=str(root)) as place:
         yield place
 
 
@@ -220,7 +221,7 @@ def unshare(lab):
     text = "\n".join([f"R={root}", *lines, DEV, PTS.replace(",gid=5", ""), PROC, 'exec "$@"'])
     words = [*as_user(), program("unshare"), "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts",
              "sh", "-euc", text, "prepare"]
-    with door(lab, "unshare", words, chroot=str(root)) as place:
+    with door(lab, "unshare", words, end=signal.SIGKILL, chroot=str(root)) as place:
         yield place
 
 
