@@ -7,7 +7,7 @@ import pytest
 from harness import needs
 from harness.client import TOOLERR, RpcError
 from harness.containers import BUSYBOX
-from harness.machine import HANG
+from harness.machine import HANG, Host
 from harness.processes import wait_until
 from harness.sessions import SANITIZED, Shell
 from harness.users import NOBODY_KNOWS, needs_root
@@ -228,6 +228,34 @@ def test_a_terminal_that_programs_cannot_open(place):
     shell.works()
     assert shell.bs("sleep 60\n", wait=1) == ""
     assert shell.at_once("\x03").endswith(shell.prompt)
+
+
+class OneTerminal(Host):
+    """This machine, with room for one terminal in /dev/pts: the session's own, and none for its private channel."""
+
+    ROOM = 'mount -t devpts -o newinstance,ptmxmode=666,max=1 none /dev/pts && mount --bind /dev/pts/ptmx /dev/ptmx && exec "$@"'
+
+    def command(self, argv, env, user, cwd):
+        return super().command(["unshare", "--mount", "--propagation", "private", "sh", "-c", self.ROOM, "room", *argv], env, user, cwd)
+
+
+@needs_root
+@pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "mksh", "fish"])
+def test_room_for_one_terminal(new_client, workdir, shell):
+    """Nobody could tell a command's status there, so a run is refused. What is typed is done, and goes to no history file either."""
+    needs.program("unshare")
+    (workdir / ".bash_history").write_text("echo mine\n")
+    client = new_client(env={"HOME": str(workdir)})
+    client.machine = OneTerminal()
+    name = client.rpc("bash_session_new_session", {"shell": needs.program(shell)})["session_name"]
+    with pytest.raises(RpcError, match="for want of a second terminal") as caught:
+        client.run("echo run", session=name)
+    assert caught.value.code == TOOLERR
+    client.bs(f"echo typed >{workdir}/typed; exit\n", wait=0, idle=0.01, session=name)
+    wait_until(lambda: (workdir / "typed").exists(), "what was typed")
+    client.rpc("bash_session_close", {"session_name": name})
+    written = [path for path in workdir.rglob("*history*") if path.is_file()]
+    assert [path.read_text() for path in written] == ["echo mine\n"], written
 
 
 # ---- with little room ----

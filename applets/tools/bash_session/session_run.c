@@ -127,7 +127,7 @@ static int64_t check_ready(struct session *s, struct session_call *c)
         return READY_MS; /* its end is told */
     bool mute = shell_is_mute(&s->shell),
          late = s->shell.state == SHELL_STARTING && now - c->began >= READY_MS && !mute;
-    if (s->shell.channel.pty.master < 0 && !mute)
+    if (shell_lacks_channel(&s->shell))
         return session_run_refuse_for_good(s, c);
     int64_t left = shell_settled(&s->shell) ? check_settled(s, c) : 0;
     if (left == 0 && late)

@@ -39,12 +39,22 @@ static bool takes_words(char *const *program)
     return true;
 }
 
+static const struct shell_kind *own_kind(const struct shell *sh)
+{
+    const struct shell_kind *kind = kind_of(sh->path);
+    bool other =
+        sh->options->program && (kind->is_shell || kind->args[0]) && !takes_words(sh->options->program);
+    return other ? kind_of("") : kind;
+}
+
 void shell_choose_kind(struct shell *sh)
 {
-    sh->kind = kind_of(sh->path);
-    if (sh->channel.pty.master < 0 || (sh->options->program && (sh->kind->is_shell || sh->kind->args[0]) &&
-                                       !takes_words(sh->options->program)))
-        sh->kind = kind_of("");
+    sh->kind = sh->channel.pty.master >= 0 ? own_kind(sh) : kind_of("");
+}
+
+bool shell_lacks_channel(const struct shell *sh)
+{
+    return sh->channel.pty.master < 0 && own_kind(sh)->is_shell;
 }
 
 /* What its user has given it there. */
@@ -95,12 +105,16 @@ static char **make_argv(const struct shell *sh, const char *path)
 
 static char **make_env(const struct shell *sh)
 {
-    char *extra[KIND_ENV_MAX + 3] = {mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb")};
+    char *extra[KIND_ENV_MAX + 4] = {mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb")};
     size_t n = 1;
     for (size_t i = 0; i < KIND_ENV_MAX && sh->kind->env[i]; i++)
         extra[n++] = with_startup(sh, sh->kind->env[i]);
     if (sh->bare && sh->kind->bare_env)
         extra[n] = with_startup(sh, sh->kind->bare_env);
+    if (shell_lacks_channel(sh) && !sh->options->keeps_history) { /* no start-up file says it */
+        extra[n++] = mem_strdup("HISTFILE=");
+        extra[n] = mem_strdup("fish_history=");
+    }
     char **with_defaults = spawn_env(default_env, sh->options->env, NULL);
     char **env = spawn_env(with_defaults, extra, NULL);
     spawn_env_free(with_defaults);

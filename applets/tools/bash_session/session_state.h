@@ -168,6 +168,9 @@ bool shell_start_bare(struct shell *sh);
 bool shell_is_replaced(const struct shell *sh);
 /* By its path, and what it is to do. */
 void shell_choose_kind(struct shell *sh);
+/* It is a shell that would tell, and can't: there is no channel. Nobody would know what a command's status
+ * is, so that none is run. */
+bool shell_lacks_channel(const struct shell *sh);
 /* Everything that a loop has to do with one that was started elsewhere. */
 void shell_watch(struct shell *sh);
 /* Closes the terminal. */
