@@ -553,6 +553,23 @@ def test_c121_arm64_is_chosen_and_runs(foreign_toolbox, toolbox, workdir):
         container.stdin.close()
 
 
+def test_each_of_two_builds_goes_with_its_own_server(injector, start, other_build):
+    """They share the directory of the servers, and no server: eject leaves the other build's alone, and none of its own."""
+    container = start()
+    at, other = target(container), Injector(other_build)
+    here, there = ("--dir", "/opt/here"), ("--dir", "/opt/there")
+    servers = lambda: sum("toolbox server" in line for line in container.processes())
+    injector.inject(at, *here)
+    other.inject(at, *there)
+    started = other.call(at, "exec_remote_start", {"command": "echo kept"}, *there)
+    assert servers() == 2
+    injector.eject(at, *here)
+    assert servers() == 1
+    told = other.call(at, "exec_remote_wait", {**started, "ack_seq": 0, "timeout": 30}, *there)
+    assert told["stdout"] == "kept\n"
+    check_gone(other, container, at, *there)
+
+
 def test_c123_many_first_calls(injector, start):
     container = start()
     at = target(container)

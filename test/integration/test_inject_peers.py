@@ -291,7 +291,8 @@ def ssh(workdir):
         port = free.getsockname()[1]
     Path("/run/sshd").mkdir(exist_ok=True)
     (workdir / "sshd_config").write_text(f"Port {port}\nListenAddress 127.0.0.1\nHostKey {workdir}/host\nAuthorizedKeysFile {workdir}/me.pub\n"
-                                         "StrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nUseDNS no\n")
+                                         "StrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nUseDNS no\n"
+                                         f"SetEnv TOOLBOX_DIR={workdir}/place\n")  # who logs in finds none of this machine's own servers
     (workdir / "ssh_config").write_text(f"Host *\nPort {port}\nIdentityFile {workdir}/me\nIdentitiesOnly yes\nUserKnownHostsFile {workdir}/known\n"
                                         "StrictHostKeyChecking no\nLogLevel ERROR\n")
     with open(workdir / "sshd.log", "wb") as log:
@@ -308,7 +309,7 @@ def ssh(workdir):
 def test_ssh(injector, ssh, workdir):
     options = ("--runtime", shlex.join(ssh), "--dir", f"{workdir}/it's here")
     check_everything(injector, "ssh:root@127.0.0.1", options=options)
-    assert not (workdir / "it's here").exists()
+    assert not (workdir / "it's here").exists() and not (workdir / "place").exists()
 
 
 def test_ssh_nobody_there(injector, ssh):

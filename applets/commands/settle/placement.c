@@ -13,6 +13,7 @@
 #include "ipc.h"
 #include "mem.h"
 #include "place.h"
+#include "sha256.h"
 #include "commands/settle/settle.h"
 
 static void mark_name(char name[64], const struct stat *program)
@@ -35,30 +36,34 @@ void settle_mark(int dir, const char *program)
         unlinkat(place.fd, name, 0);
 }
 
-/* Whether the program of a mark is still there. */
-static bool is_live(int place, const char *mark)
+/* Whether the program of a mark is still there, and is the same as ours. What can't be read may be. */
+static enum settled who_is_marked(int place, const char *mark, const char *own_sha256)
 {
-    char name[64];
+    char name[64], sha256[SHA256_HEX_SIZE];
     struct stat st;
     struct buf path BUF_AUTO = {.max = 1u << 16};
     if (io_read_file(place, mark, &path) < 0 || lstat(buf_str(&path), &st) < 0 || !S_ISREG(st.st_mode))
-        return false;
+        return SETTLED_NOBODY;
     mark_name(name, &st);
-    return strcmp(name, mark) == 0;
+    if (strcmp(name, mark) != 0)
+        return SETTLED_NOBODY;
+    int fd FD_AUTO = open(buf_str(&path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool differs = *own_sha256 && fd >= 0 && sha256_file(fd, sha256) == 0 && strcmp(sha256, own_sha256) != 0;
+    return differs ? SETTLED_OTHER_BUILD : SETTLED_SAME_BUILD;
 }
 
-/* Takes our own mark away, and those of what is gone; true when one is left. */
-static bool others_are_marked(int place, const char *own)
+/* Takes our own mark away, and those of what is gone. */
+static enum settled others_marked(int place, const char *own, const char *own_sha256)
 {
-    bool found = false;
+    enum settled found = SETTLED_NOBODY;
     DIR *d DIR_AUTO = dir_read_again(place);
     for (const char *name; (name = dir_next(d));) {
         if (strncmp(name, SETTLE_MARK, strlen(SETTLE_MARK)) != 0)
             continue;
-        if (strcmp(name, own) != 0 && is_live(place, name))
-            found = true;
-        else
+        enum settled who = strcmp(name, own) == 0 ? SETTLED_NOBODY : who_is_marked(place, name, own_sha256);
+        if (who == SETTLED_NOBODY)
             unlinkat(place, name, 0);
+        found = who > found ? who : found;
     }
     return found;
 }
@@ -84,19 +89,25 @@ static bool is_others_server(const struct stat *ours)
            !(stat("/proc/self/exe", &self) == 0 && is_same(&st, &self));
 }
 
-bool settle_leave(int dir, const char *program)
+enum settled settle_leave(int dir, const char *program)
 {
-    char own[64];
+    char own[64], sha256[SHA256_HEX_SIZE] = "";
+    const char *base = strrchr(program, '/') + 1;
     struct stat st;
     struct buf path BUF_AUTO = BUF_INIT;
-    if (fstatat(dir, strrchr(program, '/') + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return false;
+    if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return SETTLED_NOBODY;
     mark_name(own, &st);
-    bool shared = is_others_server(&st);
+    int fd FD_AUTO = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || sha256_file(fd, sha256) < 0)
+        *sha256 = '\0';
+    enum settled found = is_others_server(&st) ? SETTLED_SAME_BUILD : SETTLED_NOBODY;
     for (unsigned n = 0; place_candidate(n, &path); n++) {
         struct place place PLACE_AUTO = PLACE_INIT;
-        if (place_enter(&place, buf_str(&path), false, NULL) == 0 && others_are_marked(place.fd, own))
-            shared = true;
+        if (place_enter(&place, buf_str(&path), false, NULL) < 0)
+            continue;
+        enum settled who = others_marked(place.fd, own, sha256);
+        found = who > found ? who : found;
     }
-    return shared;
+    return found;
 }

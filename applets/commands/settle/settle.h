@@ -44,8 +44,12 @@ int settle_remove(int dir, const char *path, struct err *err);
 /* placement.c: takes down that the program has settled and uses the server. */
 void settle_mark(int dir, const char *program);
 
-/* Takes that back. True when the server, with what is kept beside it, is another placement's as well. */
-bool settle_leave(int dir, const char *program);
+/* Who else has settled where the server keeps its files. */
+enum settled { SETTLED_NOBODY, SETTLED_OTHER_BUILD, SETTLED_SAME_BUILD };
+
+/* Takes that back. What is left: another build has a server of its own beside the same files, with the same
+ * build the server is shared as well. */
+enum settled settle_leave(int dir, const char *program);
 
 /* Appends the lines for a directory and those above it, up to the topmost one that was made. */
 void settle_made(struct buf *record, const char *dir, const char *topmost);

@@ -175,12 +175,12 @@ int settle_remove_tree(int dir, const char *name)
 int settle_remove(int dir, const char *path, struct err *err)
 {
     char command[] = "stop-server", *arguments[] = {command, NULL};
-    bool shared = settle_leave(dir, path);
-    if (!shared && stop_server_applet.run(1, arguments) != EXIT_OK)
+    enum settled others = settle_leave(dir, path);
+    if (others != SETTLED_SAME_BUILD && stop_server_applet.run(1, arguments) != EXIT_OK)
         return err_set(err, ERR_TOOL, "the server did not stop: nothing was removed");
     if (settle_end_others(dir, path, err) < 0)
         return -1;
-    if (!shared)
+    if (others == SETTLED_NOBODY)
         remove_places();
     char *with MEM_AUTO = settle_with_path(path);
     if (settle_remove_tree(dir, strrchr(with, '/') + 1) < 0)
