@@ -914,7 +914,7 @@ def _start(client, body, **how):
 def test_killed_while_it_waits(client, number):
     client.new()
     one = _start(client, read(client.session, wait=60, idle=60, input="echo bef''ore; sleep 6000\n"))
-    unread(client, client.session, 6)
+    wait_until(lambda: client.rpc("bash_session_list")[0]["foreground"] == "sleep", "the command to be taken")
     one.send_signal(number)
     one.communicate(timeout=HANG)
     assert one.returncode == -number

@@ -56,7 +56,11 @@ def _free_port():
 def _dial(where):
     s = socket.socket(socket.AF_UNIX if where.startswith("/") else socket.AF_INET)
     s.settimeout(HANG)
-    s.connect(where if where.startswith("/") else ("127.0.0.1", int(where)))
+    try:
+        s.connect(where if where.startswith("/") else ("127.0.0.1", int(where)))
+    except OSError:
+        s.close()
+        raise
     return s
 
 
@@ -164,8 +168,8 @@ def test_nobody_there(forward, reverse):
     port, nobody = _free_port(), _free_port()
     rule = f"{port}:{nobody}"
     process = forward(*([] if reverse else [rule]), options=("-R", rule) if reverse else ())
-    with _dial(port) as s:
-        with pytest.raises(ConnectionResetError):
+    with pytest.raises(ConnectionResetError):  # or so soon that it was not yet seen to be accepted
+        with _dial(port) as s:
             s.recv(1)
     assert process.poll() is None
 
