@@ -112,7 +112,7 @@ static void close_out(struct run_out *o)
 /* One read. False: there is nothing for now, nor room for it. */
 static bool read_out(struct run_out *o)
 {
-    static char data[RUN_HEAD + RUN_DATA_MAX];
+    static MEM_LARGE char data[RUN_HEAD + RUN_DATA_MAX];
     struct run *r = o->run;
     size_t room = ends_room(r->stream);
     if (o->fd < 0 || room <= RUN_HEAD)

@@ -12,6 +12,7 @@
 #include "io.h"
 #include "keeper.h"
 #include "loop.h"
+#include "mem.h"
 #include "place.h"
 #include "proc.h"
 #include "spawn.h"
@@ -21,7 +22,7 @@
 
 enum { STATUS_UNUSABLE = 126, STATUS_NOT_FOUND = 127, STATUS_BY_SIGNAL = 128, STATUS_TIMED_OUT = 124 };
 
-static struct {
+static MEM_LARGE struct {
     struct loop *loop;
     int control;
     pid_t pid;

@@ -76,7 +76,7 @@ void wire_wait(struct wire *w)
 /* False: w is gone. */
 static bool take(struct wire *w)
 {
-    static char data[STEP];
+    static MEM_LARGE char data[STEP];
     size_t room = w->owner->room(w->stream);
     if (w->read_end || room == 0)
         return true;

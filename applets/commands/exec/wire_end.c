@@ -119,7 +119,7 @@ struct listening {
 };
 
 /* Who have come, by their number; shared by all that listen. */
-static struct {
+static MEM_LARGE struct {
     int fds[WAITING_MAX]; /* 0: none */
     struct mux_stream *of[WAITING_MAX];
     uint32_t numbers;
