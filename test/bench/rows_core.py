@@ -12,7 +12,7 @@ SLEEP = "sleep(1), an idle program"
 
 @figure("size of the binary")
 def size(lab, row):
-    limit(row, os.path.getsize(lab.toolbox), "bytes", 900_000, os.path.getsize(lab.exit0), EXIT0)
+    limit(row, os.path.getsize(lab.toolbox), "bytes", 1_048_576, os.path.getsize(lab.exit0), EXIT0)
 
 
 @figure("exec version", "exec remote_version, server up")
