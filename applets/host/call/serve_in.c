@@ -7,7 +7,7 @@
 
 #include "host/inject/inject.h"
 #include "host/inject/inject_one.h"
-#include "host/inject/inject_report.h"
+#include "host/inject/inject_then.h"
 #include "host/run/run.h"
 
 static const char NAME[] = "mcp serve";
@@ -15,19 +15,19 @@ static const char NAME[] = "mcp serve";
 enum { OPT_IN = 512, OPT_KEEP };
 
 /* Its client speaks with the runtime from here on. Returns when that can't be started. */
-static int become(const struct target *t, const struct inject_result *r, bool keep)
+static int become(void *keep, const char *applet, const struct target *t, const struct inject_result *r)
 {
-    const char *const arguments[] = {"mcp", "serve", keep ? "--keep-sessions" : NULL, NULL};
+    const char *const arguments[] = {"mcp", "serve", *(bool *)keep ? "--keep-sessions" : NULL, NULL};
     struct argv command ARGV_AUTO = {0};
     struct err err;
     sigset_t none;
     if (inject_command(t, r, arguments, &command, &err) < 0)
-        return applet_failed(NAME, "%s", err.msg);
+        return applet_failed(applet, "%s", err.msg);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
     execvp(command.words[0], command.words);
-    return applet_failed(NAME, "%s: %s", command.words[0], err_text(errno));
+    return applet_failed(applet, "%s: %s", command.words[0], err_text(errno));
 }
 
 /* Over the connection that is kept, where there is one. False: there is none. */
@@ -42,28 +42,6 @@ static bool serve_over_connection(const struct inject_options *o, const struct t
     if (link)
         *status = run_remote(NAME, t->text, &request, link);
     return link != NULL;
-}
-
-static int make_ready(const struct inject_options *o, const struct target *t, bool keep)
-{
-    struct transport transport;
-    struct inject_result r;
-    struct err err;
-    int status;
-    if (transport_init(&transport, o->timeout_ms, &err) < 0)
-        return applet_failed(NAME, "%s", err.msg);
-    inject_result_init(&r, t->text);
-    if (inject_one(o, t, &transport, &r, NULL) == 0 && !transport.interrupted) {
-        status = become(t, &r, keep);
-    } else {
-        struct buf out BUF_AUTO = BUF_INIT;
-        report_text(&r, NAME, &out);
-        fputs(out.data, stderr);
-        status = r.exit;
-    }
-    inject_result_release(&r);
-    transport_release(&transport);
-    return status;
 }
 
 int serve_in(int argc, char **argv)
@@ -89,5 +67,6 @@ int serve_in(int argc, char **argv)
     if (inject_running_target(&t, where, &o, NAME) != EXIT_OK)
         return EXIT_USAGE;
     int status;
-    return serve_over_connection(&o, &t, keep, &status) ? status : make_ready(&o, &t, keep);
+    return serve_over_connection(&o, &t, keep, &status) ? status
+                                                        : inject_then(NAME, &o, &t, become, &keep, NULL);
 }

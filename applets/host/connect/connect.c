@@ -15,7 +15,7 @@
 #include "host/inject/connection.h"
 #include "host/inject/inject.h"
 #include "host/inject/inject_one.h"
-#include "host/inject/inject_report.h"
+#include "host/inject/inject_then.h"
 #include "io.h"
 #include "json_table.h"
 #include "place.h"
@@ -96,62 +96,45 @@ static int take_lock(int dirfd, const char *name, const struct inject_options *o
     return mine;
 }
 
-static int keep(const char *applet, const struct target *t, const struct inject_result *r, int lock,
-                struct connect_setup *setup)
+struct keeping {
+    struct connect_setup setup;
+    int lock;
+};
+
+static int keep(void *arg, const char *applet, const struct target *t, const struct inject_result *r)
 {
+    struct keeping *k = arg;
     const char *const arguments[] = {"exec", "--stream", NULL};
     struct argv command ARGV_AUTO = {0};
     struct err err;
     if (inject_command(t, r, arguments, &command, &err) < 0)
         return applet_failed(applet, "%s: %s", t->text, err.msg);
-    setup->target = t->text;
-    setup->command = command.words;
-    if (fork_keeper(setup, lock, &err) < 0)
+    k->setup.target = t->text;
+    k->setup.command = command.words;
+    if (fork_keeper(&k->setup, k->lock, &err) < 0)
         return applet_failed(applet, "%s: %s", t->text, err.msg);
     return EXIT_OK;
-}
-
-static int make_ready_and_keep(const char *applet, const struct inject_options *o, const struct target *t,
-                               int lock, struct connect_setup *setup)
-{
-    struct transport transport;
-    struct inject_result r;
-    struct err err;
-    int status;
-    if (transport_init(&transport, o->timeout_ms, &err) < 0)
-        return applet_failed(applet, "%s", err.msg);
-    inject_result_init(&r, t->text);
-    if (inject_one(o, t, &transport, &r, NULL) == 0 && !transport.interrupted) {
-        status = keep(applet, t, &r, lock, setup);
-    } else {
-        struct buf out BUF_AUTO = BUF_INIT;
-        report_text(&r, applet, &out);
-        fputs(out.data, stderr);
-        status = r.exit;
-    }
-    inject_result_release(&r);
-    transport_release(&transport);
-    return status;
 }
 
 int connect_start(const char *applet, const struct inject_options *o, const struct target *t, int persist_ms)
 {
     struct err err;
     struct buf path BUF_AUTO = BUF_INIT;
-    struct connect_setup setup = {.persist_ms = persist_ms};
+    struct keeping k = {.setup = {.persist_ms = persist_ms}};
     int dir FD_AUTO = connection_dir(&path, &err);
     if (dir < 0)
         return applet_failed(applet, "%s", err.msg);
-    connection_name(o, t, setup.name);
-    int there FD_AUTO = ipc_connect(dir, setup.name, IPC_WAIT_S);
+    connection_name(o, t, k.setup.name);
+    int there FD_AUTO = ipc_connect(dir, k.setup.name, IPC_WAIT_S);
     if (there >= 0)
         return EXIT_OK;
-    int lock FD_AUTO = take_lock(dir, setup.name, o, &err);
+    int lock FD_AUTO = take_lock(dir, k.setup.name, o, &err);
     if (lock < 0)
         return err.code == 0 ? EXIT_OK : applet_failed(applet, "%s: %s", t->text, err.msg);
-    setup.dirfd = dir;
-    setup.path = buf_str(&path);
-    return make_ready_and_keep(applet, o, t, lock, &setup);
+    k.setup.dirfd = dir;
+    k.setup.path = buf_str(&path);
+    k.lock = lock;
+    return inject_then(applet, o, t, keep, &k, NULL);
 }
 
 /* ---- those that there are ---- */

@@ -13,7 +13,7 @@
 #include "host/inject/connection.h"
 #include "host/inject/inject.h"
 #include "host/inject/inject_one.h"
-#include "host/inject/inject_report.h"
+#include "host/inject/inject_then.h"
 #include "io.h"
 #include "mem.h"
 #include "stream.h"
@@ -158,9 +158,9 @@ static void on_answer(void *arg, void *work, struct span response)
 
 /* ---- making it ---- */
 
-static int start_runtime(const char *applet, const struct target *t, const struct inject_result *r,
-                         struct link *l)
+static int start_runtime(void *arg, const char *applet, const struct target *t, const struct inject_result *r)
 {
+    struct link *l = arg;
     const char *const arguments[] = {"exec", "--stream", NULL};
     struct argv command ARGV_AUTO = {0};
     struct err err;
@@ -185,25 +185,9 @@ static void signals_as_before(void)
 static int make_ready(const char *applet, const struct inject_options *o, const struct target *t,
                       struct link *l)
 {
-    struct transport transport;
-    struct inject_result r;
-    struct err err;
-    int status;
-    if (transport_init(&transport, o->timeout_ms, &err) < 0)
-        return applet_failed(applet, "%s", err.msg);
-    inject_result_init(&r, t->text);
-    if (inject_one(o, t, &transport, &r, NULL) == 0 && !transport.interrupted) {
-        status = start_runtime(applet, t, &r, l);
-    } else {
-        struct buf out BUF_AUTO = BUF_INIT;
-        report_text(&r, applet, &out);
-        fputs(out.data, stderr);
-        status = transport.interrupted ? EXIT_BY_SIGNAL + transport.interrupted : r.exit;
-    }
-    inject_result_release(&r);
-    transport_release(&transport);
+    int interrupted, status = inject_then(applet, o, t, start_runtime, l, &interrupted);
     signals_as_before();
-    return status;
+    return interrupted ? EXIT_BY_SIGNAL + interrupted : status;
 }
 
 static struct link *link_new(void)
