@@ -124,6 +124,21 @@ static inline int leave_dir(const char *path)
     return 0;
 }
 
+/* The set-up and tear-down of tests that work in such a directory and need nothing else. */
+static char work_dir[64];
+
+static inline int enter_work_dir(void **state)
+{
+    (void)state;
+    return enter_dir(work_dir);
+}
+
+static inline int leave_work_dir(void **state)
+{
+    (void)state;
+    return leave_dir(work_dir);
+}
+
 /* The same numbers in every run. */
 static inline unsigned random_below(unsigned n)
 {

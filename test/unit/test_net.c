@@ -163,20 +163,6 @@ static void without_a_socket_there_is_no_connection(void **state)
 
 /* ---- names ---- */
 
-static char dir[64];
-
-static int set_up(void **state)
-{
-    (void)state;
-    return enter_dir(dir);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return leave_dir(dir);
-}
-
 static void put(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -196,7 +182,7 @@ static void enter_own_network(bool up)
     CHECK(!up || ioctl(fd, SIOCSIFFLAGS, &lo) == 0);
     close(fd);
     CHECK(mkdir("etc", 0755) == 0 || errno == EEXIST);
-    enter_root(dir);
+    enter_root(work_dir);
 }
 
 static void check_hosts(void *arg)
@@ -253,7 +239,7 @@ static void a_name_server_that_says_nothing_is_not_waited_for(void **state)
     in_child(check_name_server, NULL);
 }
 
-#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, enter_work_dir, leave_work_dir)
 
 int main(void)
 {

@@ -6,25 +6,11 @@
 #include "mem.h"
 #include "safe_path.h"
 
-static char dir[64];
-
-static int set_up(void **state)
-{
-    (void)state;
-    return enter_dir(dir);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return leave_dir(dir);
-}
-
 /* A name in there, as an absolute path; good until the next call. */
 static const char *at(const char *name)
 {
     static char path[300];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof path, "%s/%s", work_dir, name);
     return path;
 }
 
@@ -153,7 +139,8 @@ static void files(void **state)
             fail_msg("%s: %s", bad[i], err.msg);
     assert_true(safe_path_file(at("a"), &err) < 0 && safe_path_file(at("a/f/x"), &err) < 0);
     assert_true(safe_path_file(at("nowhere"), &err) < 0 && errno == ENOENT);
-    char *path MEM_AUTO = mem_printf(":a:%s/open:%s/none:%s/sticky:%s/a", dir, dir, dir, dir);
+    char *path MEM_AUTO =
+        mem_printf(":a:%s/open:%s/none:%s/sticky:%s/a", work_dir, work_dir, work_dir, work_dir);
     char *found MEM_AUTO = safe_path_find(path, "f"), *none MEM_AUTO = safe_path_find(path, "w");
     assert_string_equal(found, at("sticky/f"));
     assert_null(none);
@@ -298,7 +285,7 @@ static void a_peer_is_trusted_on_his_own_way(void **state)
     in_child(check_peers, NULL);
 }
 
-#define path_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define path_test(f) cmocka_unit_test_setup_teardown(f, enter_work_dir, leave_work_dir)
 
 int main(void)
 {

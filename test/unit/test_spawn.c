@@ -13,7 +13,7 @@
 #include "spawn.h"
 #include "user.h"
 
-static char self[4096], dir[64];
+static char self[4096];
 
 /* ---- what is started ---- */
 
@@ -104,18 +104,6 @@ static void check_told(const struct buf *text, const char *line)
         return;
     fprintf(stderr, "no '%s' in %s\n", line, buf_str(text));
     _exit(1);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return enter_dir(dir);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return leave_dir(dir);
 }
 
 static void write_program(const char *path, const char *text, unsigned mode)
@@ -252,7 +240,7 @@ static void absent_descriptors_are_null(void **state)
 {
     (void)state;
     in_child(check_absent_descriptors, NULL);
-    in_child(check_absent_descriptors, dir);
+    in_child(check_absent_descriptors, work_dir);
 }
 
 /* ---- the program ---- */
@@ -291,12 +279,12 @@ static void check_unusable_programs(void *arg)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *programs[] = {cases[i][0], NULL};
         struct spawn s = plain(programs, argv);
-        s.cwd = dir;
+        s.cwd = work_dir;
         FAILS(&s, cases[i][0], cases[i][1]);
     }
     const char *two[] = {"./closed", "./missing", NULL};
     struct spawn s = plain(two, argv);
-    s.cwd = dir;
+    s.cwd = work_dir;
     FAILS(&s, "./closed: permission denied", "; ./missing: not found");
     const char *none[] = {NULL};
     s.programs = none;
@@ -317,7 +305,7 @@ static void check_first_program(void *arg)
     int program = -1, status;
     write_program("script", "#!/no/such/interpreter\n", 0755);
     struct spawn s = plain(programs, argv);
-    s.cwd = dir;
+    s.cwd = work_dir;
     pid_t pid = spawn(&s, &program, NULL);
     CHECK(pid > 0 && program == 2 && waitpid(pid, &status, 0) == pid && status == 0);
 }
@@ -336,7 +324,7 @@ static void check_runs(const char *program, char **env, int want)
     struct err err = {0};
     int status;
     s.env = env;
-    s.cwd = dir;
+    s.cwd = work_dir;
     pid_t pid = spawn(&s, NULL, &err);
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == want);
 }
@@ -355,7 +343,7 @@ static void check_path(void *arg)
     char *only_closed[] = {(char *)"PATH=a:/nowhere", NULL}, *empty[] = {(char *)"PATH=", NULL};
     const char *programs[] = {"prog", NULL};
     struct spawn s = plain(programs, argv);
-    s.cwd = dir;
+    s.cwd = work_dir;
     s.env = only_closed;
     FAILS(&s, "prog: permission denied");
     check_runs("prog", empty, 6); /* the working directory, as everywhere */
@@ -411,12 +399,12 @@ static void check_directory(void *arg)
     CHECK(mkdir("here", 0755) == 0 && mkdir("gone", 0755) == 0);
     s.start_dir = open("here", O_PATH | O_DIRECTORY | O_CLOEXEC);
     told(s, &text);
-    snprintf(want, sizeof want, "cwd=%s/here;", dir);
+    snprintf(want, sizeof want, "cwd=%s/here;", work_dir);
     check_told(&text, want);
     buf_truncate(&text, 0);
-    s.cwd = dir;
+    s.cwd = work_dir;
     told(s, &text);
-    snprintf(want, sizeof want, "cwd=%s;", dir);
+    snprintf(want, sizeof want, "cwd=%s;", work_dir);
     check_told(&text, want);
     s.cwd = "/no/such";
     FAILS(&s, "cannot use directory '/no/such'", "No such file");
@@ -450,7 +438,7 @@ static void check_user(void *arg)
                      .shell = (char *)""};
     struct spawn s = plain(programs, tell_argv);
     s.user = &u;
-    s.cwd = dir;
+    s.cwd = work_dir;
     s.victim = true;
     if (geteuid() != 0) {
         FAILS(&s, "can't become user '54321'", "not root");
@@ -473,7 +461,7 @@ static void check_user(void *arg)
     s.start_dir = open("locked", O_PATH | O_DIRECTORY | O_CLOEXEC);
     const char *absolute[] = {text.data, NULL};
     buf_truncate(&text, 0);
-    buf_addf(&text, "%s/me", dir);
+    buf_addf(&text, "%s/me", work_dir);
     absolute[0] = text.data;
     s.programs = absolute;
     struct buf more BUF_AUTO = BUF_INIT;
@@ -481,7 +469,7 @@ static void check_user(void *arg)
     check_told(&more, "cwd=/;");
     u.uid = 0;
     u.gid = 0;
-    s.cwd = dir;
+    s.cwd = work_dir;
     become_stranger();
     FAILS(&s, "can't become user '0'", "not root");
 }
@@ -514,7 +502,7 @@ static void the_child_is_the_first_victim_where_wanted(void **state)
 {
     (void)state;
     in_child(check_victim, NULL);
-    in_child(check_victim, dir);
+    in_child(check_victim, work_dir);
 }
 
 /* ---- a terminal ---- */
@@ -608,7 +596,7 @@ static void check_no_process(void *arg)
 static void no_process_or_descriptor_is_an_error(void **state)
 {
     (void)state;
-    in_child(check_no_process, dir);
+    in_child(check_no_process, work_dir);
     in_child(check_no_process, NULL);
 }
 
@@ -750,7 +738,7 @@ static void a_large_environment_takes_no_time(void **state)
     spawn_env_free(extra);
 }
 
-#define spawn_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define spawn_test(f) cmocka_unit_test_setup_teardown(f, enter_work_dir, leave_work_dir)
 
 int main(int argc, char **argv)
 {
