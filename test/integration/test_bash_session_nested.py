@@ -21,25 +21,8 @@ def places(request):
         yield {"name": request.param, **far}
 
 
-@pytest.fixture
-def relay(places, workdir):
-    return relays.Relay(folder=workdir, **places)
-
-
-@pytest.mark.parametrize("kind", relays.ENDS)
-def test_the_end_is_waited_for(shell, relay, kind):
-    """Slow: one second for each."""
-    relay.check_end(shell, kind)
-
-
-def test_a_question_behind_it_is_one(shell, relay):
-    """Slow: where nobody can see who asks, silence tells."""
-    relay.check_question(shell)
-
-
-def test_typing_into_a_shell_behind_it(shell, relay):
-    """Slow: it types what takes a second."""
-    relay.check_typing(shell)
+class TestRelays(relays.Behind):
+    pass
 
 
 def test_who_has_no_terminal_behind_it_waits(shell):

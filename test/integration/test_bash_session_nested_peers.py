@@ -19,22 +19,5 @@ def places(request, tmp_path_factory):
     container.destroy()
 
 
-@pytest.fixture
-def relay(places, workdir):
-    return relays.Relay(folder=workdir, **places)
-
-
-@pytest.mark.parametrize("kind", relays.ENDS)
-def test_the_end_is_waited_for(shell, relay, kind):
-    """Slow: an engine is started for it."""
-    relay.check_end(shell, kind)
-
-
-def test_a_question_behind_it_is_one(shell, relay):
-    """Slow: an engine is started for it."""
-    relay.check_question(shell)
-
-
-def test_typing_into_a_shell_behind_it(shell, relay):
-    """Slow: an engine is started for it."""
-    relay.check_typing(shell)
+class TestRelays(relays.Behind):
+    pass

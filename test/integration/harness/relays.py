@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from harness import kube, needs
 from harness.processes import Watch, wait_until
 from harness.sessions import LONG
@@ -119,23 +121,36 @@ class Relay:
         twice = shlex.quote(HERE["script"].format(shlex.quote(inner)))
         return RELAYS[self.name].format(shlex.quote(inner), twice=twice, file=script, folder=self.folder, **self.places)
 
-    def check_end(self, shell, kind):
-        result = shell.run(self.line(ENDS[kind]), timeout=60)
+
+class Behind:
+    """What holds of every relay. A module takes it with `places` of its own: what the relay of a name leads to, and the name."""
+
+    @pytest.fixture
+    def relay(self, places, workdir):
+        return Relay(folder=workdir, **places)
+
+    @pytest.mark.parametrize("kind", ENDS)
+    def test_the_end_is_waited_for(self, shell, relay, kind):
+        """Slow: one second for each, and where an engine is started for it, that."""
+        result = shell.run(relay.line(ENDS[kind]), timeout=60)
         assert result["state"] == "completed", result
-        assert "done" in result["output"] or self.name in DRAWS, result
-        assert result["exit_code"] == (7 if kind == "ending" and self.name not in HIDES_STATUS else 0), result
+        assert "done" in result["output"] or relay.name in DRAWS, result
+        assert result["exit_code"] == (7 if kind == "ending" and relay.name not in HIDES_STATUS else 0), result
         shell.works()
 
-    def check_question(self, shell):
-        result = shell.run(self.line(ASKS), timeout=60)
+    def test_a_question_behind_it_is_one(self, shell, relay):
+        """Slow: where nobody can see who asks, silence tells."""
+        result = shell.run(relay.line(ASKS), timeout=60)
         assert result["state"] == "awaiting_input" and result["output"].endswith("name? "), result
         assert "got me" in shell.bs("me\n", wait=LONG, idle=LONG)
         shell.works()
 
-    def check_typing(self, shell):
-        """What is typed comes back from the terminal behind it, which is no answer yet. (A screen shows more than that.)"""
-        shell.bs(self.line("PS1='in$ ' sh -i") + "\n", wait=LONG, idle=5)
-        more = {"idle": LONG} if self.name in DRAWS else {}
+    def test_typing_into_a_shell_behind_it(self, shell, relay):
+        """What is typed comes back from the terminal behind it, which is no answer yet. (A screen shows more than that.)
+
+        Slow: it types what takes a second."""
+        shell.bs(relay.line("PS1='in$ ' sh -i") + "\n", wait=LONG, idle=5)
+        more = {"idle": LONG} if relay.name in DRAWS else {}
         assert "slow" in shell.bs("sleep 1; echo sl''ow\n", wait=LONG, **more)
         shell.bs("exit\n", wait=LONG, idle=LONG)
         shell.works()
