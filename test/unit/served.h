@@ -159,10 +159,13 @@ static void host_forward(struct rpc_call *call, struct span params, void *ctx)
 
 static rpc_handler host_find(void *ctx, const char *method, void **handler_ctx)
 {
+#define METHOD(word)                                                                                         \
+    {                                                                                                        \
+        .name = #word, .run = host_##word                                                                    \
+    }
     static const struct rpc_method methods[] = {
-        {"echo", host_echo}, {"wait", host_wait},       {"go", host_go},       {"late", host_late},
-        {"size", host_size}, {"length", host_length},   {"state", host_state}, {"quit", host_quit},
-        {"free", host_free}, {"forward", host_forward}, {NULL, NULL},
+        METHOD(echo),  METHOD(wait), METHOD(go),   METHOD(late),    METHOD(size), METHOD(length),
+        METHOD(state), METHOD(quit), METHOD(free), METHOD(forward), {0},
     };
     (void)ctx, (void)handler_ctx;
     return rpc_find(methods, method);
