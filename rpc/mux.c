@@ -15,13 +15,13 @@ struct mux {
 
 /* ---- frames ---- */
 
-static uint32_t number(const char *bytes)
+uint32_t mux_number(const char *bytes)
 {
     const unsigned char *b = (const unsigned char *)bytes;
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-static void put_number(char *bytes, uint32_t n)
+void mux_put_number(char *bytes, uint32_t n)
 {
     for (int i = 0; i < 4; i++)
         bytes[i] = (char)(n >> (24 - 8 * i));
@@ -36,21 +36,21 @@ long mux_frame_read(const char *bytes, size_t n, struct mux_frame *f)
         return -1;
     if (n < MUX_HEAD)
         return 0;
-    size_t length = number(bytes + 6);
+    size_t length = mux_number(bytes + 6);
     if (length > (bytes[1] == MUX_OPEN ? MUX_OPEN_MAX : MUX_DATA_MAX) ||
         (bytes[1] == MUX_WINDOW && length != 4))
         return -1;
     if (n < MUX_HEAD + length)
         return 0;
-    *f = (struct mux_frame){(enum mux_kind)bytes[1], number(bytes + 2), {bytes + MUX_HEAD, length}};
+    *f = (struct mux_frame){(enum mux_kind)bytes[1], mux_number(bytes + 2), {bytes + MUX_HEAD, length}};
     return (long)(MUX_HEAD + length);
 }
 
 void mux_frame_put(struct buf *out, enum mux_kind kind, uint32_t stream, const void *data, size_t n)
 {
     char head[MUX_HEAD] = {MUX_MARK, (char)kind};
-    put_number(head + 2, stream);
-    put_number(head + 6, (uint32_t)n);
+    mux_put_number(head + 2, stream);
+    mux_put_number(head + 6, (uint32_t)n);
     buf_reserve(out, sizeof head + n);
     buf_add(out, head, sizeof head);
     buf_add(out, data, n);
@@ -59,7 +59,7 @@ void mux_frame_put(struct buf *out, enum mux_kind kind, uint32_t stream, const v
 static void put_window(struct buf *out, uint32_t stream, size_t more)
 {
     char bytes[4];
-    put_number(bytes, (uint32_t)more);
+    mux_put_number(bytes, (uint32_t)more);
     mux_frame_put(out, MUX_WINDOW, stream, bytes, sizeof bytes);
 }
 
@@ -187,7 +187,7 @@ void mux_take(struct mux *m, const struct mux_frame *f)
     else if (f->kind == MUX_END)
         take_end(s);
     else if (f->kind == MUX_WINDOW)
-        take_window(s, number(f->data.s));
+        take_window(s, mux_number(f->data.s));
     else
         over(s, f->data);
 }

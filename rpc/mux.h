@@ -39,6 +39,10 @@ struct mux_frame {
     struct span data;
 };
 
+/* Numbers of 32 bits, in heads and in what streams carry: four bytes, the high one first. */
+uint32_t mux_number(const char *bytes);
+void mux_put_number(char *bytes, uint32_t n);
+
 /* The frame that the bytes begin with: its length, 0 where more bytes are needed, -1 where they begin none.
  */
 long mux_frame_read(const char *bytes, size_t n, struct mux_frame *f);

@@ -143,9 +143,10 @@ static void on_out(void *arg, int events);
 static void say_taken(struct run *r)
 {
     size_t n = r->taken;
-    char bytes[4] = {(char)(n >> 24), (char)(n >> 16), (char)(n >> 8), (char)n};
+    char bytes[4];
     if (n == 0 || !has_room_for(r, sizeof bytes))
         return;
+    mux_put_number(bytes, (uint32_t)n);
     r->taken = 0;
     say(r, RUN_TAKEN, bytes, sizeof bytes);
 }

@@ -127,7 +127,8 @@ static MEM_LARGE struct {
 
 static void say_number(struct mux_stream *s, uint32_t number)
 {
-    char bytes[4] = {(char)(number >> 24), (char)(number >> 16), (char)(number >> 8), (char)number};
+    char bytes[4];
+    mux_put_number(bytes, number);
     mux_send(s, bytes, sizeof bytes);
 }
 

@@ -201,10 +201,8 @@ static void received(void *arg, struct mux_stream *s, struct span data)
     buf_add(&r->numbers, data.s, data.n);
     mux_consumed(s, data.n);
     size_t at = 0;
-    for (; r->numbers.len - at >= 4; at += 4) {
-        const unsigned char *b = (const unsigned char *)r->numbers.data + at;
-        take_number(r, (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
-    }
+    for (; r->numbers.len - at >= 4; at += 4)
+        take_number(r, mux_number(r->numbers.data + at));
     buf_consume(&r->numbers, at);
 }
 

@@ -211,7 +211,7 @@ static void take(enum run_kind kind, struct span data)
     if (kind == RUN_STDOUT || kind == RUN_STDERR)
         write_out(kind == RUN_STDOUT ? STDOUT_FILENO : STDERR_FILENO, data);
     else if (kind == RUN_TAKEN && data.n == 4)
-        my.held -= (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
+        my.held -= mux_number(data.s);
     else if (kind == RUN_EXIT && data.n == 1)
         ended_with(b[0]);
     else if (kind == RUN_FAILED && data.n > 0)
