@@ -5,6 +5,7 @@
 
 #include "io.h"
 #include "mem.h"
+#include "session_kind.h"
 
 #define PIECE 900 /* bytes of one line: a terminal that makes lines holds 4095 */
 
@@ -38,15 +39,6 @@ static void put_hex(struct buf *out, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         buf_addf(out, "%02x", (unsigned char)text[i]);
-}
-
-static void put_with_word(struct buf *out, const char *template, const char *word)
-{
-    for (; *template; template ++)
-        if (*template == '@')
-            buf_adds(out, word);
-        else
-            buf_addc(out, *template);
 }
 
 /* No byte of it means anything to a line editor, to history expansion or in quotes. */
@@ -91,11 +83,11 @@ void inner_put(struct buf *out, const struct inner *in, const char *command, siz
         buf_adds(out, "'\n");
     }
     if (!in->python) {
-        put_with_word(out, shell_line, in->word);
+        kind_fill(out, shell_line, in->word);
         return;
     }
     struct buf text BUF_AUTO = BUF_INIT;
-    put_with_word(&text, python_run, in->word);
+    kind_fill(&text, python_run, in->word);
     buf_adds(out, "exec(bytes.fromhex('");
     put_hex(out, text.data, text.len);
     buf_adds(out, "').decode())\n");

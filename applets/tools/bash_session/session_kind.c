@@ -192,11 +192,11 @@ const struct shell_kind *kind_of(const char *path)
     return k;
 }
 
-void kind_put_with_startup(struct buf *out, const char *template, const char *startup)
+void kind_fill(struct buf *out, const char *template, const char *text)
 {
     for (; *template; template ++) {
         if (*template == '@')
-            buf_adds(out, startup);
+            buf_adds(out, text);
         else
             buf_addc(out, *template);
     }

@@ -49,7 +49,7 @@ const struct shell_kind *kind_of(const char *path);
 /* The whole of its start-up file. `bare`: without its user's own; `former`: see \x03; NULL: none. */
 void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool bare, bool keeps_history,
                       const struct channel *channel, const char *former);
-/* A template with the start-up file of that name. */
-void kind_put_with_startup(struct buf *out, const char *template, const char *startup);
+/* A template with that text for each '@': the start-up file's name, say. Nothing else of it is special. */
+void kind_fill(struct buf *out, const char *template, const char *text);
 
 #endif

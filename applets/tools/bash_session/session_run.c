@@ -72,7 +72,7 @@ static int64_t give_command(struct session *s, struct session_call *c)
         kind->put(&text, c->input.data, c->input.len, &s->shell.channel);
         channel_put_code(&s->shell.channel, &text);
         buf_truncate(&c->input, 0);
-        kind_put_with_startup(&c->input, kind->line, s->shell.channel.path);
+        kind_fill(&c->input, kind->line, s->shell.channel.path);
     }
     buf_addc(&c->input, '\n');
     if (input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, &err) < 0)

@@ -80,7 +80,7 @@ static int give_startup(struct shell *sh)
 static char *with_startup(const struct shell *sh, const char *template)
 {
     struct buf word BUF_AUTO = BUF_INIT;
-    kind_put_with_startup(&word, template, sh->startup);
+    kind_fill(&word, template, sh->startup);
     return mem_strdup(buf_str(&word));
 }
 

@@ -203,7 +203,7 @@ bool shell_teach(struct shell *sh)
     if (!waits || terminal_drain(t))
         return true;
     struct buf line BUF_AUTO = BUF_INIT;
-    kind_put_with_startup(&line, sh->kind->typed, sh->startup);
+    kind_fill(&line, sh->kind->typed, sh->startup);
     buf_addc(&line, '\n');
     sh->owner->forget(sh->arg);
     io_write_all(t->pty.master, line.data, line.len); /* in front of what has been typed since */
