@@ -124,7 +124,7 @@ def test_session_keeps_nothing_of_restarts(client):
         client.bs("trap '' TERM HUP; sleep 1000 & cat\n", wait=0)
         assert client.restart() == "shell restarted successfully"
     processes.wait_until(lambda: counted() <= before, f"{counted()} to become {before}")
-    assert processes.count_zombies(keeper) == 0
+    processes.wait_until(lambda: processes.count_zombies(keeper) == 0, "ended children to be waited for")
 
 
 # ---- the watch itself ----

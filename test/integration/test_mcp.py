@@ -205,7 +205,7 @@ def test_c061_kill_minus_nine_with_a_helper_that_holds_the_pipes(client):
     assert "signal 9" in end(waiting)["error"]["message"]
     assert server.kill() is None
     assert not alive("sleep", "4801")
-    assert processes.count_zombies(titled("toolbox server")[0].pid) == 0
+    processes.wait_until(lambda: processes.count_zombies(titled("toolbox server")[0].pid) == 0, "ended keepers to be waited for")
 
 
 # ---- C-062: a server that will not stop ----
@@ -277,7 +277,7 @@ def test_c065_what_cannot_be_used(client, workdir):
     gone(KEEPER)
     assert client.rpc("mcp_list_servers") == []
     assert Server(client, fake=ECHO).ask()["id"] == 1
-    assert processes.count_zombies(titled("toolbox server")[0].pid) == 0
+    processes.wait_until(lambda: processes.count_zombies(titled("toolbox server")[0].pid) == 0, "ended keepers to be waited for")
 
 
 # ---- C-068: a server that stops reading ----
