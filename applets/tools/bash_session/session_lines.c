@@ -73,7 +73,7 @@ static bool takes_pastes(const struct terminal *t)
 {
     const struct buf *b = &t->viewers.recent;
     size_t n = sizeof PASTE - 1;
-    for (size_t at = b->len; at-- > 0 && terminal_is_raw(t);)
+    for (size_t at = b->len; at-- > 0;)
         if (b->len - at > n && memcmp(b->data + at, PASTE, n) == 0)
             return b->data[at + n] == 'h';
     return false;
@@ -86,7 +86,7 @@ static int64_t type_line(struct session *s, struct session_call *c)
     struct lines *l = &s->last_run.lines;
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err;
-    bool raw = terminal_is_raw(&s->terminal), paste = takes_pastes(&s->terminal);
+    bool raw = terminal_is_raw(&s->terminal), paste = raw && takes_pastes(&s->terminal);
     const char *end = paste || l->rest.len == 0 ? NULL : memchr(l->rest.data, '\n', l->rest.len);
     size_t n = end ? (size_t)(end - l->rest.data) : l->rest.len;
     buf_adds(&text, paste ? PASTE_BEGINS : "");
