@@ -52,7 +52,8 @@ static void put_hello(struct stream *s)
     struct buf text BUF_AUTO = BUF_INIT;
     buf_addf(&text,
              "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.hello\",\"params\":{\"version\":\"%s\",\"build\":\"%s\","
-             "\"pid\":%d,\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\"%s],\"limits\":{\"line\":%u,"
+             "\"pid\":%d,\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\",\"events\"%s],\"limits\":{"
+             "\"line\":%u,"
              "\"open\":%zu,\"batch\":%d},\"alive_s\":%d}}",
              toolbox_version, toolbox_build_id, (int)getpid(), s->owner.frame ? ",\"streams\"" : "",
              STREAM_LINE_MAX, s->open_max, RPC_BATCH_MAX, STREAM_TICK_MS / 1000);
@@ -172,6 +173,18 @@ void stream_answer(struct stream_call *call, struct span response, bool kept)
         batch_leave(s, b);
 }
 
+void stream_event(struct stream_call *call, struct span event)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_addf(&text,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.event\",\"params\":{\"subscription\":%.*s,\"seq\":%llu,"
+             "\"event\":",
+             (int)call->id.n, call->id.s, ++call->events);
+    buf_add(&text, event.s, event.n);
+    buf_adds(&text, "}}");
+    put_line(call->stream, span_of(&text));
+}
+
 /* ---- what is the stream's own ---- */
 
 static bool param(const struct rpc_request *r, const char *key, enum json_kind kind, struct span *value)
@@ -180,10 +193,24 @@ static bool param(const struct rpc_request *r, const char *key, enum json_kind k
            (kind == JSON_NULL || json_kind(*value) == kind);
 }
 
+/* {"subscription": …, "seq": …}: an event has arrived; of those that came before nobody asks. */
+static const char *acknowledge_event(struct stream *s, const struct rpc_request *r, struct span id)
+{
+    struct span seq;
+    if (!param(r, "seq", JSON_NUMBER, &seq))
+        return NULL;
+    struct stream_call *call = find(s, id, false);
+    if (call && call->events > 0 && strtoull(seq.s, NULL, 10) == call->events && s->owner.heard)
+        s->owner.heard(s->owner.arg, call);
+    return "null";
+}
+
 /* {"ids": […]}: what was answered has arrived. */
 static const char *acknowledge(struct stream *s, const struct rpc_request *r)
 {
     struct span ids, id;
+    if (param(r, "subscription", JSON_NULL, &id))
+        return acknowledge_event(s, r, id);
     if (!param(r, "ids", JSON_ARRAY, &ids))
         return NULL;
     for (size_t at = 0; json_element(ids, &at, &id);) {
@@ -227,7 +254,7 @@ static const char *alive(struct stream *s, const struct rpc_request *r)
 static const struct {
     const char *method, *wants;
     const char *(*run)(struct stream *s, const struct rpc_request *r); /* the result; NULL: bad params */
-} own_methods[] = {{"rpc.ack", "ids: must be an array of ids", acknowledge},
+} own_methods[] = {{"rpc.ack", "ids: must be an array of ids (or subscription and seq given)", acknowledge},
                    {"rpc.cancel", "id: is missing", cancel},
                    {"rpc.alive", "", alive}};
 

@@ -5,6 +5,7 @@
  * come out in stream_out; whoever has the descriptors takes them from there, and ticks. Requests are answered
  * as they finish. An answer that was `kept` is delivered once the peer has acknowledged it (rpc.ack), and is
  * given back when it cancels instead or when the stream ends: what becomes of it then is its owner's matter.
+ * Before its answer a call may bring any number of events, each of which is acknowledged for itself.
  *
  * Memory is bounded: by the longest line, the bytes of all open requests, the number of calls that are open
  * or not acknowledged, and by the output, since no input is taken up while that is full. */
@@ -34,6 +35,7 @@ struct stream_call {
     struct stream_call *next, **link;
     struct stream_batch *batch; /* NULL: it came alone */
     char *memory;               /* of the text; of an answered call of its id alone */
+    unsigned long long events;  /* that it has brought */
     bool answered;
 };
 
@@ -45,6 +47,8 @@ struct stream_owner {
      * `delivered`: its answer was acknowledged, or wasn't kept. */
     void (*end)(void *arg, struct stream_call *call, bool delivered);
     void *arg;
+    /* The last event of the call, which isn't answered yet, has arrived. NULL: nobody has to know. */
+    void (*heard)(void *arg, struct stream_call *call);
     /* A frame of a byte stream (mux.h) has come between two lines. NULL: there are none, and it is a bad
      * line. */
     void (*frame)(void *arg, const struct mux_frame *f);
@@ -66,6 +70,10 @@ void stream_go_on(struct stream *s);
 /* The response, one JSON value on one line; of a notification it doesn't matter. `kept`: it has to be
  * acknowledged. */
 void stream_answer(struct stream_call *call, struct span response, bool kept);
+
+/* Something that the call, which has an id and isn't answered yet, has to tell: one JSON value on one line.
+ */
+void stream_event(struct stream_call *call, struct span event);
 
 /* What is to be sent to the peer; what was sent is consumed by whoever did. */
 struct buf *stream_out(struct stream *s);

@@ -15,6 +15,7 @@ struct stream_request {
     unsigned long long number; /* its id on the stream */
     char *id;                  /* that of its caller */
     void *work;
+    unsigned long long events; /* the number of the last */
     bool answered;
 };
 
@@ -99,6 +100,13 @@ void stream_client_settle(struct stream_request *r, bool delivered)
     request_free(r);
 }
 
+void stream_client_heard(struct stream_request *r)
+{
+    buf_addf(&r->client->out,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.ack\",\"params\":{\"subscription\":%llu,\"seq\":%llu}}\n",
+             r->number, r->events);
+}
+
 struct buf *stream_client_out(struct stream_client *c)
 {
     return &c->out;
@@ -115,7 +123,21 @@ static struct stream_request *find(const struct stream_client *c, struct span id
     return r;
 }
 
-/* A line is an answer, or a notification, of which the hello alone matters. */
+/* One that a call here has subscribed to; there are no others. */
+static void take_event(const struct stream_client *c, struct span params)
+{
+    static const char *const names[] = {"subscription", "seq", "event"};
+    struct span found[3];
+    int count[3];
+    json_members(params, names, 3, found, count);
+    struct stream_request *r = found[0].s && found[1].s && found[2].s ? find(c, found[0]) : NULL;
+    if (!r)
+        return;
+    r->events = strtoull(found[1].s, NULL, 10);
+    c->owner.event(c->owner.arg, r->work, found[2]);
+}
+
+/* A line is an answer, or a notification, of which the hello and events alone matter. */
 static int take_line(struct stream_client *c, struct span line)
 {
     static const char *const names[] = {"id", "method", "params"};
@@ -131,6 +153,8 @@ static int take_line(struct stream_client *c, struct span line)
         c->owner.hello(c->owner.arg, found[2]);
         return 0;
     }
+    if (c->owner.event && found[1].s && found[2].s && json_string_is(found[1], "rpc.event"))
+        take_event(c, found[2]);
     struct stream_request *r = found[0].s && !found[1].s ? find(c, found[0]) : NULL;
     if (!r)
         return 0; /* of one that was cancelled */

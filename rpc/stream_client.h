@@ -21,6 +21,9 @@ struct stream_client_owner {
     void (*hello)(void *arg, struct span params); /* once, before all else */
     /* The answer to a request, with the id that it had. It isn't over until it is settled. */
     void (*answer)(void *arg, void *work, struct span response);
+    /* Something that a request has to tell before its answer; the next one comes when stream_client_heard
+     * says that it has arrived. NULL: nobody asks for any. */
+    void (*event)(void *arg, void *work, struct span event);
     void (*frame)(void *arg, const struct mux_frame *f); /* of a byte stream (mux.h); NULL: there are none */
     void *arg;
 };
@@ -32,6 +35,7 @@ void stream_client_free(struct stream_client *c); /* with all requests; nothing 
  * notification; then NULL is returned, and `work` doesn't matter). */
 struct stream_request *stream_client_send(struct stream_client *c, struct span text, struct span id,
                                           void *work);
+void stream_client_heard(struct stream_request *r);
 /* The request is over: its answer was delivered, or wasn't, or nobody waits for it any more. Frees it. */
 void stream_client_settle(struct stream_request *r, bool delivered);
 

@@ -305,6 +305,58 @@ static void test_an_owner_who_confirms(void **state)
     assert_int_equal(my.n_held, 1);
 }
 
+#define EVENT(id, seq, event)                                                                                \
+    "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.event\",\"params\":{\"subscription\":" id ",\"seq\":" seq         \
+    ",\"event\":" event "}}\n"
+#define HEARD(id, seq)                                                                                       \
+    "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.ack\",\"params\":{\"subscription\":" id ",\"seq\":" seq "}}\n"
+
+static void heard(void *arg, struct stream_call *call)
+{
+    assert_ptr_equal(arg, &my);
+    stream_event(call, (struct span){"[2]", 3});
+}
+
+static void test_events_before_the_answer(void **state)
+{
+    (void)state;
+    struct stream_owner owner = {.begin = begin, .end = end, .arg = &my, .heard = heard};
+    stream_free(my.stream);
+    my.stream = stream_new(&owner, 4);
+    buf_release(stream_out(my.stream));
+    feed(REQUEST("\"a\"", "later") "\n" HEARD("\"a\"", "0")); /* there is none yet */
+    assert_said("");
+    stream_event(my.held[0], (struct span){"{\"x\":1}", 7});
+    assert_said(EVENT("\"a\"", "1", "{\"x\":1}"));
+    feed(HEARD("\"a\"", "2") HEARD("\"b\"", "1") HEARD("\"a\"", "0"));
+    assert_said(""); /* not that one */
+    feed(HEARD("\"a\"", "1"));
+    assert_said(EVENT("\"a\"", "2", "[2]"));
+    feed("{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"rpc.ack\",\"params\":{\"subscription\":\"a\"}}\n");
+    assert_said(
+        ERROR("9", "-32602",
+              "Invalid parameters: ids: must be an array of ids (or subscription and seq given)") "\n");
+    answer_with(my.held[0], "3", true);
+    assert_said(RESULT("\"a\"", "3") "\n");
+    feed(HEARD("\"a\"", "2")); /* too late */
+    assert_said("");
+    assert_ended("");
+    feed(ACK("\"a\""));
+    assert_ended("d");
+}
+
+static void test_events_end_with_a_cancel(void **state)
+{
+    (void)state;
+    feed(REQUEST("1", "later") "\n");
+    stream_event(my.held[0], (struct span){"0", 1});
+    feed(HEARD("1", "1")); /* nobody has to know */
+    buf_release(stream_out(my.stream));
+    feed("{\"jsonrpc\":\"2.0\",\"method\":\"rpc.cancel\",\"params\":{\"id\":1}}\n" HEARD("1", "1"));
+    assert_said(ERROR("1", "-32099", "cancelled") "\n");
+    assert_ended("a");
+}
+
 #define ALIVE "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.alive\"}\n"
 
 static void test_says_that_it_is_alive(void **state)
@@ -351,6 +403,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_so_many_calls_and_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(test_full_output_stalls_the_input, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_owner_who_confirms, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_events_before_the_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_events_end_with_a_cancel, setup, teardown),
         cmocka_unit_test_setup_teardown(test_says_that_it_is_alive, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_peer_that_goes_silent_is_dead, setup, teardown),
     };

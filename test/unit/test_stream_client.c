@@ -25,6 +25,12 @@ static void on_answer(void *arg, void *work, struct span response)
     buf_addf(&my.heard, "%s %.*s\n", (const char *)work, (int)response.n, response.s);
 }
 
+static void on_event(void *arg, void *work, struct span event)
+{
+    assert_ptr_equal(arg, &my);
+    buf_addf(&my.heard, "%s event %.*s\n", (const char *)work, (int)event.n, event.s);
+}
+
 static void assert_buf(struct buf *b, const char *text)
 {
     assert_string_equal(buf_str(b), text);
@@ -45,7 +51,8 @@ static struct stream_request *ask(const char *text, const char *id, char *work)
 
 static int setup(void **state)
 {
-    static const struct stream_client_owner owner = {.hello = on_hello, .answer = on_answer, .arg = &my};
+    static const struct stream_client_owner owner = {
+        .hello = on_hello, .answer = on_answer, .event = on_event, .arg = &my};
     (void)state;
     buf_init(&my.heard, BUF_NO_MAX);
     my.client = stream_client_new(&owner);
@@ -80,6 +87,29 @@ static void test_two_with_one_id(void **state)
     assert_buf(stream_client_out(my.client),
                "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.ack\",\"params\":{\"ids\":[2]}}\n"
                "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.cancel\",\"params\":{\"id\":1}}\n");
+}
+
+#define EVENT(params) "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.event\",\"params\":" params "}\n"
+
+static void test_events_of_two(void **state)
+{
+    (void)state;
+    assert_int_equal(feed(HELLO), 0);
+    struct stream_request *first = ask("{\"id\":\"x\",\"method\":\"m\"}", "\"x\"", a);
+    struct stream_request *second = ask("{\"id\":\"x\",\"method\":\"m\"}", "\"x\"", b);
+    buf_release(stream_client_out(my.client));
+    buf_release(&my.heard);
+    assert_int_equal(feed(EVENT("{\"subscription\":2,\"seq\":1,\"event\":{\"n\":1}}")
+                              EVENT("{\"subscription\":1,\"seq\":7,\"event\":[]}")
+                                  EVENT("{\"subscription\":3,\"seq\":1,\"event\":0}") EVENT("{\"seq\":1}")),
+                     0);
+    assert_buf(&my.heard, "b event {\"n\":1}\na event []\n");
+    stream_client_heard(first);
+    assert_buf(stream_client_out(my.client), "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.ack\",\"params\":{"
+                                             "\"subscription\":1,\"seq\":7}}\n");
+    stream_client_settle(second, false);
+    assert_int_equal(feed(EVENT("{\"subscription\":2,\"seq\":2,\"event\":0}")), 0);
+    assert_buf(&my.heard, "");
 }
 
 static void test_what_nobody_waits_for_is_passed_over(void **state)
@@ -199,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_with_one_id, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_events_of_two, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_nobody_waits_for_is_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_second_answer_is_none, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_no_stream_of_ours, setup, teardown),

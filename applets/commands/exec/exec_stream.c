@@ -9,6 +9,7 @@
 #include "applet.h"
 #include "client.h"
 #include "ends.h"
+#include "follow.h"
 #include "io.h"
 #include "ipc.h"
 #include "mem.h"
@@ -46,7 +47,11 @@ static struct {
 struct work {
     struct stream_call *call;
     struct client *client;
+    struct span text;  /* of the request */
+    struct buf next;   /* the memory of that, where it isn't the call's own */
+    struct buf cursor; /* of one that is followed: where the next event begins */
     struct method method;
+    bool follows;
     bool keeper; /* whom it was sent to */
     int retries;
 };
@@ -88,7 +93,7 @@ static void send_on(struct work *w, struct span params, bool to_keeper)
         fail(w, &err);
         return;
     }
-    w->client = client_start(my.loop, fd, w->call->text, -1, on_answer, w);
+    w->client = client_start(my.loop, fd, w->text, -1, on_answer, w);
     client_take_turns(w->client, &my.turn);
 }
 
@@ -98,7 +103,7 @@ static void no_answer(struct work *w, int why, const struct err *err)
     struct rpc_request r;
     client_end(w->client, false);
     w->client = NULL;
-    rpc_request_parse(&r, w->call->text, NULL);
+    rpc_request_parse(&r, w->text, NULL);
     bool again = why == ECONNRESET || (why == EPIPE && !w->keeper && route_is_query(&w->method, r.method));
     if (again && w->retries++ < RETRIES) {
         send_on(w, r.params, false);
@@ -111,6 +116,36 @@ static void no_answer(struct work *w, int why, const struct err *err)
     }
 }
 
+/* ---- what is followed ---- */
+
+/* False: it is the last, which is the answer. */
+static bool is_event(struct work *w, struct span answer)
+{
+    struct span event;
+    if (!w->follows || !follow_goes_on(answer, &event, &w->cursor))
+        return false;
+    stream_event(w->call, event);
+    client_end(w->client, true);
+    w->client = NULL;
+    return true;
+}
+
+/* The caller has it: on to the next. */
+static void heard(void *arg, struct stream_call *call)
+{
+    struct work *w = call->work;
+    struct rpc_request r;
+    (void)arg;
+    if (!w || !w->follows || w->client || w->cursor.len == 0)
+        return;
+    buf_truncate(&w->next, 0);
+    follow_put_next(&w->next, call->text, &w->cursor);
+    w->text = span_of(&w->next);
+    w->retries = 0;
+    rpc_request_parse(&r, w->text, NULL);
+    send_on(w, r.params, true);
+}
+
 static void on_answer(void *arg, struct span answer, const struct err *err)
 {
     struct work *w = arg;
@@ -118,7 +153,7 @@ static void on_answer(void *arg, struct span answer, const struct err *err)
     my.turns = my.turns || answer.n > LONG;
     if (err)
         no_answer(w, why, err);
-    else
+    else if (!is_event(w, answer))
         stream_answer(w->call, answer, true);
     go_on();
 }
@@ -139,7 +174,12 @@ static void begin(void *arg, struct stream_call *call)
         return;
     }
     struct work *w = mem_zalloc(sizeof *w);
-    *w = (struct work){.call = call, .method = m};
+    *w = (struct work){.call = call,
+                       .text = call->text,
+                       .method = m,
+                       .follows = call->id.s && follow_is(r.method),
+                       .next = BUF_INIT,
+                       .cursor = BUF_INIT};
     call->work = w;
     send_on(w, r.params, true);
 }
@@ -150,6 +190,10 @@ static void end(void *arg, struct stream_call *call, bool delivered)
     (void)arg;
     if (w && w->client)
         client_end(w->client, delivered);
+    if (w)
+        buf_release(&w->next);
+    if (w)
+        buf_release(&w->cursor);
     free(w);
 }
 
@@ -309,7 +353,7 @@ static size_t raise_limit(void)
 
 int exec_stream(void)
 {
-    struct stream_owner owner = {.begin = begin, .end = end};
+    struct stream_owner owner = {.begin = begin, .end = end, .heard = heard};
     struct err err;
     my.loop = loop_new(&err);
     if (!my.loop)

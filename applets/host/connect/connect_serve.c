@@ -163,6 +163,13 @@ static void end(void *arg, struct stream_call *call, bool delivered)
         stream_client_settle(call->work, delivered);
 }
 
+static void on_heard(void *arg, struct stream_call *call)
+{
+    (void)arg;
+    if (call->work)
+        stream_client_heard(call->work);
+}
+
 /* ---- byte streams ---- */
 
 static struct buf *out_of_client(void *client)
@@ -279,7 +286,8 @@ static void on_conn(void *arg, int events)
 
 static void on_connect(void *arg, int events)
 {
-    struct stream_owner owner = {.begin = begin, .end = end, .frame = on_client_frame, .confirms = true};
+    struct stream_owner owner = {
+        .begin = begin, .end = end, .heard = on_heard, .frame = on_client_frame, .confirms = true};
     pid_t pid;
     uid_t uid;
     (void)arg, (void)events;
@@ -370,6 +378,12 @@ static void on_answer(void *arg, void *work, struct span response)
     stream_answer(work, response, !is_acknowledgement(work));
 }
 
+static void on_event(void *arg, void *work, struct span event)
+{
+    (void)arg;
+    stream_event(work, event);
+}
+
 static void on_readable(void *arg, int events)
 {
     static char data[READ_STEP];
@@ -441,7 +455,7 @@ static void on_signal(void *arg, int number)
 static int start_remote(struct err *err)
 {
     static const struct stream_client_owner owner = {
-        .hello = on_hello, .answer = on_answer, .frame = on_remote_frame};
+        .hello = on_hello, .answer = on_answer, .event = on_event, .frame = on_remote_frame};
     struct remote *r = &my.remote;
     int fds[3], here FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     r->pid = transport_start(here, my.setup->command, fds, err);
