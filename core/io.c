@@ -13,6 +13,7 @@
 
 #include "buf.h"
 
+#define WIDE (1 << 18)
 #define READ_FIRST 1023 /* with the NUL a power of two: a request, a file of /proc */
 
 static void wait_for(int fd, short events)
@@ -140,6 +141,13 @@ int io_pipes(int pipes[][2], size_t n)
         if (pipe2(pipes[i], O_CLOEXEC) < 0)
             return -1;
     return 0;
+}
+
+void io_widen(int pipe)
+{
+    if (fcntl(pipe, F_SETPIPE_SZ, WIDE) < 0) {
+        /* it is none, or this user has as many as he may: it does as it is */
+    }
 }
 
 int io_take(int *fd)

@@ -204,8 +204,9 @@ void loop_fd_events(struct loop_source *s, int events)
     if (!s->link)
         return; /* removed, and its descriptor may be another source's by now */
     struct epoll_event e = {.events = to_epoll(events), .data.ptr = s};
+    bool changes = s->events != events;
     s->events = events;
-    if (s->watched)
+    if (s->watched && changes)
         epoll_ctl(s->loop->epoll, EPOLL_CTL_MOD, s->fd, &e);
 }
 

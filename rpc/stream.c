@@ -413,7 +413,8 @@ void stream_go_on(struct stream *s)
         refuse_long_line(s);
     if (s->skipping && s->looked == s->in.len)
         buf_truncate(&s->in, s->looked = 0);
-    buf_shrink(&s->in);
+    if (s->in.cap > STREAM_IN_KEPT)
+        buf_shrink(&s->in);
 }
 
 void stream_feed(struct stream *s, const char *data, size_t n)
@@ -475,6 +476,7 @@ bool stream_tick(struct stream *s)
 {
     if (!s->said)
         put_alive(s);
+    buf_shrink(&s->in);
     s->said = false;
     return ++s->silent < SILENT_TICKS || !s->alive;
 }

@@ -6,6 +6,7 @@
 #include "mem.h"
 #include "memory_share.h"
 #include "rpc.h"
+#include "stream.h"
 
 #define SILENT_TICKS 4
 
@@ -199,13 +200,15 @@ int stream_client_feed(struct stream_client *c, const char *data, size_t n)
         from += (size_t)took;
     }
     buf_consume(&c->in, from);
-    buf_shrink(&c->in);
+    if (c->in.cap > STREAM_IN_KEPT)
+        buf_shrink(&c->in);
     c->looked -= c->looked > from ? from : c->looked;
     return 0;
 }
 
 bool stream_client_tick(struct stream_client *c)
 {
+    buf_shrink(&c->in);
     buf_adds(&c->out, "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.alive\"}\n");
     return ++c->silent < SILENT_TICKS;
 }

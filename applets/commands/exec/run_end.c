@@ -206,7 +206,8 @@ static void feed(struct run *r)
     if (r->in < 0)
         fifo_release(&r->input);
     r->taken += before - r->input.len;
-    say_taken(r);
+    if (r->taken >= RUN_TAKEN_LEAST)
+        say_taken(r);
     if (r->input.len == 0 && r->input_ends && r->in >= 0)
         close_in(r);
     if (r->in >= 0 && r->input.len > 0 && !r->in_source)
@@ -221,6 +222,14 @@ static void on_in(void *arg, int events)
     (void)events;
     feed(r);
     ends.said();
+}
+
+static void take_input(struct run *r, struct span data)
+{
+    ssize_t n = r->in >= 0 && r->input.len == 0 ? write(r->in, data.s, data.n) : 0;
+    size_t done = n > 0 ? (size_t)n : 0; /* feed does the rest */
+    r->taken += done;
+    fifo_add(&r->input, data.s + done, data.n - done);
 }
 
 /* ---- from the caller ---- */
@@ -241,7 +250,7 @@ static bool take(struct run *r, enum run_kind kind, struct span data)
     else if (kind == RUN_STDIN && r->input.len + data.n > RUN_STDIN_MAX)
         return false;
     else if (kind == RUN_STDIN)
-        fifo_add(&r->input, data.s, data.n);
+        take_input(r, data);
     else if (kind == RUN_SIGNAL && data.n == 1)
         send(r->control, data.s, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     else if (kind == RUN_SIZE)
@@ -267,14 +276,18 @@ static void received(struct mux_stream *s, struct span data)
     enum run_kind kind;
     struct span inside;
     bool fits = true;
-    size_t from = 0, n;
-    buf_add(&r->said, data.s, data.n);
-    mux_consumed(s, data.n);
-    for (; fits && (n = run_frame_read(r->said.data + from, r->said.len - from, &kind, &inside)) > 0;
-         from += n)
+    size_t n, whole = data.n;
+    if (r->said.len > 0) {
+        buf_add(&r->said, data.s, data.n);
+        data = span_of(&r->said);
+    }
+    for (; fits && (n = run_frame_read(data.s, data.n, &kind, &inside)) > 0; data.s += n, data.n -= n)
         fits = take(r, kind, inside);
-    buf_consume(&r->said, from);
-    buf_shrink(&r->said);
+    if (r->said.len > 0)
+        buf_consume(&r->said, r->said.len - data.n);
+    else
+        buf_add(&r->said, data.s, data.n);
+    mux_consumed(s, whole);
     if (fits && r->said.len <= RUN_HEAD + RUN_DATA_MAX) {
         feed(r);
         return;
@@ -335,8 +348,10 @@ static int open_ends(struct run *r, const struct run_params *p, const struct use
             io_close(&pipes[i / 2][i % 2]);
         return -1;
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         start->fds[i] = pipes[i][i == 0 ? 0 : 1];
+        io_widen(start->fds[i]);
+    }
     if (pipes[0][1] >= 0)
         r->in = io_take(&pipes[0][1]);
     r->out[0].fd = io_take(&pipes[1][0]);

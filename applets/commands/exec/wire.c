@@ -135,7 +135,15 @@ struct wire *wire_new(const struct wire_owner *owner, struct mux_stream *s, int 
 
 void wire_received(struct wire *w, struct span data)
 {
-    fifo_add(&w->pending, data.s, data.n);
+    ssize_t n = w->pending.len > 0 ? 0 : write(w->fd, data.s, data.n);
+    if (n < 0 && errno != EAGAIN && errno != ENOTCONN && errno != EINTR) {
+        broken(w, errno);
+        return;
+    }
+    size_t done = n > 0 ? (size_t)n : 0;
+    if (done > 0)
+        mux_consumed(w->stream, done);
+    fifo_add(&w->pending, data.s + done, data.n - done);
     if (!flush(w))
         broken(w, errno);
     else

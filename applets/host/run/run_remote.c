@@ -43,15 +43,13 @@ static int signal_pipe[2];
 
 /* ---- to the program ---- */
 
-static bool say(enum run_kind kind, const void *data, size_t n)
+/* frame: room for a head, and n bytes behind it. */
+static void say(enum run_kind kind, char *frame, size_t n)
 {
-    char head[RUN_HEAD];
     if (!my.stream || my.stream->sent_end || my.stream->room < RUN_HEAD + n)
-        return false;
-    run_frame_head(head, kind, n);
-    mux_send(my.stream, head, sizeof head);
-    mux_send(my.stream, data, n);
-    return true;
+        return;
+    run_frame_head(frame, kind, n);
+    mux_send(my.stream, frame, RUN_HEAD + n);
 }
 
 static void say_size(void)
@@ -59,13 +57,14 @@ static void say_size(void)
     struct winsize w;
     if (!my.terminal || ioctl(STDIN_FILENO, TIOCGWINSZ, &w) < 0)
         return;
-    char size[] = {(char)(w.ws_row >> 8), (char)w.ws_row, (char)(w.ws_col >> 8), (char)w.ws_col};
-    say(RUN_SIZE, size, sizeof size);
+    char frame[RUN_HEAD + 4] = {[RUN_HEAD] = (char)(w.ws_row >> 8), (char)w.ws_row, (char)(w.ws_col >> 8),
+                                (char)w.ws_col};
+    say(RUN_SIZE, frame, 4);
 }
 
 static void take_signal(int number)
 {
-    char byte = (char)number;
+    char frame[RUN_HEAD + 1] = {[RUN_HEAD] = (char)number};
     if (number == SIGWINCH) {
         say_size();
         return;
@@ -75,7 +74,7 @@ static void take_signal(int number)
         my.status = 128 + number;
         loop_stop(my.loop, 0);
     }
-    say(RUN_SIGNAL, &byte, 1);
+    say(RUN_SIGNAL, frame, 1);
 }
 
 static void take_signals(void)
@@ -135,20 +134,20 @@ static size_t input_room(void)
 /* One read. False: there is nothing for now, or no room for it. */
 static bool read_input(void)
 {
-    static char data[RUN_DATA_MAX];
+    static char frame[RUN_HEAD + RUN_DATA_MAX];
     size_t room = input_room();
     if (!my.reads || room == 0)
         return false;
-    ssize_t n = read(STDIN_FILENO, data, room);
+    ssize_t n = read(STDIN_FILENO, frame + RUN_HEAD, room);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return false;
     if (n > 0) {
         my.held += (size_t)n;
-        say(RUN_STDIN, data, (size_t)n);
+        say(RUN_STDIN, frame, (size_t)n);
         return true;
     }
     my.reads = false;
-    say(RUN_STDIN, NULL, 0);
+    say(RUN_STDIN, frame, 0);
     return false;
 }
 
@@ -224,16 +223,20 @@ static void received(void *arg, struct mux_stream *s, struct span data)
 {
     enum run_kind kind;
     struct span inside;
-    size_t from = 0, n;
+    size_t n, whole = data.n;
     (void)arg;
-    buf_add(&my.said, data.s, data.n);
-    while (my.status < 0 &&
-           (n = run_frame_read(my.said.data + from, my.said.len - from, &kind, &inside)) > 0) {
-        take(kind, inside);
-        from += n;
+    if (my.said.len > 0) {
+        buf_add(&my.said, data.s, data.n);
+        data = span_of(&my.said);
     }
-    buf_consume(&my.said, from);
-    mux_consumed(s, data.n);
+    for (; my.status < 0 && (n = run_frame_read(data.s, data.n, &kind, &inside)) > 0;
+         data.s += n, data.n -= n)
+        take(kind, inside);
+    if (my.said.len > 0)
+        buf_consume(&my.said, my.said.len - data.n);
+    else
+        buf_add(&my.said, data.s, data.n);
+    mux_consumed(s, whole);
     go_on();
 }
 
