@@ -164,7 +164,7 @@ $1/core/version.o: core/version.c $1/flags $1/build_id | $4
 $1/vendor/cJSON.o: $(DEPS)/manifest $1/flags | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) -w $3 -DCJSON_HIDE_SYMBOLS -c -o $$@ $(DEPS)/cjson/cJSON.c
-$1/vendor/%.o: $(DEPS)/manifest $1/flags third_party/mbedtls_config.h | $4
+$1/vendor/%.o: $(DEPS)/manifest $1/flags $(wildcard third_party/*.h) | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) -w $3 $(MBEDTLS) -c -o $$@ $(DEPS)/mbedtls/library/$$*.c
 -include $$(shell find $1 -name '*.d' 2>/dev/null)
@@ -230,7 +230,8 @@ $(B)/order.ld: scripts/link-order core/static/hot $(B)/build_id
 	$(Q)scripts/link-order core/static/hot $(call hot_objects,$(B),$(SRC)) >$@
 
 HEAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
-$(eval $(call static_program,$(B)/toolbox,$(call hot_objects,$(B),$(SRC)),$(call other_objects,$(B),$(SRC)),$(HEAP) $(LATE),$(ORDER)))
+REFUSED := $(patsubst %,-Wl$(comma)--wrap=%,$(shell sed -n 's/^REFUSE(\(.*\))$$/\1/p' core/static/refused.c))
+$(eval $(call static_program,$(B)/toolbox,$(call hot_objects,$(B),$(SRC)),$(call other_objects,$(B),$(SRC)),$(HEAP) $(REFUSED) $(LATE),$(ORDER)))
 BENCH := $(patsubst test/bench/%.c,$(B)/bench/%,$(wildcard test/bench/*.c))
 $(foreach b,$(BENCH),$(eval $(call static_program,$b,$(B)/test/bench/$(notdir $b).o)))
 
@@ -386,11 +387,14 @@ SCRIPTS = $(shell git ls-files -co --exclude-standard | xargs awk 'FNR == 1 && /
     FNR > 1 { nextfile }' 2>/dev/null)
 PYTHON = $(shell git ls-files -co --exclude-standard '*.py')
 
-check: check-format check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts ## every static check, warnings are errors
-.PHONY: check check-format check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts
+check: check-format check-formats check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts ## every static check, warnings are errors
+.PHONY: check check-format check-formats check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts
 
 check-format:
 	$(Q)clang-format --dry-run -Werror $(OWN_C) $(OWN_H)
+
+check-formats:
+	$(Q)scripts/check-formats $(SRC)
 
 format: ## put every C file into the project's form
 	clang-format -i $(OWN_C) $(OWN_H)

@@ -21,7 +21,8 @@
 #define MBEDTLS_SHA512_C
 #define MBEDTLS_SHA512_SMALLER
 
-/* ciphers */
+/* ciphers, which need no decryption of blocks for their streams */
+#define MBEDTLS_BLOCK_CIPHER_NO_DECRYPT
 #define MBEDTLS_CIPHER_C
 #define MBEDTLS_AES_C
 #define MBEDTLS_AES_ROM_TABLES
@@ -63,6 +64,8 @@
 #define MBEDTLS_PSA_CRYPTO_C
 #define MBEDTLS_PSA_CRYPTO_EXTERNAL_RNG
 #define MBEDTLS_USE_PSA_CRYPTO
+#define MBEDTLS_PSA_CRYPTO_CONFIG
+#define MBEDTLS_PSA_CRYPTO_CONFIG_FILE <psa_config.h>
 #define MBEDTLS_HKDF_C
 
 /* TLS */

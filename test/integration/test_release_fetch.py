@@ -154,12 +154,44 @@ def test_addresses_of_the_folder_or_a_file_in_it(fetch, server, published, relea
     assert fetch.names() == [release.name(OTHER)]
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-@pytest.mark.parametrize("kind", ["ec", "rsa:2048"])
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", ["ec", "ec:secp384r1", "ec:secp521r1", "rsa:2048", "rsa:4096"])
 def test_versions_of_tls_and_kinds_of_keys(fetch, authority, make_server, published, release, version, kind):
     server = make_server(authority.certificate("kind.pem", key=kind), tls=version)
     assert fetch(server.serve(published), "--arch", OTHER).returncode == 0
     assert fetch.names() == [release.name(OTHER)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("curve", ["prime256v1", "secp384r1", "secp521r1"])
+def test_exchanges_of_keys(fetch, make_server, published, version, curve):
+    server = make_server(tls=version, setup=lambda context: context.set_ecdh_curve(curve))
+    assert fetch(server.serve(published), "--arch", OTHER).returncode == 0
+
+
+@pytest.mark.parametrize("cipher", ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"])
+def test_ciphers(fetch, make_server, published, cipher):
+    server = make_server(tls=VERSIONS[0], setup=lambda context: context.set_ciphers(f"ECDHE-ECDSA-{cipher}"))
+    assert fetch(server.serve(published), "--arch", OTHER).returncode == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("needed", [False, True])
+def test_a_server_that_asks_who_is_there(fetch, make_server, published, authority, version, needed):
+    """There is no certificate to show: the server takes that, or ends it."""
+
+    def setup(context):
+        context.verify_mode = ssl.CERT_REQUIRED if needed else ssl.CERT_OPTIONAL
+        context.load_verify_locations(authority.file)
+
+    server = make_server(tls=version, setup=setup)
+    if needed:
+        fetch.refused(server.serve(published), "--arch", OTHER, says="refused the connection|was cut|can't")
+    else:
+        assert fetch(server.serve(published), "--arch", OTHER).returncode == 0
 
 
 def test_by_address(fetch, make_server, published, release):

@@ -20,7 +20,7 @@ class Authority:
 
     def certificate(self, name, names="DNS:localhost,IP:127.0.0.1,IP:::1", dates=("-days", 30), key="ec", usage="serverAuth"):
         """A file with certificate and key."""
-        kind = ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"] if key == "ec" else [key]
+        kind = ["ec", "-pkeyopt", f"ec_paramgen_curve:{key[3:] or 'prime256v1'}"] if key.startswith("ec") else [key]
         path = self.folder / name
         request, extra = path.with_suffix(".req"), path.with_suffix(".ext")
         extra.write_text(f"subjectAltName={names}\nextendedKeyUsage={usage}\n")
@@ -44,9 +44,10 @@ class Authority:
 
 
 class Server:
-    """Serves files by `answers`: {path: bytes, or a function of the handler}. `asked`: (path, Range) of every request."""
+    """Serves files by `answers`: {path: bytes, or a function of the handler}. `asked`: (path, Range) of every request. setup: what
+    else the context of its TLS is told."""
 
-    def __init__(self, certificate, host="127.0.0.1", tls=None):
+    def __init__(self, certificate, host="127.0.0.1", tls=None, setup=lambda context: None):
         self.answers, self.asked = {}, []
         outer = self
 
@@ -96,6 +97,7 @@ class Server:
         context.load_cert_chain(certificate)
         if tls:
             context.minimum_version = context.maximum_version = tls
+        setup(context)
 
         class Quiet(http.server.ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
