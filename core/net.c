@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,13 +126,27 @@ static int connect_to(const struct address *address, int timeout_ms)
     return fd;
 }
 
-int net_connect(const char *host, const char *port, int timeout_ms, struct err *err)
+int net_connect_to(const char *host, const char *port, net_takes_fn takes, const void *arg, int timeout_ms,
+                   struct err *err)
 {
     struct addresses found = {0};
     int fd = -1;
+    bool taken = false;
     if (find_addresses(host, port, timeout_ms, &found, err) < 0)
         return -1;
-    for (size_t i = 0; i < found.n && fd < 0; i++)
+    for (size_t i = 0; i < found.n && fd < 0; i++) {
+        const struct sockaddr *at = (const struct sockaddr *)&found.list[i].at;
+        if (takes && !takes(arg, at))
+            continue;
+        taken = true;
         fd = connect_to(&found.list[i], timeout_ms);
+    }
+    if (!taken && found.n > 0)
+        return err_set(err, ERR_PARAMS, "no address of %s may be connected to", host);
     return fd >= 0 ? fd : err_sys(err, ERR_TOOL, errno, "can't connect to %s port %s", host, port);
+}
+
+int net_connect(const char *host, const char *port, int timeout_ms, struct err *err)
+{
+    return net_connect_to(host, port, NULL, NULL, timeout_ms, err);
 }

@@ -82,13 +82,13 @@ const char *http_reason(int status)
         {405, "Method Not Allowed"},
         {411, "Length Required"},
         {413, "Content Too Large"},
-        {415, "Unsupported Media Type"},
         {417, "Expectation Failed"},
-        {426, "Upgrade Required"},
         {429, "Too Many Requests"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
         {501, "Not Implemented"},
+        {502, "Bad Gateway"},
+        {503, "Service Unavailable"},
         {505, "HTTP Version Not Supported"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

@@ -1,5 +1,6 @@
 #include "http_parse.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -11,7 +12,6 @@ void http_parser_init(struct http_parser *p)
     buf_init(&p->body, HTTP_BODY_MAX);
     buf_init(&p->line, HTTP_HEAD_MAX + 1);
     buf_init(&p->target, HTTP_HEAD_MAX + 1);
-    buf_init(&p->fields, HTTP_HEAD_MAX + 1);
 }
 
 void http_parser_init_any(struct http_parser *p)
@@ -25,25 +25,6 @@ void http_parser_release(struct http_parser *p)
     buf_release(&p->body);
     buf_release(&p->line);
     buf_release(&p->target);
-    buf_release(&p->fields);
-}
-
-bool http_next_field(const struct http_parser *p, const char **name, const char **value)
-{
-    const char *next = *name ? *value + strlen(*value) + 1 : buf_str(&p->fields);
-    if (next >= buf_str(&p->fields) + p->fields.len)
-        return false;
-    *name = next;
-    *value = next + strlen(next) + 1;
-    return true;
-}
-
-const char *http_field(const struct http_parser *p, const char *wanted)
-{
-    for (const char *name = NULL, *value; http_next_field(p, &name, &value);)
-        if (strcmp(name, wanted) == 0)
-            return value;
-    return "";
 }
 
 static void refuse(struct http_parser *p, int status)
@@ -83,7 +64,7 @@ static int take_target(struct http_parser *p, const char *method, const char *ta
 {
     if (!p->any)
         return strcmp(path_of(target), "/") != 0 ? 404 : strcmp(method, "POST") != 0 ? 405 : 0;
-    if (strlen(method) >= sizeof p->method)
+    if (strlen(method) >= (p->passes ? sizeof p->method : sizeof "OPTIONS"))
         return 501;
     memcpy(p->method, method, strlen(method) + 1);
     buf_adds(&p->target, path_of(target));
@@ -124,14 +105,24 @@ static int request_line(struct http_parser *p, char *line)
 
 /* ---- header fields ---- */
 
+static size_t most(const struct http_parser *p)
+{
+    return p->passes ? SIZE_MAX / 32 : HTTP_BODY_MAX;
+}
+
+static bool fits(struct http_parser *p, size_t body)
+{
+    return body <= (p->passes ? most(p) : memory_share(&p->share, body, HTTP_BODY_MAX));
+}
+
 static int content_length(struct http_parser *p, const char *value)
 {
     if (p->has_length || *value == '\0' || value[strspn(value, "0123456789")] != '\0')
         return 400;
     p->has_length = true;
-    for (; *value && p->left <= HTTP_BODY_MAX; value++)
+    for (; *value && p->left <= most(p); value++)
         p->left = p->left * 10 + (size_t)(*value - '0');
-    return p->left > memory_share(&p->share, p->left, HTTP_BODY_MAX) ? 413 : 0;
+    return fits(p, p->left) ? 0 : 413;
 }
 
 static int transfer_encoding(struct http_parser *p, const char *value)
@@ -170,18 +161,8 @@ static int host(struct http_parser *p)
     return again ? 400 : 0;
 }
 
-static void keep_field(struct http_parser *p, const char *name, const char *value)
-{
-    for (; *name; name++)
-        buf_addc(&p->fields, (char)(*name >= 'A' && *name <= 'Z' ? *name | 0x20 : *name));
-    buf_addc(&p->fields, '\0');
-    buf_add(&p->fields, value, strlen(value) + 1);
-}
-
 static int field(struct http_parser *p, const char *name, const char *value)
 {
-    if (p->any)
-        keep_field(p, name, value);
     if (strcasecmp(name, "Content-Length") == 0)
         return content_length(p, value);
     if (strcasecmp(name, "Transfer-Encoding") == 0)
@@ -234,10 +215,9 @@ static int header_line(struct http_parser *p, char *line)
 static int chunk_size(struct http_parser *p, const char *line)
 {
     const char *s = line;
-    for (p->left = 0; hex_digit(*s) >= 0 && p->left <= HTTP_BODY_MAX; s++)
+    for (p->left = 0; hex_digit(*s) >= 0 && p->left <= most(p); s++)
         p->left = p->left * 16 + (size_t)hex_digit(*s);
-    size_t all = p->left + p->body.len;
-    if (p->left > HTTP_BODY_MAX || all > memory_share(&p->share, all, HTTP_BODY_MAX))
+    if (p->left > most(p) || !fits(p, p->left + p->body.len))
         return 413;
     bool digits = s > line;
     s += strspn(s, " \t");

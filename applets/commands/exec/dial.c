@@ -27,7 +27,7 @@ union address {
 
 /* One that is being looked for in a process of its own. */
 struct dialling {
-    void (*done)(void *arg, int fd, const char *why);
+    dial_fn done;
     void *arg;
     int fd; /* from that process: a descriptor, or why there is none */
     struct loop_source *source;
@@ -81,10 +81,10 @@ static int address_of(const char *where, union address *a)
 
 /* ---- names ---- */
 
-static void send_descriptor(int to, int fd, const char *why)
+static void send_descriptor(int to, int fd, struct err *why)
 {
     char control[CMSG_SPACE(sizeof fd)] = {0};
-    struct iovec text = {(void *)(uintptr_t)why, strlen(why) + 1};
+    struct iovec text = {why, sizeof *why};
     struct msghdr m = {.msg_iov = &text, .msg_iovlen = 1};
     if (fd >= 0) {
         m.msg_control = control;
@@ -97,22 +97,23 @@ static void send_descriptor(int to, int fd, const char *why)
     sendmsg(to, &m, MSG_NOSIGNAL);
 }
 
-static _Noreturn void look_up(const char *where, int to)
+static _Noreturn void look_up(const char *where, net_takes_fn takes, const void *of, int to)
 {
     char host[HOST_MAX];
     const char *port;
     struct err err = {0};
     split(where, host, &port);
-    int fd = net_connect(host, port, TIMEOUT_MS, &err);
-    send_descriptor(to, fd, fd < 0 ? err.msg : "");
+    int fd = net_connect_to(host, port, takes, of, TIMEOUT_MS, &err);
+    send_descriptor(to, fd, &err);
     _exit(0);
 }
 
 static void on_found(void *arg, int events)
 {
     struct dialling *d = arg;
-    char why[ERR_MSG_MAX] = "", control[CMSG_SPACE(sizeof(int))];
-    struct iovec text = {why, sizeof why - 1};
+    struct err said = {0}, why = {0};
+    char control[CMSG_SPACE(sizeof(int))];
+    struct iovec text = {&said, sizeof said};
     struct msghdr m = {
         .msg_iov = &text, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     int fd = -1;
@@ -125,11 +126,13 @@ static void on_found(void *arg, int events)
         memcpy(&fd, CMSG_DATA(c), sizeof fd);
     loop_drop(&d->source);
     close(d->fd);
-    d->done(d->arg, fd, fd >= 0 ? NULL : *why ? why : "the process that was to connect has ended");
+    if (fd < 0 && (n <= 0 || err_take(&why, &said, (size_t)n) < 0))
+        err_set(&why, ERR_TOOL, "the process that was to connect has ended");
+    d->done(d->arg, fd, &why);
     free(d);
 }
 
-static int start_looking(struct loop *loop, const char *where)
+static int start_looking(struct loop *loop, const char *where, net_takes_fn takes, const void *of)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -137,7 +140,7 @@ static int start_looking(struct loop *loop, const char *where)
     pid_t pid = loop_fork(loop);
     if (pid == 0) {
         io_close_others(&ends[1], 1);
-        look_up(where, ends[1]);
+        look_up(where, takes, of, ends[1]);
     }
     close(ends[1]);
     if (pid < 0)
@@ -145,27 +148,35 @@ static int start_looking(struct loop *loop, const char *where)
     return ends[0];
 }
 
-void dial(struct loop *loop, const char *where, void (*done)(void *arg, int fd, const char *why), void *arg)
+void dial_host(struct loop *loop, const char *where, net_takes_fn takes, const void *of, dial_fn done,
+               void *arg)
+{
+    int from = start_looking(loop, where, takes, of);
+    struct err err;
+    if (from < 0) {
+        err_sys(&err, ERR_TOOL, errno, "cannot start a process that connects");
+        done(arg, -1, &err);
+        return;
+    }
+    struct dialling *d = mem_zalloc(sizeof *d);
+    *d = (struct dialling){done, arg, from, loop_fd(loop, from, LOOP_READ, on_found, d)};
+}
+
+void dial(struct loop *loop, const char *where, dial_fn done, void *arg)
 {
     union address a;
+    struct err err;
     int size = address_of(where, &a);
     if (size == 0) {
-        int from = start_looking(loop, where);
-        if (from < 0) {
-            done(arg, -1, err_text(errno));
-            return;
-        }
-        struct dialling *d = mem_zalloc(sizeof *d);
-        *d = (struct dialling){done, arg, from, loop_fd(loop, from, LOOP_READ, on_found, d)};
+        dial_host(loop, where, NULL, NULL, done, arg);
         return;
     }
     int fd = size < 0 ? -1 : socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && connect(fd, &a.any, (socklen_t)size) < 0 && errno != EINPROGRESS)
         io_close(&fd);
-    done(arg, fd,
-         fd >= 0    ? NULL
-         : size < 0 ? "that is no port, HOST:PORT or absolute path"
-                    : err_text(errno));
+    if (fd < 0)
+        err_set(&err, ERR_TOOL, "%s", size < 0 ? "that is no port, HOST:PORT or absolute path" : err_text(errno));
+    done(arg, fd, &err);
 }
 
 int dial_listen(const char *where, struct err *err)

@@ -17,6 +17,7 @@ struct wire {
     int fd;
     struct loop_source *source;
     struct fifo pending; /* for the socket */
+    size_t ours;         /* bytes at its front that the stream did not bring */
     bool read_end;       /* the socket has no more */
     bool write_ends;     /* it gets no more than is pending */
     bool shut;
@@ -48,8 +49,10 @@ static bool flush(struct wire *w)
         ssize_t n = fifo_write(&w->pending, w->fd);
         if (n < 0 && errno != EINTR)
             return errno == EAGAIN || errno == ENOTCONN;
-        if (n > 0 && w->stream)
-            mux_consumed(w->stream, (size_t)n);
+        size_t written = n > 0 ? (size_t)n : 0, ours = written < w->ours ? written : w->ours;
+        w->ours -= ours;
+        if (w->stream && written > ours)
+            mux_consumed(w->stream, written - ours);
     }
     if (w->write_ends && !w->shut) {
         w->shut = true;
@@ -133,21 +136,29 @@ struct wire *wire_new(const struct wire_owner *owner, struct mux_stream *s, int 
     return w;
 }
 
-void wire_received(struct wire *w, struct span data)
+bool wire_received(struct wire *w, struct span data)
 {
     ssize_t n = w->pending.len > 0 ? 0 : write(w->fd, data.s, data.n);
-    if (n < 0 && errno != EAGAIN && errno != ENOTCONN && errno != EINTR) {
-        broken(w, errno);
-        return;
-    }
     size_t done = n > 0 ? (size_t)n : 0;
+    bool failed = n < 0 && errno != EAGAIN && errno != ENOTCONN && errno != EINTR;
     if (done > 0)
         mux_consumed(w->stream, done);
-    fifo_add(&w->pending, data.s + done, data.n - done);
-    if (!flush(w))
+    if (!failed) {
+        fifo_add(&w->pending, data.s + done, data.n - done);
+        failed = !flush(w);
+    }
+    if (failed)
         broken(w, errno);
     else
         wire_wait(w);
+    return !failed;
+}
+
+void wire_say(struct wire *w, struct span data)
+{
+    fifo_add(&w->pending, data.s, data.n);
+    w->ours += data.n;
+    wire_wait(w);
 }
 
 void wire_ended(struct wire *w)

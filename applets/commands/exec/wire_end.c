@@ -34,7 +34,7 @@ static struct wire_end *wire_end_new(const struct end_kind *kind, struct mux_str
     return e;
 }
 
-static void on_connected(void *arg, int fd, const char *why)
+static void on_connected(void *arg, int fd, const struct err *why)
 {
     struct wire_end *e = arg;
     struct mux_stream *s = e->stream;
@@ -43,7 +43,7 @@ static void on_connected(void *arg, int fd, const char *why)
         buf_release(&e->early);
         free(e);
         if (s)
-            mux_reset(s, why);
+            mux_reset(s, why->msg);
         ends.said();
         return;
     }
@@ -51,9 +51,7 @@ static void on_connected(void *arg, int fd, const char *why)
     struct buf early BUF_AUTO = e->early;
     e->early = (struct buf)BUF_INIT;
     bool end = e->early_end;
-    if (early.len > 0)
-        wire_received(e->wire, span_of(&early));
-    if (end)
+    if ((early.len == 0 || wire_received(e->wire, span_of(&early))) && end)
         wire_ended(e->wire);
     ends.said();
 }

@@ -10,6 +10,7 @@
 #include "commands/exec/dial.h"
 #include "commands/exec/wire.h"
 #include "host/inject/inject.h"
+#include "host/outlet/outlet.h"
 #include "host/run/run.h"
 #include "io.h"
 #include "json.h"
@@ -22,7 +23,7 @@ enum { RULES_MAX = 32 };
 /* One FROM:TO. */
 struct rule {
     bool reverse; /* from there to here */
-    char *from, *to;
+    char *from, *to; /* to NULL: where each asks to be led */
     int fd; /* that listens here; -1: none */
     struct loop_source *source;
     struct mux_stream *listens; /* there */
@@ -33,14 +34,16 @@ struct rule {
 struct flow {
     struct mux_stream *stream;
     struct wire *wire;
-    uint32_t number; /* of one that waits there, until ours is made */
+    struct outlet_client *client; /* in place of a wire; NULL: none */
+    uint32_t number;              /* of one that waits there, until ours is made */
 };
 
 static struct {
     struct link_options how;
     struct rule rules[RULES_MAX];
     size_t n;
-    const char *target;
+    struct outlet outlet;
+    struct outlet_rules allowed;
     struct loop *loop;
     struct link *link;
     int status;
@@ -83,8 +86,23 @@ static bool take_rule(struct rule *r, char *words[5], size_t n)
     return true;
 }
 
+/* Where each who comes says himself what he is to be connected with. */
+static int add_outlet(const char *from)
+{
+    const char *colon = strrchr(from, ':'), *port = colon ? colon + 1 : from;
+    if (my.n == RULES_MAX)
+        return usage_error(NAME, "there may be %d of them", RULES_MAX);
+    if (from[0] != '/' && !outlet_port(port, strlen(port)))
+        return usage_error(NAME, "'%s' is no [ADDRESS:]PORT, and no path", from);
+    my.rules[my.n++] =
+        (struct rule){.reverse = true, .from = mem_strdup(from), .fd = -1, .numbers = BUF_INIT};
+    return EXIT_OK;
+}
+
 static int add_rule(const char *text, bool reverse)
 {
+    if (reverse && !strchr(text, ':'))
+        return add_outlet(text);
     char *copy MEM_AUTO = mem_strdup(text), *words[5];
     if (my.n == RULES_MAX)
         return usage_error(NAME, "there may be %d of them", RULES_MAX);
@@ -96,12 +114,43 @@ static int add_rule(const char *text, bool reverse)
     return EXIT_OK;
 }
 
+static int allow(const char *words)
+{
+    struct err err;
+    my.outlet.rules = &my.allowed;
+    return outlet_rules_add(&my.allowed, words, &err) < 0 ? usage_error(NAME, "--allow: %s", err.msg) : EXIT_OK;
+}
+
+static const struct rule *outlet_rule(void)
+{
+    for (size_t i = 0; i < my.n; i++)
+        if (!my.rules[i].to)
+            return &my.rules[i];
+    return NULL;
+}
+
+/* For the shell of a session there. */
+static int print_env(void)
+{
+    static const char *const names[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"};
+    const struct rule *r = outlet_rule();
+    if (!r || r->from[0] == '/')
+        return usage_error(NAME, "--print-env is about a port: -D [ADDRESS:]PORT");
+    const char *colon = strrchr(r->from, ':'), *port = colon ? colon + 1 : r->from;
+    int n = colon ? (int)(colon - r->from) : 0;
+    bool any = n == 0 || strncmp(r->from, "0.0.0.0:", 8) == 0 || strncmp(r->from, "[::]:", 5) == 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        printf("export %s=http://%.*s:%s\n", names[i], any ? 9 : n, any ? "127.0.0.1" : r->from, port);
+    printf("export NO_PROXY=localhost,127.0.0.1,::1\nexport no_proxy=localhost,127.0.0.1,::1\n");
+    return stdout_flushed();
+}
+
 static void say_ready(const struct rule *r)
 {
     if (r->reverse)
-        printf("%s %s -> %s\n", my.target, r->from, r->to);
+        printf("%s %s -> %s\n", my.outlet.target, r->from, r->to ? r->to : my.outlet.rules ? "what is allowed" : "anywhere");
     else
-        printf("%s -> %s %s\n", r->from, my.target, r->to);
+        printf("%s -> %s %s\n", r->from, my.outlet.target, r->to);
     fflush(stdout);
 }
 
@@ -150,7 +199,7 @@ static void on_accept(void *arg, int events)
 }
 
 /* Ours to one who waits there. */
-static void on_dialled(void *arg, int fd, const char *why)
+static void on_dialled(void *arg, int fd, const struct err *why)
 {
     struct flow *f = arg;
     if (!link_mux(my.link)) {
@@ -163,8 +212,8 @@ static void on_dialled(void *arg, int fd, const char *why)
         begin_flow(f, s, fd);
         return;
     }
-    applet_failed(NAME, "a connection from %s: %s", my.target, why);
-    mux_reset(s, why);
+    applet_failed(NAME, "a connection from %s: %s", my.outlet.target, why->msg);
+    mux_reset(s, why->msg);
     free(f);
     said();
 }
@@ -177,7 +226,13 @@ static void take_number(struct rule *r, uint32_t number)
     }
     struct flow *f = mem_zalloc(sizeof *f);
     f->number = number;
-    dial(my.loop, r->to, on_dialled, f);
+    if (r->to) {
+        dial(my.loop, r->to, on_dialled, f);
+        return;
+    }
+    f->stream = open_to("accept", NULL, number, f);
+    f->client = outlet_client_new(&my.outlet, f->stream);
+    said();
 }
 
 /* ---- the streams ---- */
@@ -193,11 +248,14 @@ static struct rule *rule_of(const struct mux_stream *s)
 static void received(void *arg, struct mux_stream *s, struct span data)
 {
     struct rule *r = rule_of(s);
+    struct flow *f = s->work;
     (void)arg;
-    if (!r) {
-        wire_received(((struct flow *)s->work)->wire, data);
+    if (!r && f->client)
+        outlet_received(f->client, data);
+    else if (!r)
+        wire_received(f->wire, data);
+    if (!r)
         return;
-    }
     buf_add(&r->numbers, data.s, data.n);
     mux_consumed(s, data.n);
     size_t at = 0;
@@ -208,16 +266,22 @@ static void received(void *arg, struct mux_stream *s, struct span data)
 
 static void ended(void *arg, struct mux_stream *s)
 {
+    struct flow *f = s->work;
     (void)arg;
-    if (!rule_of(s))
-        wire_ended(((struct flow *)s->work)->wire);
+    if (!rule_of(s) && f->client)
+        outlet_ended(f->client);
+    else if (!rule_of(s))
+        wire_ended(f->wire);
 }
 
 static void has_room(void *arg, struct mux_stream *s)
 {
+    struct flow *f = s->work;
     (void)arg;
-    if (!rule_of(s))
-        wire_wait(((struct flow *)s->work)->wire);
+    if (!rule_of(s) && f->client)
+        outlet_wait(f->client);
+    else if (!rule_of(s))
+        wire_wait(f->wire);
 }
 
 static void stop(int status)
@@ -234,11 +298,14 @@ static void closed(void *arg, struct mux_stream *s, struct span why)
     if (r) {
         r->listens = NULL;
         if (my.status < 0)
-            applet_failed(NAME, "%s: %.*s", my.target, (int)why.n, why.s);
+            applet_failed(NAME, "%s: %.*s", my.outlet.target, (int)why.n, why.s);
         stop(my.status < 0 ? EXIT_FAILED : my.status);
         return;
     }
-    wire_free(f->wire, !why.s);
+    if (f->client)
+        outlet_closed(f->client, !why.s);
+    else
+        wire_free(f->wire, !why.s);
     free(f);
 }
 
@@ -246,7 +313,7 @@ static void link_ended(void *arg, const char *why)
 {
     (void)arg;
     if (my.status < 0)
-        applet_failed(NAME, "%s: %s", my.target, why);
+        applet_failed(NAME, "%s: %s", my.outlet.target, why);
     stop(my.status < 0 ? EXIT_LOST : my.status);
 }
 
@@ -264,8 +331,7 @@ static void on_flushed(void *arg)
     (void)arg;
     for (struct mux_stream *s = mux_streams(link_mux(my.link)), *next; s; s = next) {
         next = s->next;
-        if (!rule_of(s))
-            wire_wait(((struct flow *)s->work)->wire);
+        has_room(NULL, s);
     }
 }
 
@@ -306,7 +372,7 @@ static int forward(const struct target *t)
     struct link_owner links = {.streams = streams, .ended = link_ended, .flushed = on_flushed};
     struct err err;
     int status;
-    my.target = t->text;
+    my.outlet.target = t->text;
     my.status = -1;
     my.link = link_open(NAME, &my.how, t, &status);
     if (!my.link)
@@ -315,6 +381,7 @@ static int forward(const struct target *t)
     if (!my.loop)
         return applet_failed(NAME, "%s", err.msg);
     owner = (struct wire_owner){my.loop, room, said};
+    my.outlet.wires = &owner;
     link_begin(my.link, my.loop, &links);
     loop_on_signal(my.loop, on_signal, NULL);
     if (begin_rules(&err) < 0) {
@@ -324,28 +391,41 @@ static int forward(const struct target *t)
         loop_run(my.loop);
     }
     end_rules();
+    outlet_rules_release(&my.allowed);
     link_close(my.link);
     return my.status;
 }
 
 static int forward_main(int argc, char **argv)
 {
-    static const struct option options[] = {INJECT_OPTIONS, LINK_OPTIONS, {0}};
+    enum { ALLOW = 800, PRINT_ENV };
+    static const struct option options[] = {
+        INJECT_OPTIONS, LINK_OPTIONS, {"allow", 1, NULL, ALLOW}, {"print-env", 0, NULL, PRINT_ENV}, {0}};
+    bool prints = false;
     struct target t TARGET_AUTO = {0};
     my.how = (struct link_options){.persist_ms = -1};
     inject_options_init(&my.how.inject);
     opterr = 0;
-    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":R:", options, NULL)) >= 0;) {
-        int status =
-            option == 'R' ? add_rule(optarg, true) : link_option(&my.how, options, option, NAME, argv[at]);
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":D:R:", options, NULL)) >= 0;) {
+        int status = option == 'R'     ? add_rule(optarg, true)
+                     : option == 'D'   ? add_outlet(optarg)
+                     : option == ALLOW ? allow(optarg)
+                     : option == PRINT_ENV
+                         ? EXIT_OK
+                         : link_option(&my.how, options, option, NAME, argv[at]);
+        prints |= option == PRINT_ENV;
         if (status != EXIT_OK)
             return status;
     }
+    if (prints)
+        return print_env();
     for (int i = optind + 1; i < argc; i++)
         if (add_rule(argv[i], false) != EXIT_OK)
             return EXIT_USAGE;
     if (optind >= argc || my.n == 0)
         return usage_error(NAME, "a target is wanted, and what to forward: docker:NAME 8080:80");
+    if (my.outlet.rules && !outlet_rule())
+        return usage_error(NAME, "--allow says what is let through at -D [ADDRESS:]PORT, which is missing");
     if (inject_running_target(&t, argv[optind], &my.how.inject, NAME) != EXIT_OK)
         return EXIT_USAGE;
     return forward(&t);
@@ -355,6 +435,8 @@ const struct applet forward_applet = {
     .name = "forward",
     .summary = "connections into a target, and out of it to here",
     .usage = "Usage: toolbox forward [OPTION]... TARGET [FROM:TO]... [-R FROM:TO]...\n"
+             "       toolbox forward [OPTION]... -D PORT [--allow LIST] TARGET\n"
+             "       toolbox forward --print-env -D PORT\n"
              "\n"
              "Listens here at FROM, and connects each who comes with TO as seen from inside\n"
              "of the target; with -R the other way round. It works in containers without a\n"
@@ -369,8 +451,18 @@ const struct applet forward_applet = {
              "  toolbox forward docker:web 8080:80\n"
              "  toolbox forward docker:web 5432:db:5432 /tmp/app.sock:/run/app.sock\n"
              "  toolbox forward -R 3128:proxy.example.org:3128 docker:web\n"
+             "  toolbox forward -D 3128 --allow 'pypi.org,*.pythonhosted.org' docker:web\n"
+             "  eval \"$(toolbox forward --print-env -D 3128)\"       # in there\n"
              "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE LINK_OPTIONS_USAGE
              "  -R FROM:TO       listen there, connect from here; may be given several times\n"
+             "  -D FROM          listen there as a proxy (HTTP, SOCKS 4a and 5) that connects\n"
+             "                   from here; -R FROM is the same\n"
+             "  --allow LIST     it lets through these alone, with commas between: NAME,\n"
+             "                   *.NAME (what is below), *, ADDRESS or ADDRESS/BITS, each with\n"
+             "                   :PORT or :* (else 80 and 443). What isn't public has to be\n"
+             "                   named by its address. A line of JSON on stderr for each\n"
+             "                   decision\n"
+             "  --print-env      print what sets HTTP_PROXY and the like for a shell, and end\n"
              "  -h, --help       this text\n"
              "\n"
              "Prints a line for each as soon as it listens. Exit status: 128+N ended by signal\n"
