@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "applet.h"
@@ -82,4 +84,23 @@ void surroundings_put_cwd(struct buf *params)
     char *here MEM_AUTO = getcwd(NULL, 0);
     if (here && *here == '/' && utf8_is_valid(here, strlen(here)))
         json_member_string(params, "cwd", here);
+}
+
+void surroundings_put(struct buf *params)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    json_key(params, "surroundings");
+    buf_addc(params, '{');
+    surroundings_put_env(params, true, NULL);
+    surroundings_put_cwd(params);
+    json_member_int(params, "umask", (long long)mask);
+    json_key(params, "limits");
+    for (int i = 0; i < RLIM_NLIMITS; i++) {
+        struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+        getrlimit(i, &limit);
+        buf_addf(params, "%c%d,%lld,%lld", i == 0 ? '[' : ',', i, (long long)limit.rlim_cur,
+                 (long long)limit.rlim_max);
+    }
+    buf_adds(params, "]}");
 }

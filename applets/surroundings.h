@@ -32,6 +32,9 @@ void env_words_release(struct env_words *env);
  * may be NULL). */
 void surroundings_put_env(struct buf *params, bool of_caller, char *const *extra);
 
+/* Adds the member "surroundings": all of them, resource limits too (rpc/surroundings_param.h). */
+void surroundings_put(struct buf *params);
+
 /* Adds the member "cwd": the current directory. */
 void surroundings_put_cwd(struct buf *params);
 

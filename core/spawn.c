@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -40,6 +41,29 @@ struct birth {
     unsigned refused; /* children before this one */
     int report_fd;
 };
+
+static const long long *limits;
+static size_t n_limits;
+
+void spawn_set_limits(const long long *list, size_t n)
+{
+    limits = list;
+    n_limits = n;
+}
+
+/* In the child. Best effort: a privilege to raise them may be gone. RLIMIT_RTTIME is the mark's. */
+static void enter_limits(void)
+{
+    for (size_t i = 0; i + 2 < n_limits; i += 3) {
+        struct rlimit now, want = {(rlim_t)limits[i + 1], (rlim_t)limits[i + 2]};
+        int which = (int)limits[i];
+        if (which == RLIMIT_RTTIME || setrlimit(which, &want) == 0 || getrlimit(which, &now) < 0)
+            continue;
+        want.rlim_max = want.rlim_max < now.rlim_max ? want.rlim_max : now.rlim_max;
+        want.rlim_cur = want.rlim_cur < want.rlim_max ? want.rlim_cur : want.rlim_max;
+        setrlimit(which, &want);
+    }
+}
 
 static bool signals_known;
 static bool always_default[NSIG]; /* where signals_known */
@@ -234,6 +258,7 @@ static int child(void *arg)
             offer_as_victim();
         if (s->has_umask)
             umask(s->umask);
+        enter_limits();
         if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
             enter_directory(s, &err) == 0) {
             int keep[1 + SPAWN_MORE_MAX] = {report, 3, 4};

@@ -50,6 +50,10 @@ struct spawn {
  * with ERR_TOOL that names what can't be used and why. */
 pid_t spawn(const struct spawn *s, int *program, struct err *err);
 
+/* Resource limits of what this process starts from now on: three numbers each, resource, soft and hard limit
+ * (-1: none); the list stays. What is above a hard limit that can't be raised is as high as that. */
+void spawn_set_limits(const long long *list, size_t n);
+
 /* Looks which signals are at their default, once for this process and those that it forks: then not all of
  * them have to be reset in every child. Those that are handled or ignored later are SIGHUP, SIGINT, SIGTERM,
  * SIGCHLD, SIGPIPE, SIGTTOU and SIGXFSZ. */

@@ -572,6 +572,11 @@ def test_run_has_the_umask_of_its_caller(client):
         assert done.stdout.decode() == f"{mask}\n"
 
 
+def test_run_has_no_variable_of_the_server_alone(client):
+    client.cli("start-server", env={"THEIRS": "1"})
+    assert client.cli("exec_remote", "run", "-c", "echo ${THEIRS-none} $OURS", env={"OURS": "2"}).stdout == b"none 2\n"
+
+
 def test_the_job_ends_with_a_run_that_is_killed(client):
     process = client.popen("exec_remote", "run", "-c", "setsid sleep 97.5 & echo ready; sleep 97", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"

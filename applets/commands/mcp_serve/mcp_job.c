@@ -41,7 +41,7 @@ int mcp_job_start(struct work *w, struct err *err)
         json_member_text(&params, "input", a->text.s, a->text.n);
     json_member_bool(&params, "stdin_open", a->open);
     mcp_put_surroundings(&params, a);
-    mcp_put_end(&params, w);
+    mcp_put_start(&params, w);
     if (a->timeout > 0) {
         json_key(&params, "timeout");
         buf_addf(&params, "%.3f", a->timeout);

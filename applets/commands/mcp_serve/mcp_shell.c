@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "commands/exec/route.h"
+#include "surroundings.h"
 
 static int no_shell(struct err *err)
 {
@@ -79,8 +80,9 @@ void mcp_put_words(struct buf *params, const char *key, const struct texts *word
     buf_addc(params, ']');
 }
 
-void mcp_put_end(struct buf *params, const struct work *w)
+void mcp_put_start(struct buf *params, const struct work *w)
 {
+    surroundings_put(params);
     if (!w->keep)
         json_member_int(params, "ends_with", w->serve);
 }
@@ -92,7 +94,7 @@ static int start(struct work *w, bool is_default, struct buf *name, struct buf *
     struct buf result BUF_AUTO = BUF_INIT;
     struct span value;
     buf_addc(&params, '{');
-    mcp_put_end(&params, w);
+    mcp_put_start(&params, w);
     if (!is_default) {
         mcp_put_surroundings(&params, &w->args);
         if (w->args.shell.s)

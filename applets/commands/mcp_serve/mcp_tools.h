@@ -19,8 +19,9 @@ int mcp_end_session(struct work *w, struct err *err); /* of our own accord: w->s
 void mcp_put_surroundings(struct buf *params, const struct args *a);
 /* An array, where it was given. */
 void mcp_put_words(struct buf *params, const char *key, const struct texts *words);
-/* That what is started ends with the process that serves, however that ends, unless it is to be kept. */
-void mcp_put_end(struct buf *params, const struct work *w);
+/* That what is started begins as if it were started here, and ends with the process that serves, however that
+ * ends, unless it is to be kept. */
+void mcp_put_start(struct buf *params, const struct work *w);
 
 /* mcp_job.c */
 int mcp_job_start(struct work *w, struct err *err);

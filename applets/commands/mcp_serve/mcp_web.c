@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands/exec/route.h"
+#include "surroundings.h"
 
 /* ---- the session ---- */
 
@@ -18,7 +19,9 @@ static int open_session(struct work *w, struct buf *name, struct err *err)
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct span value;
-    buf_addf(&params, "{\"ends_with\":%ld}", (long)w->serve);
+    buf_addf(&params, "{\"ends_with\":%ld", (long)w->serve);
+    surroundings_put(&params);
+    buf_addc(&params, '}');
     work_make_begin();
     if (call_method("web_new_session", span_of(&params), &result, err) < 0)
         return -1;

@@ -4,6 +4,7 @@
 
 #include "mem.h"
 #include "server_internal.h"
+#include "surroundings_param.h"
 
 static void starting_free(struct starting *s)
 {
@@ -45,6 +46,16 @@ static int take_params(struct starting *s, struct span params, struct err *err)
     return 0;
 }
 
+/* In the keeper. */
+static int start(struct keeper *k, void *arg, struct err *err)
+{
+    const struct starting *s = arg;
+    void *given = (char *)s->params + s->kind->surroundings;
+    if (s->kind->surroundings > 0 && surroundings_enter(given, &k->base, err) < 0)
+        return -1;
+    return s->kind->start(k, arg, err);
+}
+
 void server_start_keeper(struct server *server, struct rpc_call *call, struct span params,
                          const struct starting_kind *kind)
 {
@@ -61,5 +72,5 @@ void server_start_keeper(struct server *server, struct rpc_call *call, struct sp
     rpc_on_abandon(call, on_abandoned, s);
     if (kind->prefix)
         server_next_name(server, kind->prefix, s->name);
-    server_fork_keeper(server, s->name, kind->start, s, on_up, s);
+    server_fork_keeper(server, s->name, start, s, on_up, s);
 }

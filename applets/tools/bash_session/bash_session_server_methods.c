@@ -27,6 +27,8 @@ static void new_session(struct rpc_call *call, struct span params, void *ctx)
     static const struct starting_kind kind = {.params = &session_new_params,
                                               .size = sizeof(struct new_session_params),
                                               .user = offsetof(struct new_session_params, user),
+                                              .surroundings =
+                                                  offsetof(struct new_session_params, surroundings),
                                               .defaults = &defaults,
                                               .prefix = SESSION_PREFIX,
                                               .start = session_start_in_keeper,

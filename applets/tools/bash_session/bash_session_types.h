@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "params.h"
+#include "surroundings_param.h"
 #include "user_param.h"
 
 #define SESSION_PREFIX "BashSession"
@@ -18,6 +19,7 @@ struct new_session_params {
     struct texts program, env;
     long long rows, cols;
     long long ends_with; /* a pid; 0: none */
+    struct surroundings surroundings;
 };
 #define NEW_SESSION_DEFAULTS                                                                                 \
     {                                                                                                        \

@@ -31,14 +31,13 @@ static int put_program(const struct command_line *c, struct buf *params)
     return EXIT_OK;
 }
 
-static int put_start(const struct command_line *c, const struct env_words *env, bool of_caller,
-                     struct buf *params)
+static int put_start(const struct command_line *c, const struct env_words *env, struct buf *params)
 {
     buf_addc(params, '{');
     int status = put_program(c, params);
     command_put_string(c, "user", params, "user");
     command_put_string(c, "cwd", params, "cwd");
-    surroundings_put_env(params, of_caller, env->list);
+    surroundings_put_env(params, false, env->list);
     return status == EXIT_OK ? command_put_seconds(c, "timeout", NULL, false, params, "timeout") : status;
 }
 
@@ -57,12 +56,13 @@ static int do_run(const struct command_line *c)
     bool own = !command_value(c, "user");
     int status = env_words_given(&env, c);
     if (status == EXIT_OK)
-        status = put_start(c, &env, own, &params);
+        status = put_start(c, &env, &params);
     if (status != EXIT_OK)
         return status;
-    put_umask(&params);
-    if (own && !command_value(c, "cwd"))
-        surroundings_put_cwd(&params);
+    if (own)
+        surroundings_put(&params);
+    else
+        put_umask(&params);
     return exec_remote_run(c, &params, command_value(c, "command") ? "/bin/sh" : c->words[0]);
 }
 
@@ -74,7 +74,7 @@ static int do_start(const struct command_line *c)
     struct span pid;
     int status = env_words_given(&env, c);
     if (status == EXIT_OK)
-        status = put_start(c, &env, false, &params); /* beside the server's own */
+        status = put_start(c, &env, &params); /* beside the server's own */
     if (status == EXIT_OK && command_value(c, "input"))
         status = command_put_text(c, command_value(c, "input"), &params, "input");
     if (command_value(c, "stdin"))

@@ -42,6 +42,7 @@ static void start(struct rpc_call *call, struct span params, void *ctx)
     static const struct starting_kind kind = {.params = &job_start_params,
                                               .size = sizeof(struct start_params),
                                               .user = offsetof(struct start_params, user),
+                                              .surroundings = offsetof(struct start_params, surroundings),
                                               .defaults = &defaults,
                                               .check = job_start_check,
                                               .start = job_start_in_keeper,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "params.h"
+#include "surroundings_param.h"
 #include "user_param.h"
 
 struct start_params {
@@ -17,6 +18,7 @@ struct start_params {
     double timeout_s;    /* < 0: none */
     long long umask;     /* < 0: the server's */
     long long ends_with; /* a pid; 0: none */
+    struct surroundings surroundings;
 };
 #define START_DEFAULTS                                                                                       \
     {                                                                                                        \

@@ -28,6 +28,8 @@ static void new_session(struct rpc_call *call, struct span params, void *ctx)
     static const struct starting_kind kind = {.params = &web_new_session_params,
                                               .size = sizeof(struct web_session_params),
                                               .user = offsetof(struct web_session_params, user),
+                                              .surroundings =
+                                                  offsetof(struct web_session_params, surroundings),
                                               .prefix = WEB_PREFIX,
                                               .start = web_start_in_keeper,
                                               .put_answer = put_opened};

@@ -23,6 +23,7 @@ static const struct param new_session_list[] = {
      .type = PARAM_USER,
      .offset = SESSION(user),
      PARAM_DOC("Whom it runs as; another user than its own takes a server of root", "the server's user")},
+    SURROUNDINGS_PARAM(SESSION(surroundings)),
 };
 const struct params_table web_new_session_params = PARAMS_TABLE(new_session_list);
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "params.h"
+#include "surroundings_param.h"
 #include "user_param.h"
 
 #define WEB_PREFIX "WebBrowser" /* a session's keeper listens as WebBrowser or WebBrowser_N */
@@ -14,6 +15,7 @@ struct web_session_params {
     bool accept_dialogs;
     struct user_param user;
     long long ends_with; /* a pid; 0: none */
+    struct surroundings surroundings;
 };
 
 /* Of every method of a session; each takes those that its table names. */
