@@ -15,7 +15,7 @@ def server(toolbox):
 
 def begun(server, folder, name):
     path = path_of(name, folder)
-    return path and Interrupted(Shell(server, shell=path), folder)
+    return path and Interrupted(Shell(server, shell=path), folder, name)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from harness.sessions import Shell, shared_server  # noqa: E402
 
 def one(client, folder, name, form, dice, count, wrong):
     with Shell(client, shell=path_of(name, folder)) as shell:
-        tried = Interrupted(shell, folder)
+        tried = Interrupted(shell, folder, name)
         for _ in range(count):
             how, after = dice.choice((Interrupted.by_signal, Interrupted.by_key)), dice.random() ** 3 / 5
             try:

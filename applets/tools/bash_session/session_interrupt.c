@@ -4,7 +4,9 @@
  * it waits for none. It goes on where the signal met a program that was ending of its own accord, or the copy
  * of the shell that was about to become one: there the shell's handler takes it. So what is interrupted is
  * looked at before. Where that can have happened, what the shell begins next is interrupted too. */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +26,7 @@
 #define DEATH_LOOKS 200
 #define DEATH_US 1000 /* between two looks whether a program is over that has got the signal */
 #define YOUNG_MS 200  /* an older program hardly ends in the very moment of the signal */
+#define DEAF_LOOKS 3  /* in a row, at a shell that waits and has not told: it did not notice */
 
 #define MEMBERS_MAX 32
 
@@ -41,6 +44,7 @@ struct target {
     int n;
     bool is_shell;   /* or a copy of it */
     bool alone;      /* in its group */
+    bool hooked;     /* with nobody but what is young, as what it substitutes in its prompt is */
     bool losable;    /* the signal may have no effect there */
     int handles;     /* it does so itself, as proc_handles has it */
     bool with_shell; /* which was interrupted too */
@@ -52,6 +56,7 @@ struct interrupt {
     struct target target; /* the last one that was signalled */
     bool sent, cancel;
     int itself; /* looks in a row at a busy shell */
+    int deaf;   /* and at one that waits for the rest of what it was given */
     unsigned long prompts;
     long long until;
 };
@@ -69,8 +74,33 @@ static bool is_sure(const struct proc *p, const char *name)
            (age_ms(p->start) >= YOUNG_MS || (!kind_of(name)->is_shell && proc_handles(p->pid, SIGINT) == 1));
 }
 
-/* What else is in the group. */
-static void look_at_members(struct target *t, const char *shell)
+static void read_arguments(pid_t pid, struct buf *out)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
+    io_read_file(AT_FDCWD, path, out);
+}
+
+/* It is the shell itself, forked for a part of what it does: not a script of its own. */
+static bool is_copy(const struct shell *sh, pid_t pid)
+{
+    struct buf its BUF_AUTO = BUF_INIT, own BUF_AUTO = BUF_INIT;
+    read_arguments(pid, &its);
+    read_arguments(sh->pid, &own);
+    return its.len > 0 && its.len == own.len && memcmp(its.data, own.data, own.len) == 0;
+}
+
+/* As proc_handles has it. A copy that is about to become something else doesn't do it for itself, and the
+ * shell may not have begun all of a pipe. */
+static int handles(const struct shell *sh, const struct proc *p)
+{
+    int its = proc_handles(p->pid, SIGINT);
+    bool own = its != 1 || (!sh->kind->copies_catch && age_ms(p->start) >= YOUNG_MS);
+    return own || !is_copy(sh, p->pid) ? its : 0;
+}
+
+/* What else is in the group. `orphaned`: its leader has ended, the first of a pipe. */
+static void look_at_members(const struct shell *sh, struct target *t, const char *shell, bool orphaned)
 {
     struct proc *list;
     size_t n = proc_descendants(getpid(), &list);
@@ -83,8 +113,12 @@ static void look_at_members(struct target *t, const char *shell)
         t->n += t->n < MEMBERS_MAX;
         if (list[i].pid == t->group)
             continue;
+        bool copy = strcmp(shell, m->name) == 0;
+        if (orphaned && (t->alone || t->handles == 0))
+            t->handles = handles(sh, &list[i]);
         t->alone = false;
-        if (strcmp(shell, m->name) != 0 && is_sure(&list[i], m->name))
+        t->hooked = t->hooked && age_ms(list[i].start) < YOUNG_MS;
+        if (!copy && is_sure(&list[i], m->name))
             t->losable = false;
     }
     free(list);
@@ -95,7 +129,8 @@ static void aim(const struct shell *sh, struct target *t, bool quickly)
 {
     struct proc leader = {.ended = true};
     char shell[16];
-    *t = (struct target){.group = pty_foreground(&sh->terminal->pty), .alone = true};
+    *t = (struct target){
+        .group = pty_foreground(&sh->terminal->pty), .alone = true, .hooked = !sh->kind->is_bash};
     if (t->group == 0)
         t->group = sh->pid;
     proc_name(sh->pid, shell);
@@ -104,9 +139,9 @@ static void aim(const struct shell *sh, struct target *t, bool quickly)
     t->start = leader.start;
     t->is_shell = t->group == sh->pid || strcmp(shell, t->name) == 0;
     t->losable = t->is_shell || !is_sure(&leader, t->name);
-    t->handles = t->group == sh->pid || leader.ended || proc_handles(t->group, SIGINT);
+    t->handles = t->group == sh->pid || leader.ended ? 1 : handles(sh, &leader);
     if (!quickly || leader.ended || (t->losable && kind_of(t->name)->is_shell && t->group != sh->pid))
-        look_at_members(t, shell);
+        look_at_members(sh, t, shell, leader.ended && t->group != sh->pid);
 }
 
 /* It wasn't there when the last one was sent, or was the copy of a shell. */
@@ -143,6 +178,23 @@ void shell_interrupt_end(struct shell *sh)
     loop_timer_set(sh->terminal->pace->timer, 1); /* a run may wait for this */
 }
 
+/* Others than bash notice what comes while they wait; between two bytes of a line, or of code, they go on to
+ * wait for the next one, which was dropped with the rest. */
+static bool is_deaf(const struct shell *sh, enum waiting w)
+{
+    return sh->kind->is_shell && !sh->kind->is_bash && sh->kind->start.setup && !shell_is_back(sh) &&
+           (w == WAITING_SHELL || w == WAITING_CODE);
+}
+
+static void wake(struct shell *sh, enum waiting w)
+{
+    struct buf nothing BUF_AUTO = BUF_INIT;
+    if (w == WAITING_CODE)
+        channel_put_code(&sh->channel, &nothing);
+    else
+        kill(sh->pid, SIGINT);
+}
+
 static bool is_over(const struct interrupt *in, enum waiting w)
 {
     const struct shell *sh = in->shell;
@@ -150,14 +202,16 @@ static bool is_over(const struct interrupt *in, enum waiting w)
         return true;
     if (in->sent && !sh->kind->is_shell) /* it goes on with nothing */
         return true;
+    if (is_deaf(sh, w))
+        return false;
     return in->sent && (w == WAITING_SHELL || (!in->cancel && !in->target.losable));
 }
 
-/* Not the shell between two programs, nor a copy that may yet become one. */
+/* Not the shell between two programs or in its hook, nor a copy that may yet become one. */
 static bool can_be_hit(struct interrupt *in, const struct target *t, enum waiting w)
 {
     const struct shell *sh = in->shell;
-    bool busy = t->group == sh->pid && t->alone && (w == WAITING_NOT || w == WAITING_UNKNOWN);
+    bool busy = t->group == sh->pid && (t->alone || t->hooked) && (w == WAITING_NOT || w == WAITING_UNKNOWN);
     in->itself = busy ? in->itself + 1 : 0;
     if (t->is_shell && t->group != sh->pid && age_ms(t->start) < YOUNG_MS)
         return false;
@@ -192,7 +246,7 @@ static void strike_shell(struct shell *sh, struct target *t)
         input_release(&sh->channel.outgoing);
         channel_flush(&sh->channel);
     }
-    if (t->handles != 0 || !sh->kind->is_bash)
+    if (t->handles != 0 || !sh->kind->is_shell)
         return;
     kill(sh->pid, SIGINT);
     t->with_shell = true;
@@ -201,10 +255,24 @@ static void strike_shell(struct shell *sh, struct target *t)
 static void strike(struct shell *sh, struct target *t)
 {
     strike_shell(sh, t);
-    if (t->handles < 0 && sh->kind->is_bash)
+    if (t->handles < 0 && sh->kind->is_shell)
         t->with_shell = dies_of_it(sh, t->group);
     else
         kill(-t->group, SIGINT);
+}
+
+/* The shell waits for a program to which it has not handed the terminal, as it was interrupted just then. */
+static void strike_unhanded(const struct shell *sh)
+{
+    struct proc *list, *last = NULL;
+    size_t n = proc_descendants(getpid(), &list);
+    for (size_t i = 0; i < n; i++)
+        if (list[i].ppid == sh->pid && list[i].group == list[i].pid && !list[i].ended &&
+            list[i].state != 'T' && (!last || list[i].start >= last->start))
+            last = &list[i];
+    if (last)
+        kill(-last->group, SIGINT);
+    free(list);
 }
 
 static void look(void *arg)
@@ -214,10 +282,20 @@ static void look(void *arg)
     struct target t;
     enum waiting w = shell_look(sh, LOOK_CLOSELY);
     terminal_drain(sh->terminal);
+    if (w == WAITING_NOT && shell_reads_code(sh))
+        w = WAITING_CODE;
     if (is_over(in, w)) {
+        if (in->sent && in->target.with_shell) /* it has left what was begun just then */
+            kill(-in->target.group, SIGINT);
         shell_interrupt_end(sh);
         return;
     }
+    in->deaf = in->sent && is_deaf(sh, w) ? in->deaf + 1 : 0;
+    loop_timer_set(in->timer, LOOK_MS);
+    if (in->deaf > 0 && in->deaf % DEAF_LOOKS == 0)
+        wake(sh, w);
+    if (in->deaf > 0)
+        return;
     aim(sh, &t, false);
     if (can_be_hit(in, &t, w) &&
         (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, sh)))) {
@@ -227,8 +305,9 @@ static void look(void *arg)
         in->sent = true;
         in->target = t;
         in->itself = 0;
+    } else if (in->sent && t.alone && in->itself == ITSELF_LOOKS) {
+        strike_unhanded(sh);
     }
-    loop_timer_set(in->timer, LOOK_MS);
 }
 
 static struct interrupt *begin(struct shell *sh, long long ms)

@@ -17,8 +17,9 @@
  * start-up file; \x01 for an '@' itself, \x02 for the channel's secret, \x03 for the value, in hexadecimal
  * digits, that the variable of the first of `env` had before, and what is between two \4 is about its
  * user's own start-up files. */
-struct shell_kind {
-    const char *names;                     /* of its programs: "ash dash"; NULL: of no other row */
+
+/* How one is started. */
+struct kind_start {
     const char *const args[KIND_ARGS_MAX]; /* in front of others */
     const char *const env[KIND_ENV_MAX];   /* "NAME=value" */
     const char *typed; /* the line that has it read its start-up file, where it can't be told otherwise */
@@ -29,18 +30,28 @@ struct shell_kind {
     const char *bare, *bare_env; /* started without its user's: a word in front of all others, a variable */
     bool by_channel;             /* it could not close a descriptor, and reads that from the channel */
     bool seeks;                  /* it reads a file, no pipe */
+};
 
-    /* Typed: has it take a command from the channel, as `put` writes it there. */
+/* How it is given a command. */
+struct kind_take {
+    /* Typed: has it take the command from the channel, as `put` writes it there. */
     const char *line;
     void (*put)(struct buf *out, const char *command, size_t n, const struct channel *channel);
     bool as_typed;  /* one short line is just typed */
     bool announces; /* it shows what is typed, so it says (message T, and waits) when it begins to run it */
+};
 
+struct shell_kind {
+    const char *names; /* of its programs: "ash dash"; NULL: of no other row */
+    struct kind_start start;
+    struct kind_take take;
     bool is_bash;  /* commands are taken by a key of its line editor */
     bool is_shell; /* it runs programs in process groups of their own, and goes on with the next when one ends
                     */
     bool polls;    /* it polls its terminal whatever it does: that it is done is only told */
-    bool proves;   /* it is itself seen to wait for the answer to what it tells, as its standard input */
+    bool copies_catch; /* a copy of it, as a subshell is, catches an interrupt, and ends */
+    bool bare_signal;  /* an interrupt in what it substitutes leaves the signal's own number as the status */
+    bool proves;       /* it is itself seen to wait for the answer to what it tells, as its standard input */
 };
 
 /* Never NULL. The path's last part counts, without a version behind it (python3.12). */

@@ -60,19 +60,19 @@ static int64_t give_command(struct session *s, struct session_call *c)
         buf_release(&c->input);
         return ASK_MS;
     }
-    if (kind->announces) {
+    if (kind->take.announces) {
         session_run_enter(c, RUN_OFFERED);
         s->capture = capture_new(c->max);
     } else {
         session_run_typed_in(s, c);
     }
     channel_flush(&s->shell.channel);
-    if (!kind->as_typed || c->input.len >= LINE_MAX_BYTES ||
+    if (!kind->take.as_typed || c->input.len >= LINE_MAX_BYTES ||
         (c->input.len > 0 && memchr(c->input.data, '\n', c->input.len))) {
-        kind->put(&text, c->input.data, c->input.len, &s->shell.channel);
+        kind->take.put(&text, c->input.data, c->input.len, &s->shell.channel);
         channel_put_code(&s->shell.channel, &text);
         buf_truncate(&c->input, 0);
-        kind_fill(&c->input, kind->line, s->shell.channel.path);
+        kind_fill(&c->input, kind->take.line, s->shell.channel.path);
     }
     buf_addc(&c->input, '\n');
     if (input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, &err) < 0)

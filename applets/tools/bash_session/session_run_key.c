@@ -199,7 +199,7 @@ static void message(void *session, const struct channel_message *m)
     } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED &&
                s->terminal.input.signalled > c->run.phase_began) {
         kill(-s->shell.pid, SIGINT); /* an interrupted parser is not given a line, which may lose its front */
-    } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED && s->shell.kind->announces) {
+    } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED && s->shell.kind->take.announces) {
         session_run_typed_in(s, c); /* what it has shown so far is what was typed */
         pty_make_quiet(&s->terminal.pty);
         channel_acknowledge(&s->shell.channel);

@@ -43,7 +43,7 @@ static const struct shell_kind *own_kind(const struct shell *sh)
 {
     const struct shell_kind *kind = kind_of(sh->path);
     bool other =
-        sh->options->program && (kind->is_shell || kind->args[0]) && !takes_words(sh->options->program);
+        sh->options->program && (kind->is_shell || kind->start.args[0]) && !takes_words(sh->options->program);
     return other ? kind_of("") : kind;
 }
 
@@ -60,7 +60,7 @@ bool shell_lacks_channel(const struct shell *sh)
 /* What its user has given it there. */
 static const char *former(const struct shell *sh)
 {
-    const char *variable = sh->kind->env[0];
+    const char *variable = sh->kind->start.env[0];
     char *name MEM_AUTO = variable ? mem_dup(variable, strcspn(variable, "=")) : NULL;
     return name ? spawn_env_get(sh->options->env, name) : NULL;
 }
@@ -70,7 +70,7 @@ static int give_startup(struct shell *sh)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     kind_put_startup(&text, sh->kind, sh->bare, sh->options->keeps_history, &sh->channel, former(sh));
-    int fd = sh->kind->by_channel ? -1 : channel_code_pipe(&sh->channel, &text, sh->kind->seeks);
+    int fd = sh->kind->start.by_channel ? -1 : channel_code_pipe(&sh->channel, &text, sh->kind->start.seeks);
     sh->startup = fd >= 0 ? CHANNEL_CODE : sh->channel.path;
     if (fd < 0)
         channel_put_code(&sh->channel, &text);
@@ -94,10 +94,10 @@ static char **make_argv(const struct shell *sh, const char *path)
         given++;
     char **argv = mem_zalloc((given + KIND_ARGS_MAX + 2) * sizeof *argv);
     argv[n++] = mem_strdup(sh->kind->is_bash ? "bash" : path);
-    if (sh->bare && sh->kind->bare)
-        argv[n++] = mem_strdup(sh->kind->bare);
-    for (size_t i = 0; i < KIND_ARGS_MAX && sh->kind->args[i]; i++)
-        argv[n++] = with_startup(sh, sh->kind->args[i]);
+    if (sh->bare && sh->kind->start.bare)
+        argv[n++] = mem_strdup(sh->kind->start.bare);
+    for (size_t i = 0; i < KIND_ARGS_MAX && sh->kind->start.args[i]; i++)
+        argv[n++] = with_startup(sh, sh->kind->start.args[i]);
     for (size_t i = 1; i < given; i++)
         argv[n++] = mem_strdup(words[i]);
     return argv;
@@ -107,10 +107,10 @@ static char **make_env(const struct shell *sh)
 {
     char *extra[KIND_ENV_MAX + 4] = {mem_printf("TERM=%s", sh->options->term ? sh->options->term : "dumb")};
     size_t n = 1;
-    for (size_t i = 0; i < KIND_ENV_MAX && sh->kind->env[i]; i++)
-        extra[n++] = with_startup(sh, sh->kind->env[i]);
-    if (sh->bare && sh->kind->bare_env)
-        extra[n] = with_startup(sh, sh->kind->bare_env);
+    for (size_t i = 0; i < KIND_ENV_MAX && sh->kind->start.env[i]; i++)
+        extra[n++] = with_startup(sh, sh->kind->start.env[i]);
+    if (sh->bare && sh->kind->start.bare_env)
+        extra[n] = with_startup(sh, sh->kind->start.bare_env);
     if (shell_lacks_channel(sh) && !sh->options->keeps_history) { /* no start-up file says it */
         extra[n++] = mem_strdup("HISTFILE=");
         extra[n] = mem_strdup("fish_history=");
@@ -127,7 +127,7 @@ static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
 {
     snprintf(sh->path, sizeof sh->path, "%s", shell);
     shell_choose_kind(sh);
-    int code FD_AUTO = sh->kind->setup ? give_startup(sh) : -1;
+    int code FD_AUTO = sh->kind->start.setup ? give_startup(sh) : -1;
     char **argv = make_argv(sh, shell), **env = make_env(sh);
     const char *programs[] = {shell, NULL};
     struct spawn spawn_options = {
@@ -212,7 +212,7 @@ static void ended(void *arg, pid_t pid, int status)
     sh->exit_status = status;
     bool started = sh->state != SHELL_STARTING;
     shell_happened(sh, SHELL_ENDS);
-    if (!started && !sh->bare && sh->kind->is_shell && sh->kind->setup)
+    if (!started && !sh->bare && sh->kind->is_shell && sh->kind->start.setup)
         start_again(sh);
     if (sh->state == SHELL_ENDED)
         viewers_dismiss(&sh->terminal->viewers);
@@ -239,7 +239,7 @@ bool shell_start_bare(struct shell *sh)
 {
     char name[16];
     pid_t group = pty_foreground(&sh->terminal->pty);
-    if (sh->bare || !sh->kind->is_shell || !sh->kind->setup)
+    if (sh->bare || !sh->kind->is_shell || !sh->kind->start.setup)
         return false;
     proc_name(group ? group : sh->pid, name);
     sh->notice = mem_printf(

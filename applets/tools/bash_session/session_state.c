@@ -157,7 +157,7 @@ bool shell_settled(struct shell *sh)
 
 bool shell_is_mute(const struct shell *sh)
 {
-    bool told = sh->kind->setup && (sh->kind->is_bash || (sh->kind->is_shell && !sh->options->program));
+    bool told = sh->kind->start.setup && (sh->kind->is_bash || (sh->kind->is_shell && !sh->options->program));
     return sh->pid && sh->known.prompts == 0 && !told;
 }
 
@@ -195,7 +195,7 @@ bool shell_edits(const struct shell *sh)
 bool shell_teach(struct shell *sh)
 {
     struct terminal *t = sh->terminal;
-    if (!sh->kind->typed || sh->taught || !sh->pid)
+    if (!sh->kind->start.typed || sh->taught || !sh->pid)
         return false;
     enum waiting w = shell_look(sh, LOOK_CLOSELY);
     bool waits = w == WAITING_SHELL || (w == WAITING_UNKNOWN && t->tail.len > 0 &&
@@ -203,7 +203,7 @@ bool shell_teach(struct shell *sh)
     if (!waits || terminal_drain(t))
         return true;
     struct buf line BUF_AUTO = BUF_INIT;
-    kind_fill(&line, sh->kind->typed, sh->startup);
+    kind_fill(&line, sh->kind->start.typed, sh->startup);
     buf_addc(&line, '\n');
     sh->owner->forget(sh->arg);
     io_write_all(t->pty.master, line.data, line.len); /* in front of what has been typed since */

@@ -153,6 +153,8 @@ bool shell_teach(struct shell *sh);
 bool shell_hear(struct shell *sh);
 /* Forgets what was heard and not believed yet. */
 void shell_hear_afresh(struct shell *sh);
+/* It waits for code, which it has not got all of. */
+bool shell_reads_code(const struct shell *sh);
 /* Lets a shell go on that waits for an answer to what has not been heard. */
 void shell_release_stuck(struct shell *sh);
 

@@ -17,6 +17,8 @@
 #define PROOF_US 20
 #define PROOF_TRIES 10
 #define PROOF_MS 5000 /* for as long as the shell itself waits */
+#define TAKE_US 100
+#define TAKE_TRIES 500
 #define STUCK_LOOKS 2
 #define STUCK_MS                                                                                             \
     250 /* between two looks that have to see the same; far longer than a message is on its way */
@@ -37,8 +39,8 @@ static void take_prompt(struct shell *sh, const struct channel_message *m)
     shell_learn(sh, m, taken ? SHELL_TELLS : SHELL_TELLS_EARLY);
     if (again)
         k->status = before;
-    else if (interrupted && m->begun == 0) /* with Enter: the status is that of what was before */
-        k->status = SHELL_INTERRUPTED;
+    else if (interrupted && (m->begun == 0 || (sh->kind->bare_signal && m->status == SIGINT)))
+        k->status = SHELL_INTERRUPTED; /* not begun, with Enter: the status is that of what was before */
 }
 
 static void take(struct shell *sh, const struct channel_message *m)
@@ -52,6 +54,11 @@ static void take(struct shell *sh, const struct channel_message *m)
 static enum waiting look_for_word(const struct shell *sh, bool children)
 {
     return session_waiting_for_word(&sh->channel.pty, sh->pid, sh->options->user, children);
+}
+
+bool shell_reads_code(const struct shell *sh)
+{
+    return sh->channel.pty.master >= 0 && look_for_word(sh, false) == WAITING_CODE;
 }
 
 /* Others tell from what they substitute in their prompt, a process like any, or read otherwise. */
@@ -73,15 +80,22 @@ void shell_hear_afresh(struct shell *sh)
     sh->told = (struct told){.doubted = sh->told.doubted};
 }
 
-/* Between two lines of what it was given: it would go on with the next one. */
+/* Between two lines of what it was given: it would go on with the next one. It stands still until what it has
+ * asked by, a process of its own, has taken the answer: its hook would take that for its own. */
 static void tell_of_interrupt(struct shell *sh, const struct channel_message *m)
 {
     terminal_drain(sh->terminal);
-    if (sh->known.interrupted) {
-        sh->owner->message(sh->arg, m);
-        kill(sh->pid, SIGINT);
+    if (!sh->known.interrupted) {
+        channel_acknowledge(&sh->channel);
+        return;
     }
+    sh->owner->message(sh->arg, m);
+    kill(sh->pid, SIGSTOP);
     channel_acknowledge(&sh->channel);
+    for (int i = 0; i < TAKE_TRIES && !input_is_taken(&sh->channel.outgoing, &sh->channel.pty); i++)
+        usleep(TAKE_US);
+    kill(sh->pid, SIGINT);
+    kill(sh->pid, SIGCONT);
 }
 
 /* The last that needs an answer is kept; true when another one was dealt with. */

@@ -246,17 +246,16 @@ enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct us
 /* ---- the word ---- */
 
 /* Whatever it waits with, `read` with a time limit or without. The code that it is given it reads by another
- * descriptor. */
+ * descriptor than its input. */
 static enum waiting reads_channel(const struct pty *channel, const struct sleeping *s)
 {
-    char path[40];
-    struct stat input, ours;
-    snprintf(path, sizeof path, "/proc/%ld/fd/0", (long)s->pid);
-    if (!sleeping_for_input(s) || stat(path, &input) < 0 || fstat(channel->slave, &ours) < 0 ||
-        !S_ISCHR(input.st_mode) || input.st_rdev != ours.st_rdev)
+    dev_t tty = number_of(channel);
+    if (!sleeping_for_input(s) || tty == 0)
         return WAITING_NOT;
     if (s->call == SYS_read && s->arg[0] != 0)
-        return is_terminal(&ours.st_rdev, s->pid, s->arg[0]) ? WAITING_CODE : WAITING_NOT;
+        return is_terminal(&tty, s->pid, s->arg[0]) ? WAITING_CODE : WAITING_NOT;
+    if (!is_terminal(&tty, s->pid, 0))
+        return WAITING_NOT;
     return sleeping_still(s) ? WAITING_SHELL : WAITING_SOON;
 }
 

@@ -29,13 +29,35 @@ FORMS = {
     "set -e": "(set -e\nNOW\nLATER)\nLATER",
     "one that exits itself": "sh -c 'trap \"exit 3\" INT; while :; do sleep 0.02; done'\nLATER",
 }
+FISH = {
+    "lines": "NOW\nLATER",
+    "three lines": "true\nNOW\nLATER",
+    "a list": "NOW; LATER",
+    "and": "true; and NOW; and LATER\nLATER",
+    "or": "NOW || LATER\nLATER",
+    "a block": "begin\nNOW\nLATER\nend\nLATER",
+    "a function": "function f\nNOW\nLATER\nend\nf\nLATER",
+    "a substitution": "set x (NOW; LATER)\nLATER",
+    "a for loop": "for i in 1 2 3\nNOW\nLATER\nend\nLATER",
+    "a while loop": "while true\nNOW\nLATER\nend\nLATER",
+    "a pipe": "NOW | cat\nLATER",
+    "if": "if NOW\nLATER\nelse\nLATER\nend\nLATER",
+    "switch": "switch x\ncase x\nNOW\nLATER\nend\nLATER",
+    "eval": "eval 'NOW\nLATER'\nLATER",
+    "sourced": ". SOURCED\nLATER",
+    "a script": "sh SOURCED\nLATER",
+}
 # What other shells than bash go on behind: they know no more than how the program ended.
 BASH_ALONE = ("one that exits itself",)
-SHELLS = ("bash", "dash", "busybox")
+SHELLS = ("bash", "dash", "busybox", "zsh", "ksh93", "mksh", "fish")
+
+
+def texts(shell):
+    return FISH if shell == "fish" else FORMS
 
 
 def forms(shell):
-    return [form for form in FORMS if shell == "bash" or form not in BASH_ALONE]
+    return [form for form in texts(shell) if shell == "bash" or form not in BASH_ALONE]
 
 
 def path_of(shell, folder):
@@ -52,14 +74,15 @@ def path_of(shell, folder):
 class Interrupted:
     """One session, in which commands are interrupted."""
 
-    def __init__(self, shell, folder):
-        self.shell, self.folder, self.numbers = shell, folder, itertools.count()
+    def __init__(self, shell, folder, kind="bash"):
+        self.shell, self.folder, self.texts, self.numbers = shell, folder, texts(kind), itertools.count()
 
     def command(self, form, now):
         self.later = self.folder / f"later-{next(self.numbers)}"
+        self.later.unlink(missing_ok=True)  # of another session's
         sourced = self.folder / "sourced"
         sourced.write_text(f"{now}\ntouch {self.later}\n")
-        text = FORMS.get(form, form).replace("SOURCED", str(sourced)).replace("NOW", now)
+        text = self.texts.get(form, form).replace("SOURCED", str(sourced)).replace("NOW", now)
         return text.replace("LATER", f"touch {self.later}")
 
     def by_signal(self):
