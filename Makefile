@@ -65,7 +65,8 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 # What main and the server reach by themselves, not through the tables of applets and tools: scripts/link-order puts it in
 # front, and `make check` holds it to that.
 HOT := $(filter-out core/signature.c core/tls.c,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
-    applets/command.c applets/tool.c applets/usage.c applets/words.c applets/commands/exec/% applets/tools/web_browser/profile.c \
+    applets/command.c applets/tool.c applets/usage.c applets/words.c applets/tools/web_browser/profile.c \
+    $(addprefix applets/commands/exec/,caller.c exec.c route.c) \
     $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
 HOT_VENDOR := platform_util sha256 cJSON
 

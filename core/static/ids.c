@@ -1,5 +1,7 @@
 /* The C library makes all threads of a process somebody else, one after the other. Here there is but one. */
 #include <grp.h>
+#include <stddef.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -28,4 +30,10 @@ int setresgid(gid_t real, gid_t effective, gid_t saved)
 int setgroups(size_t n, const gid_t *groups)
 {
     return (int)syscall(SET_GROUPS, n, groups);
+}
+
+/* Nor other limits. */
+int setrlimit(int of, const struct rlimit *limit)
+{
+    return prlimit(0, of, limit, NULL);
 }

@@ -11,6 +11,7 @@
 #include "exec_stream.h"
 #include "io.h"
 #include "json.h"
+#include "relocate.h"
 #include "route.h"
 #include "rpc.h"
 #include "title.h"
@@ -96,8 +97,10 @@ static int exec_main(int argc, char **argv)
     if (given[2] && (whole || detect || argc > 1))
         return usage_error("exec", "--stream goes alone: requests come on stdin");
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error to report, not the end of us */
-    if (given[2])
+    if (given[2]) {
+        relocate_rest();
         return exec_stream();
+    }
     bool from_stdin = argc == 1 || (argc == 2 && strcmp(argv[1], "-") == 0);
     caller_watch();
     int status = detect && from_stdin ? EXIT_OK : read_request(argv + 1, argc - 1, &request);
