@@ -239,8 +239,11 @@ static int check_kind(const struct param *p, struct span value, const struct whe
         [PARAM_OBJECT] = {JSON_OBJECT, "must be an object"},
         [PARAM_RAW] = {JSON_OBJECT, "must be an object"},
         [PARAM_USER] = {JSON_STRING, "must be a string or an object"},
+        [PARAM_SWITCH] = {JSON_BOOL, "must be true, false or an object"},
     };
-    if (p->type == PARAM_USER && json_kind(value) == JSON_OBJECT)
+    if ((p->type == PARAM_USER || p->type == PARAM_SWITCH) && json_kind(value) == JSON_OBJECT)
+        return 0;
+    if (p->type == PARAM_SWITCH && p->table->list[0].type == PARAM_NAME && json_kind(value) == JSON_STRING)
         return 0;
     return json_kind(value) == takes[p->type].kind ? 0 : refuse(err, w, takes[p->type].otherwise);
 }
@@ -268,6 +271,19 @@ static int take_node(const struct param *p, cJSON *node, void *into, const struc
 
 static int unpack(const struct params_table *table, struct span object, void *into, const struct where *outer,
                   struct err *err);
+static void *field(const struct param *p, void *into);
+static int take_value(const struct param *p, struct span value, void *into, const struct where *w,
+                      struct err *err);
+
+static int take_switch(const struct param *p, struct span value, void *into, const struct where *w,
+                       struct err *err)
+{
+    const struct param *first = p->table->list;
+    *(bool *)into = *value.s != 'f';
+    if (json_kind(value) == JSON_STRING)
+        return take_value(first, value, field(first, into), w, err);
+    return json_kind(value) == JSON_OBJECT ? unpack(p->table, value, into, w, err) : 0;
+}
 
 static int take_value(const struct param *p, struct span value, void *into, const struct where *w,
                       struct err *err)
@@ -283,6 +299,8 @@ static int take_value(const struct param *p, struct span value, void *into, cons
         return 0;
     case PARAM_OBJECT:
         return unpack(p->table, value, into, w, err);
+    case PARAM_SWITCH:
+        return take_switch(p, value, into, w, err);
     case PARAM_USER:
         if (json_kind(value) != JSON_OBJECT)
             break;
@@ -326,6 +344,7 @@ static void release(const struct param *p, void *at)
         free_texts(at);
         break;
     case PARAM_OBJECT:
+    case PARAM_SWITCH:
         params_release(p->table, at);
         break;
     case PARAM_USER:

@@ -70,6 +70,8 @@ def jobs(s):
     s.rpc("exec_remote_close_stdin", pid=pid, ack_seq=0)
     out = s.ended(pid)
     s.check(out["stdout"].replace("hello\n", "", 1) in ("", "hello\n") and out["stdout"], f"lost what was typed: {out}")
+    s.job({"command": "read x; stty size; echo $x; exit 3", "pty": {"cols": 99}, "input": "typed\n"},
+          right=lambda r: r["stdout"].endswith("24 99\r\ntyped\r\n") and r["exit_code"] == 3)
     pid = s.rpc("exec_remote_start", command="setsid sleep 60 & trap '' TERM; echo up; sleep 60")["pid"]
     s.rpc("exec_remote_wait", pid=pid, ack_seq=0, timeout=5)
     s.rpc("exec_remote_list", right=lambda r: pid in [job["pid"] for job in r])

@@ -1,7 +1,5 @@
 """`toolbox bash_session attach`: a person at a terminal looks over an agent's shoulder."""
-import fcntl
 import os
-import pty
 import re
 import select
 import signal
@@ -14,6 +12,7 @@ import pytest
 
 from harness import needs
 from harness.machine import HANG
+from harness.people import Person as at_terminal
 from harness.processes import wait_until
 from harness.server import titled
 from harness.sessions import Shell, read_until
@@ -21,50 +20,8 @@ from harness.sessions import Shell, read_until
 DETACH = "\x1d"
 
 
-class Person:
-    """Somebody at a terminal of their own, who is attached to a session. `seen` is all that has shown there."""
-
-    def __init__(self, shell, rows=24, cols=80):
-        self.master, self.slave = pty.openpty()
-        self.size(rows, cols)
-        self.before = termios.tcgetattr(self.slave)
-        self.seen = ""
-
-        def take_terminal():
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        slave = self.slave
-        self.process = shell.client.popen("bash_session", "attach", shell.name, stdin=slave, stdout=slave, stderr=slave,
-                                          start_new_session=True, preexec_fn=take_terminal)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(HANG)
-        os.close(self.master)
-        os.close(self.slave)
-
-    def size(self, rows, cols):
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
-
-    def type(self, text):
-        os.write(self.master, text.encode())
-
-    def sees(self, text, seconds=30):
-        """Waits until that shows, and forgets what has shown up to it."""
-        deadline = time.monotonic() + seconds
-        while text not in self.seen:
-            left = deadline - time.monotonic()
-            assert left > 0, f"{text!r} did not show: {self.seen[-2000:]!r}"
-            if select.select([self.master], [], [], min(left, 0.2))[0]:
-                self.seen += os.read(self.master, 65536).decode(errors="replace")
-        self.seen = self.seen[self.seen.index(text) + len(text) :]
-
-    def has_left(self):
-        return self.process.wait(HANG)
+def Person(shell, rows=24, cols=80):
+    return at_terminal(shell.client, "bash_session", "attach", shell.name, rows=rows, cols=cols)
 
 
 @pytest.fixture

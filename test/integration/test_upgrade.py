@@ -340,7 +340,12 @@ def test_what_can_not_be_moved_stays_and_says_why(here, inject, other_build, at)
     pid = here.rpc("exec_remote_list")[0]["pid"]
     old = build_of(here)
     inject(other_build)
-    assert "a client holds it" in upgrade(here)[f"Job_{pid}"] and builds(here) == {pid: old}
+    on_terminal = Job(here, "read x; echo $x", pty=True)
+    why = upgrade(here)
+    assert "a client holds it" in why[f"Job_{pid}"] and builds(here)[pid] == old
+    assert "it has a terminal" in why[f"Job_{on_terminal.pid}"]
+    on_terminal.write("x\n")
+    assert on_terminal.finish()[:2] == (0, "x\r\nx\r\n")
     held.terminate()
     held.communicate(timeout=60)
     wait_until(lambda: not titled("sleep\0" + "5095\0"), "the end of the program")

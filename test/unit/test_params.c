@@ -20,6 +20,24 @@ static const struct param inner_params[] = {
 };
 static const struct params_table inner_table = PARAMS_TABLE(inner_params);
 
+struct sized {
+    bool on;
+    long long rows;
+};
+static const struct param sized_params[] = {
+    {.key = "rows", .type = PARAM_INT, .offset = offsetof(struct sized, rows), .min = 1, .max = 9},
+};
+static const struct params_table sized_table = PARAMS_TABLE(sized_params);
+
+struct kept {
+    bool on;
+    struct text path;
+};
+static const struct param kept_params[] = {
+    {.key = "path", .type = PARAM_NAME, .offset = offsetof(struct kept, path)},
+};
+static const struct params_table kept_table = PARAMS_TABLE(kept_params);
+
 struct all {
     struct text text, name;
     long long count, free_count;
@@ -28,6 +46,8 @@ struct all {
     struct ints range;
     struct texts argv, env;
     struct inner inner;
+    struct sized sized;
+    struct kept kept;
     struct span raw;
 };
 static const struct param all_params[] = {
@@ -41,6 +61,8 @@ static const struct param all_params[] = {
     {.key = "argv", .type = PARAM_NAMES, .offset = offsetof(struct all, argv)},
     {.key = "env", .type = PARAM_ENV, .offset = offsetof(struct all, env)},
     {.key = "inner", .type = PARAM_OBJECT, .offset = offsetof(struct all, inner), .table = &inner_table},
+    {.key = "sized", .type = PARAM_SWITCH, .offset = offsetof(struct all, sized), .table = &sized_table},
+    {.key = "kept", .type = PARAM_SWITCH, .offset = offsetof(struct all, kept), .table = &kept_table},
     {.key = "raw", .type = PARAM_RAW, .offset = offsetof(struct all, raw)},
 };
 static const struct params_table all_table = PARAMS_TABLE(all_params);
@@ -54,6 +76,39 @@ static int unpack(const char *text, struct all *a, struct err *err)
 {
     *a = (struct all){.count = 7, .wait = 0.5, .flag = true};
     return params_unpack(&all_table, span_str(text), a, err);
+}
+
+static void switches(void **state)
+{
+    static const struct {
+        const char *text;
+        bool sized;
+        long long rows;
+        const char *path;
+    } cases[] = {{"true", true, 4, NULL},
+                 {"false", false, 4, NULL},
+                 {"null", false, 4, NULL},
+                 {"{}", true, 4, NULL},
+                 {"{\"rows\":5}", true, 5, NULL}};
+    struct err err;
+    struct all a;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "{\"name\":\"n\",\"sized\":%s}", cases[i].text);
+        a = (struct all){.sized = {.rows = 4}};
+        assert_int_equal(params_unpack(&all_table, span_str(text), &a, &err), 0);
+        assert_int_equal(a.sized.on, cases[i].sized);
+        assert_int_equal(a.sized.rows, cases[i].rows);
+        params_release(&all_table, &a);
+    }
+    assert_int_equal(unpack("{\"name\":\"n\",\"kept\":\"/tmp/x\"}", &a, &err), 0);
+    assert_true(a.kept.on);
+    assert_string_equal(a.kept.path.s, "/tmp/x");
+    params_release(&all_table, &a);
+    assert_int_equal(unpack("{\"name\":\"n\",\"kept\":{\"path\":\"y\"}}", &a, &err), 0);
+    assert_string_equal(a.kept.path.s, "y");
+    params_release(&all_table, &a);
 }
 
 static void fills_a_struct(void **state)
@@ -192,6 +247,11 @@ static const struct {
     {"\"env\":{\"A=B\":\"a\"}", "env.A=B: a variable's name must not contain '=' or a NUL character"},
     {"\"env\":{\"A\\u0000B\":\"a\"}", "env.A: a variable's name must not contain '=' or a NUL character"},
     {"\"env\":{\"A\":\"1\",\"AB\":\"2\",\"A\":\"3\"}", "env.A: is given twice"},
+    {"\"sized\":\"x\"", "sized: must be true, false or an object"},
+    {"\"sized\":1", "sized: must be true, false or an object"},
+    {"\"sized\":{\"rows\":10}", "sized.rows: must be between 1 and 9"},
+    {"\"kept\":{\"path\":1}", "kept.path: must be a string"},
+    {"\"sized\":0", "sized: must be true, false or an object"},
     {"\"inner\":[]", "inner: must be an object"},
     {"\"inner\":{}", "inner.command: is missing"},
     {"\"inner\":{\"command\":5}", "inner.command: must be a string"},
@@ -285,10 +345,11 @@ static void refuses_huge_lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fills_a_struct),           cmocka_unit_test(leaves_defaults),
-        cmocka_unit_test(absent_is_empty),          cmocka_unit_test(names_the_fault),
-        cmocka_unit_test(required_null_is_refused), cmocka_unit_test(can_ignore_unknown_keys),
-        cmocka_unit_test(long_keys_are_cut),        cmocka_unit_test(refuses_huge_lists),
+        cmocka_unit_test(fills_a_struct),          cmocka_unit_test(switches),
+        cmocka_unit_test(leaves_defaults),         cmocka_unit_test(absent_is_empty),
+        cmocka_unit_test(names_the_fault),         cmocka_unit_test(required_null_is_refused),
+        cmocka_unit_test(can_ignore_unknown_keys), cmocka_unit_test(long_keys_are_cut),
+        cmocka_unit_test(refuses_huge_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

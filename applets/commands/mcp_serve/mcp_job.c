@@ -40,6 +40,8 @@ int mcp_job_start(struct work *w, struct err *err)
     if (a->text.s)
         json_member_text(&params, "input", a->text.s, a->text.n);
     json_member_bool(&params, "stdin_open", a->open);
+    if (a->pty)
+        buf_adds(&params, ",\"pty\":{\"rows\":40,\"cols\":120}");
     mcp_put_surroundings(&params, a);
     mcp_put_start(&params, w);
     if (a->timeout > 0) {

@@ -26,6 +26,7 @@ struct args {
     struct ints view_range;
     double timeout;
     long long rows, cols; /* 0: not given */
+    bool pty;
     long long timeout_s, max_bytes, job, offset, limit, depth, context, insert_line, element, tab;
     bool full_page, new_tab;
     bool enter, close, open, hidden, literal, ignore_case, parents;

@@ -93,6 +93,7 @@ static const struct field start_fields[] = {
     ARG("user", NAME, user, "User to run as (takes root)"),
     ARG("input", TEXT, text, "Text for its stdin"),
     ARG("stdin_open", BOOL, open, "Keep stdin open for job_write"),
+    ARG("pty", BOOL, pty, "Run it on a terminal (120 columns), for programs that want one; job_write types"),
     ARG_WITH("timeout", NUMBER, timeout, "Seconds after which it is killed; default: never", .max = 31536000),
 };
 static const struct field job_wait_fields[] = {

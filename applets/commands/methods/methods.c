@@ -49,14 +49,19 @@ static const char *type_of(const struct param *p)
         [PARAM_OBJECT] = "object",
         [PARAM_RAW] = "object",
         [PARAM_USER] = "string or object",
+        [PARAM_SWITCH] = "boolean or object",
     };
+    if (p->type == PARAM_SWITCH && p->table->list[0].type == PARAM_NAME)
+        return "boolean, string or object";
     return types[p->type];
 }
 
 /* The members of one that is an object, or may be; NULL: it has none of ours. */
 static const struct params_table *members_of(const struct param *p)
 {
-    return p->type == PARAM_OBJECT ? p->table : p->type == PARAM_USER ? &user_param_numbers : NULL;
+    return p->type == PARAM_OBJECT || p->type == PARAM_SWITCH ? p->table
+           : p->type == PARAM_USER                            ? &user_param_numbers
+                                                              : NULL;
 }
 
 static bool has_bounds(const struct param *p)

@@ -77,6 +77,8 @@ static int do_start(const struct command_line *c)
         status = put_start(c, &env, &params); /* beside the server's own */
     if (status == EXIT_OK && command_value(c, "input"))
         status = command_put_text(c, command_value(c, "input"), &params, "input");
+    if (command_value(c, "tty"))
+        json_member_bool(&params, "pty", true);
     if (command_value(c, "stdin"))
         json_member_bool(&params, "stdin_open", true);
     if (status == EXIT_OK)
@@ -153,6 +155,18 @@ static int do_signal(const struct command_line *c)
     return status == EXIT_OK ? command_call(c, "exec_remote_signal", &params, &result) : status;
 }
 
+static int do_resize(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    int status = put_job(c, &params);
+    if (status == EXIT_OK)
+        status = command_number(c, "ROWS", c->words[1], &params, "rows");
+    if (status == EXIT_OK)
+        status = command_number(c, "COLS", c->words[2], &params, "cols");
+    return status == EXIT_OK ? command_call(c, "exec_remote_resize", &params, &result) : status;
+}
+
 /* ---- the table ---- */
 
 static const struct command_option options[] = {
@@ -165,6 +179,7 @@ static const struct command_option options[] = {
      "job runs "
      "on (never)",
      0},
+    {"tty", NULL, "it has a terminal: of run of the size of ours, of start of 24 by 80", 't'},
     {"input", "TEXT", "text for its stdin, which ends behind it; - is ours", 0},
     {"stdin", NULL, "its stdin stays open, for write", 0},
     {"ack", "SEQ", "the last answer that was received (0)", 0},
@@ -177,18 +192,20 @@ static const struct command_option options[] = {
 #define START_OPTIONS "command user cwd " ENV_WORDS_TAKES " timeout"
 
 static const struct command list[] = {
-    {"run", "[--] PROGRAM [ARGUMENT]...", START_OPTIONS, "run a program as if it were called directly",
+    {"run", "[--] PROGRAM [ARGUMENT]...", START_OPTIONS " tty", "run a program as if it were called directly",
      "Its stdin, stdout, stderr, signals, umask and exit status are the program's own (128+N: signal N, 127: "
      "it was "
      "not found, 126: it can't be run, 125: anything else is in the way), and so are directory and "
      "environment, unless "
-     "it runs as another USER. Its stdin is a pipe, also where ours is a terminal. It ends with us, also "
+     "it runs as another USER. Its stdin is a pipe, also where ours is a terminal, unless --tty gives it "
+     "one: then "
+     "all keys go there, and what it prints comes on stdout alone. It ends with us, also "
      "where we are "
      "killed. At the time-out TERM is sent to everything that belongs to it, after 5 seconds KILL; the "
      "status is then "
      "143, that of TERM, or 137 where it took KILL.",
      "--timeout 60 -- make test", 1, COMMAND_PROGRAM, do_run, NULL},
-    {"start", "[--] PROGRAM [ARGUMENT]...", START_OPTIONS " input stdin json",
+    {"start", "[--] PROGRAM [ARGUMENT]...", START_OPTIONS " input stdin tty json",
      "start a job and print its pid", NULL, "--cwd /srv -c 'make >log 2>&1'", 1, COMMAND_PROGRAM, do_start,
      NULL},
     {"logs", "PID", "follow", "print all it has printed that nobody has acknowledged",
@@ -203,7 +220,10 @@ static const struct command list[] = {
      "TERM is sent, and after 5 seconds KILL.", "4711", 1, 1, do_kill, NULL},
     {"write", "PID TEXT", "ack text json", "write to its stdin (start --stdin)", "TEXT - is read from ours.",
      "4711 yes", 2, 2, do_write, NULL},
-    {"close", "PID", "ack text json", "close its stdin", NULL, "4711", 1, 1, do_close, NULL},
+    {"resize", "PID ROWS COLS", NULL, "set the size of its terminal (start --tty)", NULL, "4711 50 120", 3, 3,
+     do_resize, NULL},
+    {"close", "PID", "ack text json", "close its stdin", "On a terminal the key that ends input is typed.",
+     "4711", 1, 1, do_close, NULL},
     {"signal", "PID SIGNAL", NULL, "signal its process group", "SIGNAL is a name (HUP, SIGHUP) or a number.",
      "4711 HUP", 2, 2, do_signal, NULL},
     {"list", "", COMMAND_LIST_TAKES, "show the jobs: those that run, and those that ended in the last hour",
@@ -214,11 +234,15 @@ static const struct command list[] = {
 static const char *const words[][2] = {
     {"exec_remote_list", "'toolbox exec_remote list'"},
     {"with stdin_open", "with --stdin"},
+    {"start it with pty", "start it with --tty"},
     {0},
 };
 static const char *const params_said[][2] = {
-    {"ack_seq", "--ack"}, {"timeout", "--timeout"}, {"stdin_open", "--stdin"},  {"pid", "PID"},
-    {"env", "--env"},     {"cwd", "--cwd"},         {"encoding", "--encoding"}, {0},
+    {"ack_seq", "--ack"},       {"timeout", "--timeout"},
+    {"stdin_open", "--stdin"},  {"pid", "PID"},
+    {"env", "--env"},           {"cwd", "--cwd"},
+    {"encoding", "--encoding"}, {"rows", "ROWS"},
+    {"cols", "COLS"},           {0},
 };
 
 static const struct command_set commands = {

@@ -70,11 +70,12 @@ static const struct {
     {"exec_remote_close_stdin", &job_ack_params, false},
 };
 
-/* To signal or to hold it. */
+/* To signal, to resize or to hold it. */
 static void too_late(struct rpc_call *call, const char *method, struct span params)
 {
-    const struct params_table *table =
-        strcmp(method, "exec_remote_hold") == 0 ? &job_hold_params : &job_signal_params;
+    const struct params_table *table = strcmp(method, "exec_remote_hold") == 0     ? &job_hold_params
+                                       : strcmp(method, "exec_remote_resize") == 0 ? &job_resize_params
+                                                                                   : &job_signal_params;
     struct job_params p = JOB_DEFAULTS;
     struct err err;
     if (params_unpack(table, params, &p, &err) == 0)

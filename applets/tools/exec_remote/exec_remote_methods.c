@@ -232,6 +232,19 @@ static void signal_job(struct rpc_call *call, struct span params, void *ctx)
     params_release(&job_signal_params, &p);
 }
 
+static void resize_job(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct job_params p;
+    struct err err;
+    if (!unpack(h, call, "exec_remote_resize", &job_resize_params, params, &p))
+        return;
+    if (job_resize(&h->job, (unsigned short)p.rows, (unsigned short)p.cols, &err) < 0)
+        rpc_fail(call, &err);
+    else
+        rpc_null(call);
+}
+
 static void holder_gone(void *arg)
 {
     struct hosted *h = arg;
@@ -278,6 +291,8 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
         buf_adds(&text, "null");
     json_member_string(&text, "command", h->command);
     job_put_user(&text, &j->record.job);
+    if (j->terminal)
+        json_member_bool(&text, "pty", true);
     json_member_int(&text, "unread_stdout", (long long)unread(j, 0));
     json_member_int(&text, "unread_stderr", (long long)unread(j, 1));
     keeper_put_usage(&text, h->service);
@@ -341,13 +356,25 @@ static char *shown(const struct start_params *p)
     return buf_take(&text, &n);
 }
 
+/* A program on a terminal wants to know of which kind that is. */
+static char **job_env(char *const *base, const struct start_params *p, const struct user *user)
+{
+    char *kind[] = {(char *)"TERM=xterm", NULL};
+    char **env = spawn_env(base, p->env.list, user);
+    if (!p->pty.on || (p->env.list && spawn_env_get(p->env.list, "TERM")))
+        return env;
+    char **with_kind = spawn_env(env, kind, NULL);
+    spawn_env_free(env);
+    return with_kind;
+}
+
 static int start_job(struct hosted *h, const struct starting *s, struct claim *claim, struct err *err)
 {
     struct keeper *k = h->keeper;
     const struct start_params *p = s->params;
     char *by_shell[] = {(char *)"/bin/sh", (char *)"-c", p->command.s, NULL};
     pid_t accepted = 0;
-    char **env = spawn_env(k->base.env, p->env.list, s->user);
+    char **env = job_env(k->base.env, p, s->user);
     struct job_options options = {
         .argv = p->command.s ? by_shell : p->argv.list,
         .env = env,
@@ -359,6 +386,8 @@ static int start_job(struct hosted *h, const struct starting *s, struct claim *c
         .input_len = p->input.n,
         .stdin_open = p->stdin_open,
         .latin1 = job_start_is_latin1(p),
+        .rows = (unsigned short)(p->pty.on ? p->pty.rows : 0),
+        .cols = (unsigned short)p->pty.cols,
         .timeout_ms = p->timeout_s < 0 ? -1 : (int64_t)(p->timeout_s * 1000),
         .accept = claim_pid,
         .accept_arg = claim,
@@ -436,6 +465,8 @@ static int save(void *ctx, struct handover_out *out, struct err *err)
     const struct hosted *h = ctx;
     if (h->stored)
         return err_set(err, ERR_TOOL, "it has ended");
+    if (h->job.terminal)
+        return err_set(err, ERR_TOOL, "it has a terminal");
     if (h->holder || h->owned)
         return err_set(err, ERR_TOOL, "a client holds it (exec_remote run), which would lose it");
     handover_put(out, "hosted.command", h->command, strlen(h->command));
@@ -487,6 +518,9 @@ const struct rpc_method job_keeper_methods[] = {
      DOC("{seq, stdout, stderr}"), DOC("no such job; its stdin is closed, or full"), DOC("job_write"), NULL},
     {"exec_remote_close_stdin", close_stdin, &job_ack_params, DOC("Close its stdin"),
      DOC("{seq, stdout, stderr}"), DOC("no such job"), DOC("job_write"), NULL},
+    {"exec_remote_resize", resize_job, &job_resize_params,
+     DOC("Change the size of the terminal of a job that has one"), DOC("null"),
+     DOC("no such job; it has no terminal, or has ended"), NULL, NULL},
     {"exec_remote_signal", signal_job, &job_signal_params, DOC("Signal its process group"), DOC("null"),
      DOC("no such job; no such signal; it has ended"), NULL, NULL},
     {"exec_remote_hold", hold_job, &job_hold_params,

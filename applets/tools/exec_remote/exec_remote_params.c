@@ -8,6 +8,18 @@
 #define JOB(member) offsetof(struct job_params, member)
 #define SECONDS_MAX 1e9
 
+#define SIZE(key_, offset_, required_, about_, otherwise_)                                                   \
+    {                                                                                                        \
+        .key = (key_), .type = PARAM_INT, .offset = (offset_), .required = (required_), .min = 1,            \
+        .max = SHRT_MAX, PARAM_DOC(about_, otherwise_)                                                       \
+    }
+
+static const struct param pty_list[] = {
+    SIZE("rows", offsetof(struct pty_params, rows), false, "Height", "24"),
+    SIZE("cols", offsetof(struct pty_params, cols), false, "Width", "80"),
+};
+static const struct params_table pty_table = PARAMS_TABLE(pty_list);
+
 static const struct param start_list[] = {
     {.key = "command",
      .type = PARAM_NAME,
@@ -48,6 +60,11 @@ static const struct param start_list[] = {
      .type = PARAM_NAME,
      .offset = START(encoding),
      PARAM_DOC("utf-8, or latin-1: each byte is a character", "utf-8")},
+    {.key = "pty",
+     .type = PARAM_SWITCH,
+     .offset = START(pty),
+     .table = &pty_table,
+     PARAM_DOC("Run it on a terminal, whose other end is stdin and stdout", "false")},
     {.key = "ends_with",
      .type = PARAM_INT,
      .offset = START(ends_with),
@@ -104,6 +121,13 @@ static const struct param signal_list[] = {
      PARAM_DOC("Name or number of a signal: INT, SIGTERM, 15", NULL)},
 };
 const struct params_table job_signal_params = PARAMS_TABLE(signal_list);
+
+static const struct param resize_list[] = {
+    PID,
+    SIZE("rows", JOB(rows), true, "Height of the terminal", NULL),
+    SIZE("cols", JOB(cols), true, "Width of the terminal", NULL),
+};
+const struct params_table job_resize_params = PARAMS_TABLE(resize_list);
 
 static const struct param pid_list[] = {PID};
 const struct params_table job_hold_params = PARAMS_TABLE(pid_list);

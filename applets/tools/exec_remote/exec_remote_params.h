@@ -10,6 +10,7 @@ extern const struct params_table job_ack_params;    /* struct job_params: pid, a
 extern const struct params_table job_wait_params;   /* … timeout */
 extern const struct params_table job_write_params;  /* … data */
 extern const struct params_table job_signal_params; /* pid, signal */
+extern const struct params_table job_resize_params; /* pid, rows, cols */
 extern const struct params_table job_hold_params;   /* pid */
 extern const struct params_table job_pid_params;    /* pid, and whatever else */
 

@@ -20,6 +20,7 @@
 #include "exchange.h"
 #include "commands/exec/route.h"
 #include "exec_remote.h"
+#include "exec_remote_tty.h"
 #include "io.h"
 #include "job_stored.h"
 #include "job_text.h"
@@ -34,12 +35,13 @@ static const char NAME[] = "exec_remote";
 
 enum { EXIT_NOT_RUN = 125, EXIT_UNUSABLE = 126, EXIT_NOT_FOUND = 127, BY_SIGNAL = 128 };
 
-static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH};
 
 struct run {
     long pid;
     long long seq;
     int signal_fd;
+    bool tty; /* the job has a terminal */
     /* the open wait */
     int wait_fd; /* -1: none */
     struct exchange wait;
@@ -66,8 +68,23 @@ static void signal_job(struct run *r, int number)
 static void stop_both(struct run *r)
 {
     signal_job(r, SIGSTOP);
+    tty_give_back();
     raise(SIGSTOP);
+    if (r->tty)
+        tty_take();
     signal_job(r, SIGCONT);
+}
+
+static void resize_job(const struct run *r)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    tty_put_size(&params);
+    if (params.data[0] != '{')
+        return;
+    buf_truncate(&params, params.len - 1);
+    buf_addf(&params, ",\"pid\":%ld}", r->pid);
+    call_method("exec_remote_resize", span_of(&params), &result, NULL);
 }
 
 static void forward_signals(struct run *r)
@@ -76,6 +93,8 @@ static void forward_signals(struct run *r)
     while (read(r->signal_fd, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo == SIGTSTP)
             stop_both(r);
+        else if (info.ssi_signo == SIGWINCH && r->tty)
+            resize_job(r);
         else
             signal_job(r, (int)info.ssi_signo);
     }
@@ -280,6 +299,10 @@ static int start(struct run *r, struct buf *params, struct err *err)
 {
     struct buf result BUF_AUTO = BUF_INIT;
     struct span pid;
+    if (r->tty) {
+        json_key(params, "pty");
+        tty_put_size(params);
+    }
     json_member_bool(params, "stdin_open", true);
     json_member_string(params, "encoding", "latin-1");
     json_member_int(params, "ends_with", getpid()); /* we may be killed */
@@ -320,11 +343,15 @@ int exec_remote_run(const struct command_line *c, struct buf *params, const char
 {
     struct run r = {.wait_fd = -1, .status = -1, .request = BUF_INIT, .answer = BUF_INIT, .input = BUF_INIT};
     struct err err;
+    r.tty = command_value(c, "tty");
     r.signal_fd = take_signals(); /* from now on they are the job's */
     int failed = start(&r, params, &err);
+    if (r.tty && failed == 0)
+        tty_take();
     while (r.status < 0 && failed == 0)
         failed = step(&r, &err);
     end_wait(&r, false);
+    tty_give_back();
     io_close(&r.signal_fd);
     buf_release(&r.input);
     if (failed < 0) {

@@ -19,10 +19,14 @@ struct start_params {
     long long umask;     /* < 0: the server's */
     long long ends_with; /* a pid; 0: none */
     struct surroundings surroundings;
+    struct pty_params {
+        bool on;
+        long long rows, cols;
+    } pty;
 };
 #define START_DEFAULTS                                                                                       \
     {                                                                                                        \
-        .timeout_s = -1, .umask = -1                                                                         \
+        .timeout_s = -1, .umask = -1, .pty = {.rows = 24, .cols = 80 }                                       \
     }
 
 /* Of every method of a job; each takes those that its table names. */
@@ -30,6 +34,7 @@ struct job_params {
     long long pid;
     long long ack_seq;
     struct text data, signal;
+    long long rows, cols;
     double timeout_s; /* < 0: none */
 };
 #define JOB_DEFAULTS                                                                                         \

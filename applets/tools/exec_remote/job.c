@@ -127,6 +127,7 @@ static pid_t run(const struct job_options *o, int pipes[3][2], struct err *err)
         .fds = {pipes[0][0], pipes[1][1], pipes[2][1]},
         .has_umask = o->umask >= 0,
         .umask = (mode_t)(o->umask & 0777),
+        .terminal = o->rows > 0,
         .victim = true,
         .accept = o->accept,
         .accept_arg = o->accept_arg,
@@ -163,8 +164,10 @@ static void watch(struct job *j, const struct job_options *o, int pipes[3][2])
         j->in.fd = pipes[0][1];
         pipes[0][1] = -1;
     }
-    j->in.closing = !o->stdin_open;
-    job_stdin_flush(j);
+    if (o->stdin_open || (j->terminal && o->input_len == 0)) /* what has a terminal waits for somebody */
+        job_stdin_flush(j);
+    else
+        job_close_stdin(j);
     watch_process(j, o->timeout_ms);
     j->oom_counter = loop_timer(j->loop, 1, count_oom_kills, j);
 }
@@ -184,12 +187,14 @@ int job_start(struct job *j, struct loop *loop, const struct job_options *o, str
         .record = RECORD_INIT,
         .latin1 = o->latin1,
         .out = {{.fd = -1}, {.fd = -1}},
-        .in = {.fd = -1, .ever_open = o->stdin_open},
+        .terminal = o->rows > 0,
+        .in = {.fd = -1, .ever_open = o->stdin_open || o->rows > 0},
     };
     int result = -1;
     if (job_stdin_add(j, o->input, o->input_len) < 0)
         err_set(err, ERR_TOOL, "the input has characters that are not in latin-1");
-    else if (open_pipes(pipes, o->input_len > 0 || o->stdin_open, err) == 0)
+    else if ((j->terminal ? job_open_terminal(o, pipes, err)
+                          : open_pipes(pipes, o->input_len > 0 || o->stdin_open, err)) == 0)
         result = j->pid = j->record.pid = run(o, pipes, err);
     if (result > 0)
         watch(j, o, pipes);

@@ -33,8 +33,9 @@ struct job_options {
     const char *input;
     size_t input_len;
     bool stdin_open;
-    bool latin1;        /* each byte is a character of its own, in both directions */
-    int64_t timeout_ms; /* < 0: none */
+    bool latin1;               /* each byte is a character of its own, in both directions */
+    int64_t timeout_ms;        /* < 0: none */
+    unsigned short rows, cols; /* of its terminal; 0: it has pipes */
     /* of struct spawn */
     int (*accept)(void *arg, pid_t pid, unsigned refused, struct err *err);
     void *accept_arg;
@@ -55,6 +56,7 @@ struct job_stdin {
     struct memory_share share;
     bool ever_open; /* writes are expected */
     bool closing;   /* once all is written */
+    bool open_line; /* what was written last doesn't end a line */
 };
 
 /* A call that waits. */
@@ -69,6 +71,7 @@ struct job {
     struct record record;
     pid_t pid;
     bool latin1, reaped;
+    bool terminal; /* it has one in the place of pipes: out[0] and stdin are the other end */
     struct job_stream out[2];
     struct memory_share share; /* of both streams */
     struct job_stdin in;
@@ -110,6 +113,8 @@ void job_abandon(struct job *j);
  * nobody reads it is no error. */
 int job_write(struct job *j, const char *data, size_t n, struct err *err);
 void job_close_stdin(struct job *j);
+
+int job_resize(struct job *j, unsigned short rows, unsigned short cols, struct err *err);
 
 /* To the job's own process group. */
 int job_signal(struct job *j, const char *name, struct err *err);

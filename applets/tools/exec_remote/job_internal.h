@@ -28,6 +28,12 @@ void job_resume_streams(struct job *j);
 /* Everything that a loop has to do with a job that was started elsewhere. */
 void job_watch_again(struct job *j, long long timeout_ms);
 
+/* ---- job_terminal.c ---- */
+/* Opens a terminal of the job's, as three pairs of ends for reading and writing. */
+int job_open_terminal(const struct job_options *o, int pipes[3][2], struct err *err);
+/* The end of input, as it is typed. */
+void job_type_end(struct job *j);
+
 /* ---- job_stdin.c ---- */
 /* Takes the text as bytes; -1 when latin-1 is asked for and a character has no byte. */
 int job_stdin_add(struct job *j, const char *data, size_t n);

@@ -103,8 +103,8 @@ void job_finish_streams(struct job *j)
         struct job_stream *s = &j->out[i];
         int readable = 0;
         size_t got;
-        if (s->fd >= 0 && ioctl(s->fd, FIONREAD, &readable) < 0)
-            readable = READ_STEP; /* as much as there is, or this */
+        if (s->fd >= 0 && (j->terminal || ioctl(s->fd, FIONREAD, &readable) < 0))
+            readable = READ_STEP; /* as much as there is, or this: a terminal doesn't hold as much */
         for (; readable > 0 && s->fd >= 0 && read_some(s, (size_t)readable, &got); readable -= (int)got)
             ;
         s->discard = true;

@@ -34,7 +34,7 @@ void job_stdin_flush(struct job *j)
             job_stdin_drop(j);
     }
     loop_drop(&in->source);
-    if (in->closing)
+    if (in->closing && !j->terminal)
         io_close(&in->fd);
 }
 
@@ -57,6 +57,8 @@ static int add_latin1(struct fifo *f, const char *data, size_t n)
 
 int job_stdin_add(struct job *j, const char *data, size_t n)
 {
+    if (n > 0)
+        j->in.open_line = data[n - 1] != '\n';
     if (j->latin1)
         return add_latin1(&j->in.pending, data, n);
     fifo_add(&j->in.pending, data, n);
@@ -85,6 +87,8 @@ int job_write(struct job *j, const char *data, size_t n, struct err *err)
 
 void job_close_stdin(struct job *j)
 {
+    if (j->terminal && !j->in.closing && j->in.fd >= 0)
+        job_type_end(j);
     j->in.closing = true;
     job_stdin_flush(j);
 }
