@@ -139,6 +139,73 @@ def test_many_begin_at_once(made):
     assert len(made.list()) == 1
 
 
+class Engine(Connected):
+    """The same by a runtime that takes time to start, as far as the tool knows: what stands in front of the command is docker's."""
+
+    def __init__(self, client, workdir):
+        super().__init__(client, workdir)
+        runtime = script(workdir / "engine", f'echo $$ >>{self.log}; while [ "$1" != x ]; do shift; done; shift; exec "$@"')
+        self.target, self.runtime = "docker:x", ("--runtime", str(runtime))
+
+    def run(self, command, *words, **how):
+        options = () if command == "connect" and words and words[0] in ("--list", "--stop") else (*self.runtime,)
+        return super().run(command, *options, *words, **how)
+
+
+@pytest.fixture
+def engine(client, workdir):
+    engine = Engine(client, workdir)
+    yield engine
+    engine.stop()
+
+
+def test_what_has_a_runtime_keeps_one_behind_its_first_use(engine):
+    """The call itself is as fast as before, and those behind it need no runtime."""
+    assert engine.call("version")
+    processes.wait_until(engine.list, "the connection to be there")
+    (entry,) = engine.list()
+    assert (entry["target"], entry["persist_s"]) == ("docker:x", 60)
+    before = engine.calls()
+    assert engine.call("version")
+    done = engine.run("run", engine.target, "--", "echo", "hi")
+    assert (done.returncode, done.stdout) == (0, b"hi\n"), done
+    done = engine.run("status", "--json", engine.target)
+    assert done.returncode == 0, done
+    assert engine.calls() == before and [e["pid"] for e in engine.list()] == [entry["pid"]]
+
+
+@pytest.mark.parametrize("words", [("run", "docker:x", "--", "true"), ("status", "docker:x")])
+def test_a_program_is_run_over_one_that_is_kept_then(engine, words):
+    assert engine.run(*words).returncode in (0, 1)
+    assert [entry["persist_s"] for entry in engine.list()] == [60]
+
+
+@pytest.mark.parametrize("words", [("call", "--no-share", "docker:x", "version"), ("run", "--no-share", "docker:x", "--", "true"),
+                                   ("run", "-j", "2", "docker:x", "docker:x", "--", "true"), ("call", "exec:env", "version"), ("run", "exec:env", "--", "true"), ("call", "local:", "version")])
+def test_none_is_begun(engine, words):
+    """Where it is not wanted, for many at once, and where there is no runtime to save."""
+    assert engine.run(*words).returncode == 0
+    assert engine.list() == [] and not list((engine.client.dir / "connections").glob(".lock-*"))
+
+
+def test_eject_right_behind_a_call_leaves_nothing(engine):
+    """Also where the connection was just being begun."""
+    for _ in range(5):
+        assert engine.call("version")
+        done = engine.run("eject", engine.target)
+        assert done.returncode == 0, done
+        assert engine.list() == [] and not (engine.there / "toolbox").exists()
+        processes.wait_until(lambda: not any(map(_lives, map(int, engine.log.read_text().split()))), "each runtime to end")
+
+
+def test_no_lock_is_left(made):
+    made.connect()
+    folder = made.client.dir / "connections"
+    assert list(folder.glob(".lock-*"))
+    made.stop()
+    assert not list(folder.iterdir())
+
+
 def test_persist_ends_without_use(made):
     made.call("version", options=["--persist=300ms"])
     pid = (made.list() or [{"pid": 0}])[0]["pid"]

@@ -36,7 +36,7 @@ enum { OPT_PERSIST = 512, OPT_NO_SHARE };
 /* The command line. */
 struct line {
     struct inject_options o;
-    int persist_ms; /* of a connection that is to be kept; -1: none is */
+    int persist_ms; /* of a connection that is to be kept; CONNECT_USUAL */
     bool alone;     /* none is used */
 };
 
@@ -109,9 +109,9 @@ static bool deliver(void *arg, struct span line)
     return a->status != EXIT_LOST;
 }
 
-static int call(const struct inject_options *o, const struct target *t, struct transport *transport,
-                struct asked *a)
+static int call(const struct line *l, const struct target *t, struct transport *transport, struct asked *a)
 {
+    const struct inject_options *o = &l->o;
     struct inject_result r;
     inject_result_init(&r, t->text);
     int ready = inject_one(o, t, transport, &r, &a->request);
@@ -129,6 +129,8 @@ static int call(const struct inject_options *o, const struct target *t, struct t
     }
     if (transport->interrupted)
         status = EXIT_BY_SIGNAL + transport->interrupted;
+    else if (a->request.answered && l->persist_ms == CONNECT_USUAL && (ready = connect_usual_ms(t)) >= 0)
+        connect_behind(NAME, o, t, &r, ready); /* the next one is a fast one */
     inject_result_release(&r);
     return status;
 }
@@ -155,7 +157,7 @@ static int call_by_itself(const struct line *l, const struct target *t, struct a
     struct err err;
     if (transport_init(&transport, l->o.timeout_ms, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
-    int status = call(&l->o, t, &transport, a);
+    int status = call(l, t, &transport, a);
     transport_release(&transport);
     return status;
 }
@@ -182,6 +184,8 @@ static int parse(struct line *l, int argc, char **argv)
     }
     if (l->alone && l->persist_ms >= 0)
         return usage_error(NAME, "--persist and --no-share don't go together");
+    if (l->alone)
+        l->persist_ms = -1;
     if (argc - optind < 2)
         return usage_error(NAME, "a target and a method are wanted, and perhaps params");
     return EXIT_OK;
@@ -189,7 +193,7 @@ static int parse(struct line *l, int argc, char **argv)
 
 static int call_main(int argc, char **argv)
 {
-    struct line l = {.persist_ms = -1};
+    struct line l = {.persist_ms = CONNECT_USUAL};
     struct target t TARGET_AUTO = {0};
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf request BUF_AUTO = BUF_INIT;
@@ -229,8 +233,9 @@ const struct applet call_applet = {
              "\n" WORDS_PARAMS_USAGE "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
              "  --json           print the whole answer, be it a result or an error\n"
              "  --persist[=TIME] keep a connection for the calls that follow, until there was\n"
-             "                   none for so long (60 s)\n"
-             "  --no-share       don't use one that is kept ('toolbox connect')\n"
+             "                   none for so long (60 s; in local: and exec: none is begun\n"
+             "                   without this)\n"
+             "  --no-share       neither begin one nor use one that is kept\n"
              "  -h, --help       this text\n"
              "\n"
              "A request is sent once. --timeout bounds the wait for its answer, not the work:\n"

@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -22,9 +20,8 @@
 #include "title.h"
 #include "words.h"
 
-#define LOCK_STEP_US 20000
-
 static const char NAME[] = "connect";
+#define USUAL_MS 60000
 
 /* ---- starting ---- */
 
@@ -45,8 +42,8 @@ static void detach(void)
     title_set("toolbox connection");
 }
 
-/* Forks the one who keeps it. The lock is his as well. */
-static int fork_keeper(struct connect_setup *setup, int lock, struct err *err)
+/* Forks the one who keeps it. The lock is his as well. `behind`: he isn't waited for. */
+static int fork_keeper(struct connect_setup *setup, int lock, bool behind, struct err *err)
 {
     int ends[2];
     struct buf word BUF_AUTO = {.max = sizeof *err};
@@ -64,41 +61,19 @@ static int fork_keeper(struct connect_setup *setup, int lock, struct err *err)
     close(ends[1]);
     if (pid < 0)
         return err_sys(err, ERR_TOOL, failed, "cannot start a process");
-    io_read_all(told, &word);
-    if (word.len == 1)
+    if (!behind)
+        io_read_all(told, &word);
+    if (behind || word.len == 1)
         return 0;
     return err_take(err, word.data, word.len) == 0
                ? -1
                : err_set(err, ERR_TOOL, "the process that was to keep it has ended");
 }
 
-/* One starts a connection, others wait for it. The lock's descriptor; -1: there is one by now. */
-static int take_lock(int dirfd, const char *name, const struct inject_options *o, struct err *err)
-{
-    char socket[IPC_NAME_MAX], file[IPC_NAME_MAX + 8];
-    ipc_name(socket, name); /* that of another build is another connection */
-    snprintf(file, sizeof file, ".lock-%s", socket);
-    err->code = 0;
-    int lock FD_AUTO = openat(dirfd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (lock < 0)
-        return err_sys(err, ERR_TOOL, errno, "cannot make a lock in the directory of connections");
-    for (long long until = now_ms() + o->timeout_ms; flock(lock, LOCK_EX | LOCK_NB) < 0;
-         usleep(LOCK_STEP_US)) {
-        int there FD_AUTO = ipc_connect(dirfd, name, IPC_WAIT_S);
-        if (there >= 0)
-            return -1;
-        if (now_ms() >= until)
-            return err_set(err, ERR_TOOL, "another process has been connecting for %g s",
-                           o->timeout_ms / 1000.0);
-    }
-    int mine = lock;
-    lock = -1;
-    return mine;
-}
-
 struct keeping {
     struct connect_setup setup;
     int lock;
+    bool behind;
 };
 
 static int keep(void *arg, const char *applet, const struct target *t, const struct inject_result *r)
@@ -111,9 +86,28 @@ static int keep(void *arg, const char *applet, const struct target *t, const str
         return applet_failed(applet, "%s: %s", t->text, err.msg);
     k->setup.target = t->text;
     k->setup.command = command.words;
-    if (fork_keeper(&k->setup, k->lock, &err) < 0)
+    if (fork_keeper(&k->setup, k->lock, k->behind, &err) < 0)
         return applet_failed(applet, "%s: %s", t->text, err.msg);
     return EXIT_OK;
+}
+
+void connect_behind(const char *applet, const struct inject_options *o, const struct target *t,
+                    const struct inject_result *r, int persist_ms)
+{
+    struct err err;
+    struct buf path BUF_AUTO = BUF_INIT;
+    struct keeping k = {.setup = {.persist_ms = persist_ms}, .behind = true};
+    int dir FD_AUTO = connection_dir(&path, &err);
+    if (dir < 0)
+        return;
+    connection_name(o, t, k.setup.name);
+    int lock FD_AUTO = connection_lock(dir, k.setup.name, 0, &err);
+    if (lock < 0)
+        return;
+    k.setup.dirfd = dir;
+    k.setup.path = buf_str(&path);
+    k.lock = lock;
+    keep(&k, applet, t, r);
 }
 
 int connect_start(const char *applet, const struct inject_options *o, const struct target *t, int persist_ms)
@@ -128,13 +122,16 @@ int connect_start(const char *applet, const struct inject_options *o, const stru
     int there FD_AUTO = ipc_connect(dir, k.setup.name, IPC_WAIT_S);
     if (there >= 0)
         return EXIT_OK;
-    int lock FD_AUTO = take_lock(dir, k.setup.name, o, &err);
+    int lock FD_AUTO = connection_lock(dir, k.setup.name, o->timeout_ms, &err);
     if (lock < 0)
         return err.code == 0 ? EXIT_OK : applet_failed(applet, "%s: %s", t->text, err.msg);
     k.setup.dirfd = dir;
     k.setup.path = buf_str(&path);
     k.lock = lock;
-    return inject_then(applet, o, t, keep, &k, NULL);
+    int status = inject_then(applet, o, t, keep, &k, NULL);
+    if (status != EXIT_OK)
+        connection_unlock(dir, k.setup.name);
+    return status;
 }
 
 /* ---- those that there are ---- */
@@ -193,6 +190,13 @@ static int parse(struct line *l, int argc, char **argv)
     if (argc - optind > 1 || (l->list && (l->target || l->stop)) || !(l->target || l->list || l->stop))
         return usage_error(NAME, "one target is wanted, such as docker:NAME, or --list, or --stop");
     return EXIT_OK;
+}
+
+int connect_usual_ms(const struct target *t)
+{
+    struct buf path BUF_AUTO = BUF_INIT;
+    int dir FD_AUTO = t->kind->program ? connection_dir(&path, NULL) : -1;
+    return dir >= 0 ? USUAL_MS : -1;
 }
 
 int connect_persist(const char *applet, const char *value, int *persist_ms)

@@ -13,6 +13,16 @@ extern const struct applet connect_applet;
  * `applet` where that isn't EXIT_OK. */
 int connect_start(const char *applet, const struct inject_options *o, const struct target *t, int persist_ms);
 
+/* The same behind a call that was made: the target is ready, as *r says, and nobody waits for it. Where it can't
+ * be had there is none. */
+void connect_behind(const char *applet, const struct inject_options *o, const struct target *t,
+                    const struct inject_result *r, int persist_ms);
+
+/* How long a connection is kept where nothing is said of it: where a call of the runtime costs something. -1:
+ * there none is begun. */
+int connect_usual_ms(const struct target *t);
+#define CONNECT_USUAL (-2) /* as a persist_ms: so long */
+
 /* Takes the value of --persist. EXIT_OK, or EXIT_USAGE after a message. */
 int connect_persist(const char *applet, const char *value, int *persist_ms);
 

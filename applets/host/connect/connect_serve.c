@@ -508,6 +508,7 @@ int connect_serve(const struct connect_setup *setup)
     int status = loop_run(my.loop);
     if (my.listen_fd >= 0)
         ipc_unlink(setup->dirfd, setup->name);
+    connection_unlock(setup->dirfd, setup->name);
     io_close(&my.listen_fd);
     for (struct client_conn *c = my.conns; c; c = c->next) {
         say_goodbye(c);

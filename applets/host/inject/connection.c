@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 
 #define ASK_MS 5000
 #define NAME_DIGITS 16
+#define LOCK_STEP_US 20000
 
 static const char folder[] = "connections";
 
@@ -106,6 +108,70 @@ int connection_open(const struct inject_options *o, const struct target *t)
         return -1;
     connection_name(o, t, name);
     return ipc_connect(dir, name, IPC_WAIT_S);
+}
+
+/* ---- one begins it, others wait ---- */
+
+#define LOCK_NAME_MAX (IPC_NAME_MAX + 8)
+
+static void lock_name(char file[LOCK_NAME_MAX], const char *name)
+{
+    char socket[IPC_NAME_MAX];
+    ipc_name(socket, name); /* that of another build is another connection */
+    snprintf(file, LOCK_NAME_MAX, ".lock-%s", socket);
+}
+
+/* 1: it is ours; 0: somebody else has it; -1 with errno. */
+static int try_lock(int dirfd, const char *file, int *lock)
+{
+    struct stat st;
+    *lock = openat(dirfd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (*lock < 0)
+        return -1;
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0 && fstat(*lock, &st) == 0 && st.st_nlink > 0)
+        return 1;
+    io_close(lock); /* or who had it has just taken it away */
+    return 0;
+}
+
+int connection_lock(int dirfd, const char *name, int wait_ms, struct err *err)
+{
+    char file[LOCK_NAME_MAX];
+    int lock, ours;
+    lock_name(file, name);
+    err->code = 0;
+    for (long long until = now_ms() + wait_ms; (ours = try_lock(dirfd, file, &lock)) == 0;
+         usleep(LOCK_STEP_US)) {
+        int there FD_AUTO = ipc_connect(dirfd, name, IPC_WAIT_S);
+        if (there >= 0)
+            return -1;
+        if (now_ms() >= until)
+            return err_set(err, ERR_TOOL, "another process has been connecting for %g s", wait_ms / 1000.0);
+    }
+    return ours > 0 ? lock
+                    : err_sys(err, ERR_TOOL, errno, "cannot make a lock in the directory of connections");
+}
+
+void connection_unlock(int dirfd, const char *name)
+{
+    char file[LOCK_NAME_MAX];
+    lock_name(file, name);
+    unlinkat(dirfd, file, 0);
+}
+
+void connection_end(const struct inject_options *o, const struct target *t)
+{
+    char name[IPC_NAME_MAX];
+    struct err err;
+    struct buf states BUF_AUTO = BUF_INIT;
+    int dir FD_AUTO = connection_find_dir();
+    if (dir < 0)
+        return;
+    connection_name(o, t, name);
+    int lock FD_AUTO = connection_lock(dir, name, o->timeout_ms, &err);
+    if (lock >= 0)
+        connection_unlock(dir, name);
+    connection_ask(NULL, t->text, CONNECTION_STOP, &states);
 }
 
 /* ---- one request ---- */

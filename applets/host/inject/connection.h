@@ -27,6 +27,14 @@ void connection_name(const struct inject_options *o, const struct target *t, cha
 /* Connects to the one for a target. -1: there is none. */
 int connection_open(const struct inject_options *o, const struct target *t);
 
+/* Who begins one holds the lock, and its keeper after him; others wait. -1: there is one by now (err->code 0), or
+ * there was none within wait_ms. */
+int connection_lock(int dirfd, const char *name, int wait_ms, struct err *err);
+/* For who holds it, at his end. */
+void connection_unlock(int dirfd, const char *name);
+/* Ends all to that target, also one that is being begun. */
+void connection_end(const struct inject_options *o, const struct target *t);
+
 /* Makes the request over it (fd: taken). False: it was not sent, and can be made in another way; else what
  * became of it stands in *q. timeout_ms is for the answer. */
 bool connection_request(int fd, struct inject_request *q, int timeout_ms);

@@ -119,8 +119,7 @@ void eject_one(const struct inject_options *o, const struct target *t, struct tr
     if (t->unlisted) {
         inject_unlisted(&e.i);
     } else if (!t->kind->folder) {
-        connection_ask(NULL, t->text, CONNECTION_STOP, &said); /* its other end runs there */
-        buf_truncate(&said, 0);
+        connection_end(o, t); /* its other end runs there */
         eject_running(&e, &said);
         conclude(&e, &said);
     } else {

@@ -212,9 +212,12 @@ struct link *link_open(const char *applet, const struct link_options *how, const
                        int *status)
 {
     struct link *l = link_kept(how, t);
+    int persist_ms = how->persist_ms;
     *status = EXIT_OK;
-    if (!l && how->persist_ms >= 0) {
-        *status = connect_start(applet, &how->inject, t, how->persist_ms);
+    if (!l && !how->alone && persist_ms == CONNECT_USUAL)
+        persist_ms = connect_usual_ms(t);
+    if (!l && persist_ms >= 0) {
+        *status = connect_start(applet, &how->inject, t, persist_ms);
         signals_as_before();
         l = *status == EXIT_OK ? link_kept(how, t) : NULL;
     }

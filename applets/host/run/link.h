@@ -13,7 +13,7 @@
 
 struct link_options {
     struct inject_options inject;
-    int persist_ms; /* of a connection that is to be kept; -1: none is */
+    int persist_ms; /* of a connection that is to be kept; -1: none is; CONNECT_USUAL */
     bool alone;     /* none is used */
 };
 
@@ -52,7 +52,7 @@ enum { LINK_OPT_PERSIST = 700, LINK_OPT_NO_SHARE };
     }
 #define LINK_OPTIONS_USAGE                                                                                   \
     "  --persist[=TIME] keep the connection, until it isn't used for so long (60 s)\n"                       \
-    "  --no-share       don't use one that is kept ('toolbox connect')\n"
+    "  --no-share       neither keep one nor use one that is kept\n"
 int link_option(struct link_options *how, const struct option *options, int option, const char *applet,
                 const char *word);
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "applet.h"
+#include "host/connect/connect.h"
 #include "host/inject/inject.h"
 #include "host/run/run.h"
 #include "host/run/run_many.h"
@@ -133,6 +134,8 @@ static int run_all(struct line *l)
 {
     struct target_list targets TARGET_LIST_AUTO = {0};
     struct run_many how = {NAME, l->link.inject.jobs, l->link.inject.json, run_one, l};
+    if (l->link.persist_ms == CONNECT_USUAL)
+        l->link.persist_ms = -1; /* of any number of targets that would be as many processes */
     if (l->request.input || l->request.terminal)
         return usage_error(NAME, "-i and -t are for one target");
     int status = run_many_collect(&targets, l->targets, l->n_targets, &l->link.inject.runtimes,
@@ -147,7 +150,7 @@ static bool is_pattern(const struct line *l, struct target *t)
 
 static int run_main(int argc, char **argv)
 {
-    struct line l = {.link = {.persist_ms = -1}, .request = {.timeout_s = -1}};
+    struct line l = {.link = {.persist_ms = CONNECT_USUAL}, .request = {.timeout_s = -1}};
     struct target t TARGET_AUTO = {0}, first TARGET_AUTO = {0};
     int status = parse(&l, argc, argv);
     l.request.env = l.env.words;

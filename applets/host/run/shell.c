@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/connect/connect.h"
 #include "host/inject/inject.h"
 #include "host/run/run.h"
 #include "mem.h"
@@ -27,7 +28,7 @@ static int parse(struct link_options *how, const char **target, char **session, 
 
 static int shell_main(int argc, char **argv)
 {
-    struct link_options how = {.persist_ms = -1};
+    struct link_options how = {.persist_ms = CONNECT_USUAL};
     struct target t TARGET_AUTO = {0};
     char applet[] = "bash_session", command[] = "attach", *session = NULL;
     const char *target = NULL;

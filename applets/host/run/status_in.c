@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "commands/server/server.h"
+#include "host/connect/connect.h"
 #include "host/inject/inject.h"
 #include "host/run/run.h"
 #include "host/run/run_many.h"
@@ -58,6 +59,8 @@ static int status_in(int argc, char **argv)
     }
     int status = run_many_collect(&targets, argv + optind, argc - optind, &l.link.inject.runtimes,
                                   l.link.inject.timeout_ms, NAME);
+    if (targets.n == 1 && l.link.persist_ms < 0)
+        l.link.persist_ms = CONNECT_USUAL;
     if (status != EXIT_OK || targets.n == 1)
         return status != EXIT_OK ? status : one(&l, &targets.list[0]);
     struct run_many how = {NAME, l.link.inject.jobs, l.link.inject.json, one, &l};
