@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "instance.h"
 #include "mem.h"
 #include "memory_share.h"
 #include "rpc.h"
@@ -50,12 +51,14 @@ static void put_alive(struct stream *s)
 static void put_hello(struct stream *s)
 {
     struct buf text BUF_AUTO = BUF_INIT;
+    char instance[INSTANCE_MAX];
+    instance_text(instance);
     buf_addf(&text,
              "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.hello\",\"params\":{\"version\":\"%s\",\"build\":\"%s\","
-             "\"pid\":%d,\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\",\"events\"%s],\"limits\":{"
+             "\"instance\":\"%s\",\"pid\":%d,\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\",\"events\"%s],\"limits\":{"
              "\"line\":%u,"
              "\"open\":%zu,\"batch\":%d},\"alive_s\":%d}}",
-             toolbox_version, toolbox_build_id, (int)getpid(), s->owner.frame ? ",\"streams\"" : "",
+             toolbox_version, toolbox_build_id, instance, (int)getpid(), s->owner.frame ? ",\"streams\"" : "",
              STREAM_LINE_MAX, s->open_max, RPC_BATCH_MAX, STREAM_TICK_MS / 1000);
     put_line(s, span_of(&text));
 }

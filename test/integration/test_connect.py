@@ -319,11 +319,84 @@ def test_the_end_of_the_targets_side_says_what_was_open(made, workdir):
         out, err = caller.communicate(timeout=HANG)
         assert (caller.returncode, out) == (LOST, b""), err
         words = shlex.split(err.decode().split("what has become of it: ")[1])
-        processes.wait_until(lambda: not _lives(pid), "the connection to end")
         go.write("late\n")
     done = made.client.cli(*words[1:])  # it says how the outcome is had
     assert json.loads(done.stdout)["output"] == "late\n"
     made.call("exec_remote_kill", f"pid:={job}", "ack_seq:=0")
+
+
+def _connected_again(made, runtime):
+    (entry,) = made.list()
+    return entry["state"] == "connected" and made.log.read_text().split()[-1] != runtime
+
+
+def test_a_stream_that_breaks_is_made_again(made):
+    """By the same process, which others find again under the same name."""
+    about = made.connect()
+    assert about["state"] == "connected"
+    for _ in range(3):
+        runtime = made.log.read_text().split()[-1]
+        _kill_runtime(made)
+        processes.wait_until(lambda: _connected_again(made, runtime), "the stream to be there again")
+        before = made.calls()
+        assert made.call("version") and made.calls() == before
+        assert [(e["pid"], e["socket"]) for e in made.list()] == [(about["pid"], about["socket"])]
+
+
+def _flagged(made, workdir, flag, then):
+    """The same target, by a runtime that does something else while there is that file."""
+    words = made.target.removeprefix("exec:")
+    with open(words) as old:
+        text = old.read().replace('exec "$@"', f'if [ -e {workdir}/{flag} ]; then {then}; fi; exec "$@"')
+    with open(words, "w") as new:
+        new.write(text)
+    return workdir / flag
+
+
+def test_while_it_cannot_be_had_it_says_so_and_can_be_stopped(made, workdir):
+    down = _flagged(made, workdir, "down", "exit 9")
+    pid = made.connect()["pid"]
+    down.touch()
+    _kill_runtime(made)
+    processes.wait_until(lambda: [e["state"] for e in made.list()] == ["reconnecting"], "it to have broken")
+    s = made.socket()
+    s.request("version", id="no")
+    assert "is being made again" in s.receive()["error"]["message"]
+    s.sink.close()
+    done = made.run("call", made.target, "version")  # by itself, as if there were none
+    assert done.returncode not in (0, LOST), done
+    down.unlink()
+    assert made.call("version")
+    processes.wait_until(lambda: [e["state"] for e in made.list()] == ["connected"], "it to be there again")
+    down.touch()
+    _kill_runtime(made)
+    processes.wait_until(lambda: [e["state"] for e in made.list()] == ["reconnecting"], "it to have broken again")
+    assert made.run("connect", "--stop", made.target).returncode == 0
+    processes.wait_until(lambda: not _lives(pid), "it to end")
+    assert not list((made.client.dir / "connections").iterdir())
+
+
+def test_another_connection_takes_the_place_of_one_that_broke(made, workdir):
+    down = _flagged(made, workdir, "down", "exit 9")
+    pid = made.connect()["pid"]
+    down.touch()
+    _kill_runtime(made)
+    processes.wait_until(lambda: [e["state"] for e in made.list()] == ["reconnecting"], "it to have broken")
+    down.unlink()
+    assert made.connect()["state"] == "connected"
+    processes.wait_until(lambda: len(made.list()) == 1, "one to be left")
+    assert made.call("version") and (_lives(pid) == (made.list()[0]["pid"] == pid))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a pid namespace takes root")
+def test_what_was_restarted_is_not_taken_for_what_was_there(made, workdir):
+    """Another process 1 is another instance: nothing is sent to it over the old connection."""
+    other = _flagged(made, workdir, "other", 'exec unshare -p -f --mount-proc "$@"')
+    pid = made.connect()["pid"]
+    other.touch()
+    _kill_runtime(made)
+    processes.wait_until(lambda: not _lives(pid), "the connection to end")
+    assert made.list() == []
 
 
 def test_a_thousand_calls_of_one_program(made):

@@ -43,7 +43,7 @@ static void detach(void)
 }
 
 /* Forks the one who keeps it. The lock is his as well. `behind`: he isn't waited for. */
-static int fork_keeper(struct connect_setup *setup, int lock, bool behind, struct err *err)
+static int fork_keeper(struct connect_setup *setup, bool behind, struct err *err)
 {
     int ends[2];
     struct buf word BUF_AUTO = {.max = sizeof *err};
@@ -51,7 +51,7 @@ static int fork_keeper(struct connect_setup *setup, int lock, bool behind, struc
         return err_sys(err, ERR_TOOL, errno, "cannot start a process");
     pid_t pid = fork();
     if (pid == 0) {
-        int keep[] = {setup->dirfd, lock, ends[1]};
+        int keep[] = {setup->dirfd, setup->lock, ends[1]};
         io_close_others(keep, 3);
         detach();
         setup->told = ends[1];
@@ -72,7 +72,6 @@ static int fork_keeper(struct connect_setup *setup, int lock, bool behind, struc
 
 struct keeping {
     struct connect_setup setup;
-    int lock;
     bool behind;
 };
 
@@ -86,7 +85,7 @@ static int keep(void *arg, const char *applet, const struct target *t, const str
         return applet_failed(applet, "%s: %s", t->text, err.msg);
     k->setup.target = t->text;
     k->setup.command = command.words;
-    if (fork_keeper(&k->setup, k->lock, k->behind, &err) < 0)
+    if (fork_keeper(&k->setup, k->behind, &err) < 0)
         return applet_failed(applet, "%s: %s", t->text, err.msg);
     return EXIT_OK;
 }
@@ -106,7 +105,7 @@ void connect_behind(const char *applet, const struct inject_options *o, const st
         return;
     k.setup.dirfd = dir;
     k.setup.path = buf_str(&path);
-    k.lock = lock;
+    k.setup.lock = lock;
     keep(&k, applet, t, r);
 }
 
@@ -127,7 +126,7 @@ int connect_start(const char *applet, const struct inject_options *o, const stru
         return err.code == 0 ? EXIT_OK : applet_failed(applet, "%s: %s", t->text, err.msg);
     k.setup.dirfd = dir;
     k.setup.path = buf_str(&path);
-    k.lock = lock;
+    k.setup.lock = lock;
     int status = inject_then(applet, o, t, keep, &k, NULL);
     if (status != EXIT_OK)
         connection_unlock(dir, k.setup.name);
@@ -139,8 +138,8 @@ int connect_start(const char *applet, const struct inject_options *o, const stru
 /* An array of states. */
 static int print_states(struct span states, bool json)
 {
-    static const char *const columns[] = {"target", "pid",       "age_s",  "clients",
-                                          "open",   "persist_s", "socket", NULL};
+    static const char *const columns[] = {"target", "state", "pid",       "age_s",
+                                          "clients", "open",   "persist_s", "socket", NULL};
     struct buf out BUF_AUTO = BUF_INIT;
     if (json) {
         json_put_shown(&out, states);
@@ -274,9 +273,10 @@ const struct applet connect_applet = {
              "  --json           one JSON array\n"
              "  -h, --help       this text\n"
              "\n"
-             "It ends when the target does, or its side of the connection: what was open then\n"
-             "can be fetched as after any call whose connection breaks. Exit status: as of\n"
-             "'toolbox inject'; 1 also where there is nothing to stop.\n"
+             "Where the stream breaks it is made again; what was open then can be fetched as\n"
+             "after any call whose connection breaks. It ends when the target does, or when\n"
+             "that was restarted or replaced. Exit status: as of 'toolbox inject'; 1 also\n"
+             "where there is nothing to stop.\n"
              "\n"
              "Example:\n"
              "  toolbox connect --list\n",

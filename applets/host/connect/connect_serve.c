@@ -2,67 +2,48 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "applet.h"
+#include "host/connect/connect_clients.h"
+#include "host/connect/connect_remote.h"
 #include "host/inject/connection.h"
-#include "host/inject/transport.h"
 #include "io.h"
 #include "loop.h"
 #include "mem.h"
 #include "mux_relay.h"
 #include "rpc.h"
 #include "stream.h"
-#include "stream_client.h"
 
-#define READ_STEP 65536
-#define CLIENTS_OPEN_MAX 1024      /* calls of one client */
-#define CLIENT_OUT_MAX (64u << 20) /* that a client hasn't read; its answers are given back then */
-#define REST_MS 1000               /* from a tick until what has been mapped for it is let go */
-#define SAID_MAX 4096              /* of what the runtime says on stderr */
-
-/* The runtime's program, with the stream to the target on its stdin and stdout. */
-struct remote {
-    struct stream_client *stream;
-    struct mux_relay *relay; /* of byte streams */
-    pid_t pid;
-    int in, out, err;
-    struct loop_source *in_source, *out_source, *err_source, *tick;
-    size_t sent;
-    struct buf said;
-};
+#define REST_MS 1000 /* from a tick until what has been mapped for it is let go */
+#define AGAIN_MS 100 /* until a stream that broke is tried again; then twice as long each time */
+#define AGAIN_MOST_MS 10000
+#define GIVE_UP_MS 600000
 
 static struct {
     const struct connect_setup *setup;
     struct loop *loop;
-    int listen_fd;
-    struct remote remote;
-    struct client_conn *conns;
-    size_t n_conns, n_open;
-    struct loop_source *idle, *rest;
-    long long began;
-    bool stalls; /* the target takes no more for now */
-    bool greeted, ending;
-    const char *why; /* it ends */
-} my = {.listen_fd = -1, .remote = {.in = -1, .out = -1, .err = -1, .said = {.max = SAID_MAX}}};
+    int listen_fd, lock;
+    struct loop_source *listening, *idle, *rest, *tick, *again;
+    struct connect_remote *remote; /* NULL: none for now */
+    struct mux_relay *relay;       /* of its byte streams */
+    size_t n_open;
+    long long began, lost; /* lost: when the stream broke that is tried again; 0: none is */
+    int wait_ms;           /* before the next try */
+    bool up, ending;       /* up: the target's side has said hello */
+    char *instance;        /* what it said it is */
+    const char *why;       /* it ends, or has broken */
+} my = {.listen_fd = -1};
 
-/* One who shares it. */
-struct client_conn {
-    struct client_conn *next, **link;
-    int fd;
-    struct loop_source *source;
-    struct stream *stream;
-    size_t sent;
-    bool ended; /* has said all */
-    bool busy;  /* is on the stack */
-    bool gone;
-};
-
-static void flush_remote(void);
-static void conn_close(struct client_conn *c);
+static void flush_remote(void)
+{
+    if (my.remote)
+        connect_remote_flush(my.remote);
+}
 
 /* ---- the end ---- */
 
@@ -72,41 +53,63 @@ static void end_with(const char *why)
         return;
     my.ending = true;
     my.why = why;
-    if (!my.greeted) {
+    if (!my.instance) { /* it never was there */
         struct err err;
-        err_set(&err, ERR_TOOL, "%s%s%s", why, my.remote.said.len > 0 ? ": " : "", buf_str(&my.remote.said));
+        const char *said = my.remote ? connect_remote_said(my.remote) : "";
+        err_set(&err, ERR_TOOL, "%s%s%s", why, *said ? ": " : "", said);
         io_write_all(my.setup->told, &err, sizeof err);
     }
-    loop_stop(my.loop, my.greeted ? EXIT_OK : EXIT_FAILED);
+    loop_stop(my.loop, my.instance ? EXIT_OK : EXIT_FAILED);
+}
+
+/* The stream has broken, or couldn't be had again. What has to do with it goes when nobody is in the middle of
+ * something. */
+static void broken(const char *why)
+{
+    if (!my.instance) {
+        end_with(why);
+        return;
+    }
+    my.why = why;
+    loop_timer_set(my.again, 1);
 }
 
 static void on_idle(void *arg)
 {
     (void)arg;
-    if (my.n_conns == 0 && my.setup->persist_ms >= 0)
+    if (connect_clients_count() == 0 && my.setup->persist_ms >= 0)
         end_with("nobody has used it");
 }
 
 static void wait_idle(void)
 {
-    bool ends = my.n_conns == 0 && my.setup->persist_ms >= 0;
+    bool ends = connect_clients_count() == 0 && my.setup->persist_ms >= 0;
     loop_timer_set(my.idle, ends ? my.setup->persist_ms + 1 : INT32_MAX);
 }
 
 /* ---- calls ---- */
+
+/* Those who only want to be carried don't find it while there is nothing to carry them. */
+static const char *socket_name(void)
+{
+    static char broken_name[IPC_NAME_MAX + 8];
+    snprintf(broken_name, sizeof broken_name, "broken-%s", my.setup->name);
+    return my.up ? my.setup->name : broken_name;
+}
 
 static void answer_status(struct stream_call *call)
 {
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf response BUF_AUTO = BUF_INIT;
     char name[IPC_NAME_MAX];
-    ipc_name(name, my.setup->name);
+    ipc_name(name, socket_name());
     char *socket MEM_AUTO = mem_printf("%s/%s", my.setup->path, name);
     buf_addc(&result, '{');
     json_member_string(&result, "target", my.setup->target);
+    json_member_string(&result, "state", my.up ? "connected" : "reconnecting");
     json_member_int(&result, "pid", getpid());
     json_member_seconds(&result, "age_s", now_ms() - my.began);
-    json_member_int(&result, "clients", (long long)my.n_conns - 1); /* without the one who asks */
+    json_member_int(&result, "clients", (long long)connect_clients_count() - 1); /* without the one who asks */
     json_member_int(&result, "open", (long long)my.n_open - 1);
     json_member_int_or_null(&result, "persist_s",
                             my.setup->persist_ms < 0 ? -1 : my.setup->persist_ms / 1000);
@@ -124,7 +127,7 @@ static void confirm(struct stream_call *call)
     struct rpc_request r;
     rpc_put_request(&text, call->id, "rpc.alive", (struct span){0});
     rpc_request_parse(&r, span_of(&text), NULL);
-    call->work = stream_client_send(my.remote.stream, span_of(&text), r.id, call);
+    call->work = stream_client_send(connect_remote_stream(my.remote), span_of(&text), r.id, call);
 }
 
 static bool is_acknowledgement(const struct stream_call *call)
@@ -146,10 +149,16 @@ static void begin(void *arg, struct stream_call *call)
         rpc_put_result(&response, call->id, (struct span){"null", 4});
         stream_answer(call, span_of(&response), false);
         end_with("it was stopped");
+    } else if (!my.up) {
+        struct buf response BUF_AUTO = BUF_INIT;
+        struct err err;
+        err_set(&err, ERR_TOOL, "the connection has broken and is being made again: %s", my.why);
+        rpc_put_error(&response, call->id, &err);
+        stream_answer(call, span_of(&response), false);
     } else if (is_acknowledgement(call)) {
         confirm(call);
     } else {
-        call->work = stream_client_send(my.remote.stream, call->text, call->id, call);
+        call->work = stream_client_send(connect_remote_stream(my.remote), call->text, call->id, call);
         if (!call->work)
             stream_answer(call, (struct span){"", 0}, false); /* a notification */
     }
@@ -172,204 +181,66 @@ static void on_heard(void *arg, struct stream_call *call)
 
 /* ---- byte streams ---- */
 
-static struct buf *out_of_client(void *client)
-{
-    struct client_conn *c = client;
-    return stream_out(c->stream);
-}
-
 static void on_client_frame(void *arg, const struct mux_frame *f)
 {
-    mux_relay_from_client(my.remote.relay, arg, f);
+    if (my.up)
+        mux_relay_from_client(my.relay, arg, f);
 }
 
 static void on_remote_frame(void *arg, const struct mux_frame *f)
 {
     (void)arg;
-    mux_relay_from_far(my.remote.relay, f);
-}
-
-/* What was sent is gone; where more of it comes soon the memory stays. */
-static void empty(struct buf *out)
-{
-    if (mux_relay_is_used(my.remote.relay))
-        buf_truncate(out, 0);
-    else
-        buf_release(out);
-}
-
-/* ---- clients ---- */
-
-/* Sends what can be sent. False: it is gone. */
-static bool flush_conn(struct client_conn *c)
-{
-    struct buf *out = stream_out(c->stream);
-    while (c->sent < out->len) {
-        ssize_t n = send(c->fd, out->data + c->sent, out->len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return false;
-        if (n < 0 && errno == EAGAIN)
-            break;
-        c->sent += n > 0 ? (size_t)n : 0;
-    }
-    if (c->sent == out->len) {
-        empty(out);
-        c->sent = 0;
-    }
-    return out->len - c->sent <= CLIENT_OUT_MAX;
-}
-
-static void conn_wait(struct client_conn *c)
-{
-    bool full = stream_is_full(c->stream) || my.stalls;
-    loop_fd_events(c->source,
-                   (c->ended || full ? 0 : LOOP_READ) | (stream_out(c->stream)->len > 0 ? LOOP_WRITE : 0));
-}
-
-/* After whatever may have made something to say to it; may free it. */
-static void conn_go_on(struct client_conn *c)
-{
-    bool full = stream_is_full(c->stream), there = flush_conn(c);
-    while (there && full && !stream_is_full(c->stream)) {
-        stream_go_on(c->stream);
-        full = stream_is_full(c->stream);
-        there = flush_conn(c);
-    }
-    if (!there || (c->ended && stream_open(c->stream) == 0 && stream_out(c->stream)->len == 0))
-        conn_close(c);
-    else
-        conn_wait(c);
-}
-
-static void conn_free(struct client_conn *c)
-{
-    mux_relay_forget(my.remote.relay, c);
-    stream_free(c->stream);
-    close(c->fd);
-    free(c);
-    flush_remote();
-}
-
-static void conn_close(struct client_conn *c)
-{
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
-    loop_drop(&c->source);
-    c->gone = true;
-    my.n_conns--;
-    wait_idle();
-    if (!c->busy)
-        conn_free(c);
-}
-
-static void on_conn(void *arg, int events)
-{
-    static char data[READ_STEP];
-    struct client_conn *c = arg;
-    ssize_t n = events & LOOP_READ ? recv(c->fd, data, sizeof data, MSG_DONTWAIT) : -1;
-    c->busy = true;
-    if (n > 0)
-        stream_feed(c->stream, data, (size_t)n);
-    else if (n == 0)
-        c->ended = true;
-    if (n <= 0 && (events & LOOP_HANGUP))
-        conn_close(c);
-    else
-        conn_go_on(c);
-    c->busy = false;
-    if (c->gone)
-        conn_free(c);
-    else
-        flush_remote();
-}
-
-static void on_connect(void *arg, int events)
-{
-    struct stream_owner owner = {
-        .begin = begin, .end = end, .heard = on_heard, .frame = on_client_frame, .confirms = true};
-    pid_t pid;
-    uid_t uid;
-    (void)arg, (void)events;
-    int fd = accept4(my.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return;
-    if (ipc_peer(fd, &pid, &uid) < 0 || (uid != 0 && uid != geteuid())) {
-        close(fd);
-        return;
-    }
-    struct client_conn *c = mem_zalloc(sizeof *c);
-    c->fd = fd;
-    c->link = &my.conns;
-    c->next = my.conns;
-    if (c->next)
-        c->next->link = &c->next;
-    my.conns = c;
-    my.n_conns++;
-    wait_idle();
-    owner.arg = c;
-    c->stream = stream_new(&owner, CLIENTS_OPEN_MAX);
-    c->source = loop_fd(my.loop, fd, LOOP_READ, on_conn, c);
-    conn_go_on(c);
+    mux_relay_from_far(my.relay, f);
 }
 
 /* ---- the target's side ---- */
 
-/* What a client sends waits while the target takes nothing. */
-static void stall(bool stalls)
+static void on_connect(void *arg, int events)
 {
-    if (my.stalls == stalls)
-        return;
-    my.stalls = stalls;
-    for (struct client_conn *c = my.conns; c; c = c->next)
-        conn_wait(c);
+    pid_t pid;
+    uid_t uid;
+    (void)arg, (void)events;
+    int fd = accept4(my.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0 && ipc_peer(fd, &pid, &uid) == 0 && (uid == 0 || uid == geteuid()))
+        connect_clients_take(fd);
+    else if (fd >= 0)
+        close(fd);
 }
 
-static void flush_remote(void)
+/* Under the name that it has now. */
+static int listen_again(struct err *err)
 {
-    struct remote *r = &my.remote;
-    struct buf *out = stream_client_out(r->stream);
-    while (r->sent < out->len && r->in >= 0) {
-        ssize_t n = write(r->in, out->data + r->sent, out->len - r->sent);
-        if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            end_with("the target's side takes nothing more");
-            return;
-        }
-        if (n < 0 && errno == EAGAIN)
-            break;
-        r->sent += n > 0 ? (size_t)n : 0;
-    }
-    if (r->sent == out->len) {
-        empty(out);
-        r->sent = 0;
-    }
-    loop_fd_events(r->in_source, out->len > 0 ? LOOP_WRITE : 0);
-    stall(out->len - r->sent >= STREAM_OUT_FULL);
-}
-
-static void on_writable(void *arg, int events)
-{
-    (void)arg;
-    if (events & LOOP_HANGUP)
-        end_with("the target's side has ended");
-    else
-        flush_remote();
+    loop_drop(&my.listening);
+    io_close(&my.listen_fd);
+    my.listen_fd = ipc_listen(my.setup->dirfd, socket_name(), err);
+    if (my.listen_fd >= 0)
+        my.listening = loop_fd(my.loop, my.listen_fd, LOOP_READ, on_connect, NULL);
+    return my.listen_fd < 0 ? -1 : 0;
 }
 
 /* Only now is there something to connect to. */
 static void on_hello(void *arg, struct span params)
 {
     static struct err err; /* what it says is told at the end */
-    (void)arg, (void)params;
-    my.listen_fd = ipc_listen(my.setup->dirfd, my.setup->name, &err);
-    if (my.listen_fd < 0) {
-        end_with(err.msg);
+    struct span instance;
+    (void)arg;
+    if (!json_member(params, "instance", &instance, NULL))
+        instance = (struct span){"", 0};
+    if (my.instance && !span_is(instance, my.instance)) {
+        end_with("the target was restarted or replaced");
         return;
     }
-    loop_fd(my.loop, my.listen_fd, LOOP_READ, on_connect, NULL);
-    my.greeted = true;
-    io_write_all(my.setup->told, "", 1);
-    close(my.setup->told);
+    if (my.instance)
+        ipc_unlink(my.setup->dirfd, socket_name());
+    my.up = true;
+    my.lost = 0;
+    if (listen_again(&err) < 0) {
+        end_with(err.msg);
+    } else if (!my.instance) {
+        my.instance = mem_dup(instance.s, instance.n);
+        io_write_all(my.setup->told, "", 1);
+        close(my.setup->told);
+    }
 }
 
 static void on_answer(void *arg, void *work, struct span response)
@@ -384,55 +255,14 @@ static void on_event(void *arg, void *work, struct span event)
     stream_event(work, event);
 }
 
-static void on_readable(void *arg, int events)
-{
-    static char data[READ_STEP];
-    (void)arg, (void)events;
-    ssize_t n = read(my.remote.out, data, sizeof data);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n <= 0) {
-        end_with("the target's side has ended");
-        return;
-    }
-    if (stream_client_feed(my.remote.stream, data, (size_t)n) < 0) {
-        end_with("what the target's side says makes no sense");
-        return;
-    }
-    for (struct client_conn *c = my.conns, *next; c; c = next) {
-        next = c->next;
-        if (stream_out(c->stream)->len > c->sent)
-            conn_go_on(c);
-    }
-    flush_remote();
-}
-
-static void on_stderr(void *arg, int events)
-{
-    char data[512];
-    (void)arg, (void)events;
-    ssize_t n = read(my.remote.err, data, sizeof data);
-    if (n > 0 && my.remote.said.len + (size_t)n < SAID_MAX)
-        transport_show(&my.remote.said, data, (size_t)n, sizeof data);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        loop_drop(&my.remote.err_source);
-}
-
 static void on_tick(void *arg)
 {
     (void)arg;
-    if (!stream_client_tick(my.remote.stream))
-        end_with(my.greeted ? "nothing was heard of the target for too long"
-                            : "the target's side says nothing");
-    loop_timer_set(my.remote.tick, STREAM_TICK_MS);
+    if (my.remote)
+        connect_remote_tick(my.remote);
+    loop_timer_set(my.tick, STREAM_TICK_MS);
     loop_timer_set(my.rest, REST_MS);
-    for (struct client_conn *c = my.conns, *next; c; c = next) {
-        next = c->next;
-        if (stream_tick(c->stream))
-            conn_go_on(c);
-        else
-            conn_close(c);
-    }
+    connect_clients_tick();
     flush_remote();
 }
 
@@ -450,70 +280,119 @@ static void on_signal(void *arg, int number)
     end_with("it was ended by a signal");
 }
 
-/* ---- the whole ---- */
+/* ---- the end of one stream, and the next ---- */
 
 static int start_remote(struct err *err)
 {
-    static const struct stream_client_owner owner = {
-        .hello = on_hello, .answer = on_answer, .event = on_event, .frame = on_remote_frame};
-    struct remote *r = &my.remote;
-    int fds[3], here FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    r->pid = transport_start(here, my.setup->command, fds, err);
-    if (r->pid < 0)
+    static const struct connect_remote_owner owner = {
+        .stream = {.hello = on_hello, .answer = on_answer, .event = on_event, .frame = on_remote_frame},
+        .heard = connect_clients_flush,
+        .stalls = connect_clients_stall,
+        .ended = broken};
+    my.remote = connect_remote_start(my.loop, my.setup->command, &owner, err);
+    if (!my.remote)
         return -1;
-    r->in = fds[0];
-    r->out = fds[1];
-    r->err = fds[2];
-    r->stream = stream_client_new(&owner);
-    r->relay = mux_relay_new(stream_client_out(r->stream), out_of_client);
-    r->in_source = loop_fd(my.loop, r->in, 0, on_writable, NULL);
-    r->out_source = loop_fd(my.loop, r->out, LOOP_READ, on_readable, NULL);
-    r->err_source = loop_fd(my.loop, r->err, LOOP_READ, on_stderr, NULL);
-    r->tick = loop_timer(my.loop, STREAM_TICK_MS, on_tick, NULL);
+    my.relay = mux_relay_new(stream_client_out(connect_remote_stream(my.remote)), connect_clients_out);
     return 0;
 }
 
-/* Tells every client why, and which of its calls were open. */
-static void say_goodbye(struct client_conn *c)
+/* What was open is told to those who wait for it, and given back. */
+static void end_remote(void)
 {
-    struct buf *out = stream_out(c->stream);
-    const char *comma = "";
-    buf_adds(out, "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.ended\",\"params\":{\"reason\":");
-    json_puts(out, my.why);
-    buf_adds(out, ",\"open\":[");
-    for (struct stream_call *call = stream_calls(c->stream); call; call = call->next) {
-        if (call->answered || !call->id.s)
-            continue;
-        buf_addf(out, "%s%.*s", comma, (int)call->id.n, call->id.s);
-        comma = ",";
-    }
-    buf_adds(out, "]}}\n");
-    flush_conn(c);
+    if (my.up)
+        connect_clients_end(my.why);
+    if (!my.remote)
+        return;
+    mux_relay_free(my.relay);
+    connect_remote_free(my.remote);
+    my.relay = NULL;
+    my.remote = NULL;
+    connect_clients_stall(false);
 }
+
+/* From here on others may make one. */
+static int become_broken(struct err *err)
+{
+    ipc_unlink(my.setup->dirfd, my.setup->name);
+    connection_unlock(my.setup->dirfd, my.setup->name);
+    io_close(&my.lock);
+    my.up = false;
+    my.lost = now_ms();
+    my.wait_ms = AGAIN_MS;
+    return listen_again(err);
+}
+
+/* The next try, where nobody else has made a connection meanwhile. */
+static void try_again(void)
+{
+    static struct err err;
+    my.lock = connection_lock(my.setup->dirfd, my.setup->name, 0, &err);
+    if (my.lock < 0)
+        end_with("there is another connection to the target by now");
+    else if (start_remote(&err) < 0)
+        end_with(err.msg);
+}
+
+static void forget(void *client)
+{
+    if (my.relay)
+        mux_relay_forget(my.relay, client);
+}
+
+static void on_again(void *arg)
+{
+    static struct err err;
+    bool was_up = my.up, tried = my.remote != NULL;
+    (void)arg;
+    end_remote();
+    if (was_up && become_broken(&err) < 0) {
+        end_with(err.msg);
+    } else if (now_ms() - my.lost > GIVE_UP_MS) {
+        end_with("it can't be made again");
+    } else if (tried) {
+        if (!was_up) {
+            connection_unlock(my.setup->dirfd, my.setup->name);
+            io_close(&my.lock);
+        }
+        loop_timer_set(my.again, my.wait_ms);
+        my.wait_ms = my.wait_ms * 2 < AGAIN_MOST_MS ? my.wait_ms * 2 : AGAIN_MOST_MS;
+    } else {
+        try_again();
+    }
+}
+
+/* ---- the whole ---- */
 
 int connect_serve(const struct connect_setup *setup)
 {
+    static const struct connect_clients_owner clients = {
+        .stream = {.begin = begin, .end = end, .heard = on_heard, .frame = on_client_frame, .confirms = true},
+        .gone = forget,
+        .counted = wait_idle,
+        .went_on = flush_remote};
     struct err err;
+    int status = EXIT_FAILED;
     my.setup = setup;
+    my.lock = setup->lock;
     my.began = now_ms();
     my.loop = loop_new(&err);
     if (!my.loop || start_remote(&err) < 0) {
         io_write_all(setup->told, &err, sizeof err);
-        return EXIT_FAILED;
+    } else {
+        connect_clients_begin(my.loop, &clients);
+        my.again = loop_timer(my.loop, INT32_MAX, on_again, NULL);
+        my.tick = loop_timer(my.loop, STREAM_TICK_MS, on_tick, NULL);
+        my.idle = loop_timer(my.loop, INT32_MAX, on_idle, NULL);
+        my.rest = loop_timer(my.loop, REST_MS, on_rest, NULL);
+        wait_idle();
+        loop_on_signal(my.loop, on_signal, NULL);
+        status = loop_run(my.loop);
     }
-    my.idle = loop_timer(my.loop, INT32_MAX, on_idle, NULL);
-    my.rest = loop_timer(my.loop, REST_MS, on_rest, NULL);
-    wait_idle();
-    loop_on_signal(my.loop, on_signal, NULL);
-    int status = loop_run(my.loop);
     if (my.listen_fd >= 0)
-        ipc_unlink(setup->dirfd, setup->name);
-    connection_unlock(setup->dirfd, setup->name);
+        ipc_unlink(setup->dirfd, socket_name());
+    if (my.lock >= 0)
+        connection_unlock(setup->dirfd, setup->name);
     io_close(&my.listen_fd);
-    for (struct client_conn *c = my.conns; c; c = c->next) {
-        say_goodbye(c);
-        close(c->fd);
-    }
-    transport_end_stream(my.remote.pid, &my.remote.in);
+    end_remote();
     return status;
 }

@@ -12,6 +12,7 @@ struct connect_setup {
     const char *path;     /* of that directory */
     char name[IPC_NAME_MAX];
     int persist_ms; /* without a client; -1: for ever */
+    int lock;       /* connection_lock's */
     int told;       /* gets one byte when it listens, or a struct err */
 };
 

@@ -13,7 +13,7 @@
 #include "ipc.h"
 
 /* Methods that a connection answers itself. */
-#define CONNECTION_STATUS "rpc.connection" /* → {target, pid, age_s, clients, open, socket, persist_s} */
+#define CONNECTION_STATUS "rpc.connection" /* → {target, state, pid, age_s, clients, open, socket, persist_s} */
 #define CONNECTION_STOP "rpc.stop"         /* ends it: what is open is abandoned; null */
 
 /* The directory, made where it is missing: its descriptor, and its path in *path. -1 with ERR_TOOL. */
