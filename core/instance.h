@@ -1,5 +1,5 @@
-/* Which running system a process is in: what ran here before a restart is another one, and so is what has taken
- * the place of one of the same name. */
+/* Which running system a process is in: what ran here before a restart is another one, and so is what has
+ * taken the place of one of the same name. */
 #ifndef CORE_INSTANCE_H
 #define CORE_INSTANCE_H
 

@@ -36,7 +36,8 @@ int io_set_nonblock(int fd, bool on);
 /* Makes n pipes (close-on-exec). 0, or -1 with errno; those made until then stay. */
 int io_pipes(int pipes[][2], size_t n);
 
-/* A pipe that many bytes go through holds more of them: fewer wake-ups. Of anything else nothing is changed. */
+/* A pipe that many bytes go through holds more of them: fewer wake-ups. Of anything else nothing is changed.
+ */
 void io_widen(int pipe);
 
 /* Whether it outlives an execve. 0, or -1 with errno. */

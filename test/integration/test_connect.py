@@ -438,6 +438,30 @@ def test_a_container_that_was_replaced_is_never_taken_for_the_new_one(docker, to
         assert done.returncode == 0 and json.loads(done.stdout) == [], done
 
 
+def test_a_name_that_changes_hands_while_both_run(docker, toolbox, workdir):
+    """The connection is to a container; who calls by a name means the one that has it now."""
+    from harness import roots
+    from harness.client import Client
+    from harness.machine import Host
+    with contextlib.ExitStack() as stack:
+        one, two = (docker.start(roots.get("busybox"), Options()) for _ in range(2))
+        stack.callback(one.destroy), stack.callback(two.destroy)
+        client = Client(Host(), toolbox, workdir / "server", env=docker.env)
+        stack.callback(lambda: client.cli("connect", "--stop"))
+        target, other = f"docker:{one.name}", f"{one.name}-other"
+        assert client.cli("connect", target).returncode == 0
+        assert client.cli("call", target, "bash_session_new_session").returncode == 0
+        assert client.cli("connect", f"docker:{two.name}").returncode == 0
+        docker.call("rename", one.name, other)
+        stack.callback(docker.call, "rename", other, one.name)
+        docker.call("rename", two.name, one.name)
+        stack.callback(docker.call, "rename", one.name, two.name)
+        done = client.cli("call", target, "bash_session_list")
+        assert done.returncode == 0 and json.loads(done.stdout) == [], done
+        listed = json.loads(client.cli("connect", "--list", "--json").stdout)
+        assert f"docker:{two.name}" not in [entry["target"] for entry in listed], "its name is nobody's"
+
+
 def test_eject_ends_it_first(made):
     """Nothing of ours runs there afterwards, and no call goes on without a program."""
     pid = made.connect()["pid"]

@@ -12,7 +12,8 @@
 #define RUN_HEAD 4
 #define RUN_DATA_MAX 65000       /* that one frame carries */
 #define RUN_STDIN_MAX (1u << 19) /* bytes of stdin that were sent and that the program hasn't taken */
-#define RUN_TAKEN_LEAST (RUN_STDIN_MAX / 4) /* from which on it is told, so that not each read has an answer */
+#define RUN_TAKEN_LEAST                                                                                      \
+    (RUN_STDIN_MAX / 4) /* from which on it is told, so that not each read has an answer */
 
 enum run_kind {
     RUN_STDIN = 'i',  /* to the program; none: the end of it */

@@ -84,6 +84,7 @@ static int keep(void *arg, const char *applet, const struct target *t, const str
     if (inject_command(t, r, arguments, &command, &err) < 0)
         return applet_failed(applet, "%s: %s", t->text, err.msg);
     k->setup.target = t->text;
+    k->setup.container = strcmp(t->kind->scheme, "docker") == 0 && !t->options.runtime ? t->name : NULL;
     k->setup.command = command.words;
     if (fork_keeper(&k->setup, k->behind, &err) < 0)
         return applet_failed(applet, "%s: %s", t->text, err.msg);
@@ -138,8 +139,8 @@ int connect_start(const char *applet, const struct inject_options *o, const stru
 /* An array of states. */
 static int print_states(struct span states, bool json)
 {
-    static const char *const columns[] = {"target", "state", "pid",       "age_s",
-                                          "clients", "open",   "persist_s", "socket", NULL};
+    static const char *const columns[] = {"target", "state",     "pid",    "age_s", "clients",
+                                          "open",   "persist_s", "socket", NULL};
     struct buf out BUF_AUTO = BUF_INIT;
     if (json) {
         json_put_shown(&out, states);

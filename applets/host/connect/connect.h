@@ -13,8 +13,8 @@ extern const struct applet connect_applet;
  * `applet` where that isn't EXIT_OK. */
 int connect_start(const char *applet, const struct inject_options *o, const struct target *t, int persist_ms);
 
-/* The same behind a call that was made: the target is ready, as *r says, and nobody waits for it. Where it can't
- * be had there is none. */
+/* The same behind a call that was made: the target is ready, as *r says, and nobody waits for it. Where it
+ * can't be had there is none. */
 void connect_behind(const char *applet, const struct inject_options *o, const struct target *t,
                     const struct inject_result *r, int persist_ms);
 

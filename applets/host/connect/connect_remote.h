@@ -1,5 +1,5 @@
-/* The stream to a target that a connection keeps: the runtime's program, with `exec --stream` there on its stdin
- * and stdout. */
+/* The stream to a target that a connection keeps: the runtime's program, with `exec --stream` there on its
+ * stdin and stdout. */
 #ifndef CONNECT_REMOTE_H
 #define CONNECT_REMOTE_H
 

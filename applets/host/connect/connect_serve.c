@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "applet.h"
 #include "host/connect/connect_clients.h"
 #include "host/connect/connect_remote.h"
+#include "host/connect/connect_watch.h"
 #include "host/inject/connection.h"
 #include "io.h"
 #include "loop.h"
@@ -31,6 +33,7 @@ static struct {
     struct loop_source *listening, *idle, *rest, *tick, *again;
     struct connect_remote *remote; /* NULL: none for now */
     struct mux_relay *relay;       /* of its byte streams */
+    struct connect_watch *watch;   /* of the container's name */
     size_t n_open;
     long long began, lost; /* lost: when the stream broke that is tried again; 0: none is */
     int wait_ms;           /* before the next try */
@@ -62,8 +65,8 @@ static void end_with(const char *why)
     loop_stop(my.loop, my.instance ? EXIT_OK : EXIT_FAILED);
 }
 
-/* The stream has broken, or couldn't be had again. What has to do with it goes when nobody is in the middle of
- * something. */
+/* The stream has broken, or couldn't be had again. What has to do with it goes when nobody is in the middle
+ * of something. */
 static void broken(const char *why)
 {
     if (!my.instance) {
@@ -109,7 +112,8 @@ static void answer_status(struct stream_call *call)
     json_member_string(&result, "state", my.up ? "connected" : "reconnecting");
     json_member_int(&result, "pid", getpid());
     json_member_seconds(&result, "age_s", now_ms() - my.began);
-    json_member_int(&result, "clients", (long long)connect_clients_count() - 1); /* without the one who asks */
+    json_member_int(&result, "clients",
+                    (long long)connect_clients_count() - 1); /* without the one who asks */
     json_member_int(&result, "open", (long long)my.n_open - 1);
     json_member_int_or_null(&result, "persist_s",
                             my.setup->persist_ms < 0 ? -1 : my.setup->persist_ms / 1000);
@@ -282,6 +286,21 @@ static void on_signal(void *arg, int number)
 
 /* ---- the end of one stream, and the next ---- */
 
+static void on_name(bool lost)
+{
+    if (lost)
+        broken("the engine has ended");
+    else
+        end_with("the name leads to another container, or to none");
+}
+
+static long long wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
 static int start_remote(struct err *err)
 {
     static const struct connect_remote_owner owner = {
@@ -289,9 +308,12 @@ static int start_remote(struct err *err)
         .heard = connect_clients_flush,
         .stalls = connect_clients_stall,
         .ended = broken};
+    long long since = wall_ms();
     my.remote = connect_remote_start(my.loop, my.setup->command, &owner, err);
     if (!my.remote)
         return -1;
+    if (my.setup->container)
+        my.watch = connect_watch_begin(my.loop, my.setup->container, since, on_name);
     my.relay = mux_relay_new(stream_client_out(connect_remote_stream(my.remote)), connect_clients_out);
     return 0;
 }
@@ -301,6 +323,7 @@ static void end_remote(void)
 {
     if (my.up)
         connect_clients_end(my.why);
+    connect_watch_end(&my.watch);
     if (!my.remote)
         return;
     mux_relay_free(my.relay);

@@ -6,10 +6,11 @@
 #include "ipc.h"
 
 struct connect_setup {
-    const char *target;   /* its text */
-    char *const *command; /* runs `exec --stream` there */
-    int dirfd;            /* where it listens */
-    const char *path;     /* of that directory */
+    const char *target;    /* its text */
+    const char *container; /* whose name an engine here is asked about; NULL: none */
+    char *const *command;  /* runs `exec --stream` there */
+    int dirfd;             /* where it listens */
+    const char *path;      /* of that directory */
     char name[IPC_NAME_MAX];
     int persist_ms; /* without a client; -1: for ever */
     int lock;       /* connection_lock's */

@@ -13,8 +13,9 @@
 #include "ipc.h"
 
 /* Methods that a connection answers itself. */
-#define CONNECTION_STATUS "rpc.connection" /* → {target, state, pid, age_s, clients, open, socket, persist_s} */
-#define CONNECTION_STOP "rpc.stop"         /* ends it: what is open is abandoned; null */
+#define CONNECTION_STATUS                                                                                    \
+    "rpc.connection"               /* → {target, state, pid, age_s, clients, open, socket, persist_s} */
+#define CONNECTION_STOP "rpc.stop" /* ends it: what is open is abandoned; null */
 
 /* The directory, made where it is missing: its descriptor, and its path in *path. -1 with ERR_TOOL. */
 int connection_dir(struct buf *path, struct err *err);
@@ -27,8 +28,8 @@ void connection_name(const struct inject_options *o, const struct target *t, cha
 /* Connects to the one for a target. -1: there is none. */
 int connection_open(const struct inject_options *o, const struct target *t);
 
-/* Who begins one holds the lock, and its keeper after him; others wait. -1: there is one by now (err->code 0), or
- * there was none within wait_ms. */
+/* Who begins one holds the lock, and its keeper after him; others wait. -1: there is one by now (err->code
+ * 0), or there was none within wait_ms. */
 int connection_lock(int dirfd, const char *name, int wait_ms, struct err *err);
 /* For who holds it, at his end. */
 void connection_unlock(int dirfd, const char *name);

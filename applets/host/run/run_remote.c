@@ -57,8 +57,8 @@ static void say_size(void)
     struct winsize w;
     if (!my.terminal || ioctl(STDIN_FILENO, TIOCGWINSZ, &w) < 0)
         return;
-    char frame[RUN_HEAD + 4] = {[RUN_HEAD] = (char)(w.ws_row >> 8), (char)w.ws_row, (char)(w.ws_col >> 8),
-                                (char)w.ws_col};
+    char frame[RUN_HEAD + 4] = {
+        [RUN_HEAD] = (char)(w.ws_row >> 8), (char)w.ws_row, (char)(w.ws_col >> 8), (char)w.ws_col};
     say(RUN_SIZE, frame, 4);
 }
 
