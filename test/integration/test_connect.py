@@ -326,8 +326,7 @@ def test_the_end_of_the_targets_side_says_what_was_open(made, workdir):
 
 
 def _connected_again(made, runtime):
-    (entry,) = made.list()
-    return entry["state"] == "connected" and made.log.read_text().split()[-1] != runtime
+    return [entry["state"] for entry in made.list()] == ["connected"] and made.log.read_text().split()[-1] != runtime
 
 
 def test_a_stream_that_breaks_is_made_again(made):
@@ -366,8 +365,8 @@ def test_while_it_cannot_be_had_it_says_so_and_can_be_stopped(made, workdir):
     done = made.run("call", made.target, "version")  # by itself, as if there were none
     assert done.returncode not in (0, LOST), done
     down.unlink()
-    assert made.call("version")
     processes.wait_until(lambda: [e["state"] for e in made.list()] == ["connected"], "it to be there again")
+    assert made.call("version")
     down.touch()
     _kill_runtime(made)
     processes.wait_until(lambda: [e["state"] for e in made.list()] == ["reconnecting"], "it to have broken again")

@@ -226,6 +226,14 @@ def test_many_at_once_over_one_connection(client, workdir):
     client.cli("connect", "--stop")
 
 
+def test_a_target_that_does_not_answer_is_given_up(client, workdir):
+    """As long as the program may take, it may take to get there; without a word about it that is a minute or two."""
+    hangs = script(workdir / "hangs", "exec sleep 1000")
+    for words in (("--", "true"), ("exec:env", "--", "true")):
+        done = client.cli("run", "--timeout", "1", "--dir", str(workdir / "there"), f"exec:{hangs}", *words)
+        assert done.returncode not in (0, 124, 125) and b"did not end within 5 s" in done.stderr, done
+
+
 @pytest.mark.parametrize("words", [[], ["local:"], ["--nothing", "local:", "true"], ["--timeout", "x", "local:", "true"],
                                    ["--env", "=x", "local:", "true"], ["-i", "local:", "exec:x", "--", "true"]])
 def test_usage(client, words):

@@ -93,11 +93,11 @@ static void wait_idle(void)
 /* ---- calls ---- */
 
 /* Those who only want to be carried don't find it while there is nothing to carry them. */
-static const char *socket_name(void)
+static const char *name_when(bool up)
 {
     static char broken_name[IPC_NAME_MAX + 8];
     snprintf(broken_name, sizeof broken_name, "broken-%s", my.setup->name);
-    return my.up ? my.setup->name : broken_name;
+    return up ? my.setup->name : broken_name;
 }
 
 static void answer_status(struct stream_call *call)
@@ -105,7 +105,7 @@ static void answer_status(struct stream_call *call)
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf response BUF_AUTO = BUF_INIT;
     char name[IPC_NAME_MAX];
-    ipc_name(name, socket_name());
+    ipc_name(name, name_when(my.up));
     char *socket MEM_AUTO = mem_printf("%s/%s", my.setup->path, name);
     buf_addc(&result, '{');
     json_member_string(&result, "target", my.setup->target);
@@ -199,24 +199,37 @@ static void on_remote_frame(void *arg, const struct mux_frame *f)
 
 /* ---- the target's side ---- */
 
-static void on_connect(void *arg, int events)
+/* False: nobody has come. */
+static bool take_one(int listen_fd)
 {
     pid_t pid;
     uid_t uid;
-    (void)arg, (void)events;
-    int fd = accept4(my.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0 && ipc_peer(fd, &pid, &uid) == 0 && (uid == 0 || uid == geteuid()))
         connect_clients_take(fd);
     else if (fd >= 0)
         close(fd);
+    return fd >= 0;
 }
 
-/* Under the name that it has now. */
+static void on_connect(void *arg, int events)
+{
+    (void)arg, (void)events;
+    take_one(my.listen_fd);
+}
+
+/* Under the name that it has now. Who has come to the one before is still served. */
 static int listen_again(struct err *err)
 {
-    loop_drop(&my.listening);
-    io_close(&my.listen_fd);
-    my.listen_fd = ipc_listen(my.setup->dirfd, socket_name(), err);
+    int before = my.listen_fd;
+    my.listen_fd = ipc_listen(my.setup->dirfd, name_when(my.up), err);
+    if (before >= 0) {
+        ipc_unlink(my.setup->dirfd, name_when(!my.up));
+        while (take_one(before))
+            ;
+        loop_drop(&my.listening);
+        close(before);
+    }
     if (my.listen_fd >= 0)
         my.listening = loop_fd(my.loop, my.listen_fd, LOOP_READ, on_connect, NULL);
     return my.listen_fd < 0 ? -1 : 0;
@@ -234,8 +247,6 @@ static void on_hello(void *arg, struct span params)
         end_with("the target was restarted or replaced");
         return;
     }
-    if (my.instance)
-        ipc_unlink(my.setup->dirfd, socket_name());
     my.up = true;
     my.lost = 0;
     if (listen_again(&err) < 0) {
@@ -336,13 +347,13 @@ static void end_remote(void)
 /* From here on others may make one. */
 static int become_broken(struct err *err)
 {
-    ipc_unlink(my.setup->dirfd, my.setup->name);
-    connection_unlock(my.setup->dirfd, my.setup->name);
-    io_close(&my.lock);
     my.up = false;
     my.lost = now_ms();
     my.wait_ms = AGAIN_MS;
-    return listen_again(err);
+    int result = listen_again(err);
+    connection_unlock(my.setup->dirfd, my.setup->name);
+    io_close(&my.lock);
+    return result;
 }
 
 /* The next try, where nobody else has made a connection meanwhile. */
@@ -412,7 +423,7 @@ int connect_serve(const struct connect_setup *setup)
         status = loop_run(my.loop);
     }
     if (my.listen_fd >= 0)
-        ipc_unlink(setup->dirfd, socket_name());
+        ipc_unlink(setup->dirfd, name_when(my.up));
     if (my.lock >= 0)
         connection_unlock(setup->dirfd, setup->name);
     io_close(&my.listen_fd);

@@ -23,6 +23,7 @@
 #define ASK_MS 5000
 #define NAME_DIGITS 16
 #define LOCK_STEP_US 20000
+#define LOOKS 3
 
 static const char folder[] = "connections";
 
@@ -250,7 +251,7 @@ struct asked {
     int dirfd;
     const char *name, *target, *method; /* name: of one of this build's; NULL: all, other builds' too */
     struct buf *states;
-    int n;
+    int n, missed; /* missed: sockets of which nobody has answered */
 };
 
 static bool put_result(void *arg, struct span answer)
@@ -283,8 +284,10 @@ static void ask_file(struct asked *a, const char *file)
     struct buf state BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct span target;
-    if (!ask(a->dirfd, file, CONNECTION_STATUS, &state))
+    if (!ask(a->dirfd, file, CONNECTION_STATUS, &state)) {
+        a->missed++;
         return;
+    }
     if (a->target &&
         !(json_member(span_of(&state), "target", &target, NULL) && json_string_is(target, a->target)))
         return;
@@ -314,10 +317,13 @@ int connection_ask(const char *name, const char *target, const char *method, str
     int dir FD_AUTO = connection_find_dir();
     struct asked a = {.dirfd = dir, .name = name, .target = target, .method = method, .states = states};
     buf_addc(states, '[');
-    if (dir >= 0)
+    for (int looks = 0; dir >= 0 && looks < LOOKS && (looks == 0 || a.missed > 0) && a.n == 0; looks++) {
+        usleep(looks > 0 ? LOCK_STEP_US : 0); /* one that breaks, or is there again, takes another name */
+        a.missed = 0;
         ipc_each(dir, ask_one, &a);
-    if (dir >= 0 && !name)
-        ipc_each_other(dir, ask_other, &a);
+        if (!name)
+            ipc_each_other(dir, ask_other, &a);
+    }
     buf_addc(states, ']');
     return a.n;
 }

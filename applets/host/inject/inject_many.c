@@ -51,10 +51,7 @@ static _Noreturn void work(struct many *m, const struct target *t, int fd)
     struct buf out BUF_AUTO = BUF_INIT;
     struct err err;
     inject_result_init(&r, t->text);
-    /* Runtimes are Go programs, whose threads take a fifth of the processors for themselves. What runs in a
-     * container sees nothing of it. */
-    if (t->kind->program && !t->kind->joined)
-        setenv("GOMAXPROCS", "1", 0);
+    target_be_one_of_many(t);
     if (transport_init(&transport, m->o->timeout_ms, &err) < 0)
         inject_fail(&r, STEP_TARGET, "", &err);
     else

@@ -156,6 +156,12 @@ int target_command(const struct target *t, const char *user, const struct argv *
     return 0;
 }
 
+void target_be_one_of_many(const struct target *t)
+{
+    if (t->kind->program && !t->kind->joined)
+        setenv("GOMAXPROCS", "1", 0);
+}
+
 int target_copy_command(const struct target *t, const char *from, const char *to, struct argv *out,
                         struct err *err)
 {

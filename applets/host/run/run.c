@@ -14,6 +14,8 @@
 
 static const char NAME[] = "run";
 
+#define WAY_LEAST_S 5
+
 enum { OPT_ENV = 800, OPT_CWD };
 
 struct line {
@@ -34,6 +36,17 @@ static int take_env(struct line *l, const char *word)
         return EXIT_OK; /* as with other runtimes: the name alone is ours, where we have it */
     argv_take(&l->env, equals ? mem_strdup(word) : mem_printf("%s=%s", word, ours));
     return EXIT_OK;
+}
+
+/* Who gives a program so long doesn't want to wait longer for a target that doesn't answer; but a short time
+ * is the program's alone. */
+static int take_timeout(struct line *l, const char *word)
+{
+    int status = words_seconds(NAME, "--timeout", word, 0.001, 1e9, &l->request.timeout_s);
+    double way_s = l->request.timeout_s > WAY_LEAST_S ? l->request.timeout_s : WAY_LEAST_S;
+    if (status == EXIT_OK && way_s * 1000 < l->link.inject.timeout_ms)
+        l->link.inject.timeout_ms = (int)(way_s * 1000);
+    return status;
 }
 
 static int take_option(struct line *l, const struct option *options, int option, const char *word)
@@ -57,7 +70,7 @@ static int take_option(struct line *l, const struct option *options, int option,
         l->request.user = optarg;
         return EXIT_OK;
     case OPT_TIMEOUT:
-        return words_seconds(NAME, "--timeout", optarg, 0.001, 1e9, &l->request.timeout_s);
+        return take_timeout(l, optarg);
     case 'j':
         return inject_jobs(&l->link.inject, optarg, NAME);
     default:
@@ -133,7 +146,7 @@ static int run_one(void *arg, const struct target *t)
 static int run_all(struct line *l)
 {
     struct target_list targets TARGET_LIST_AUTO = {0};
-    struct run_many how = {NAME, l->link.inject.jobs, l->link.inject.json, run_one, l};
+    struct run_many how = {NAME, &l->link.inject, run_one, l};
     if (l->link.persist_ms == CONNECT_USUAL)
         l->link.persist_ms = -1; /* of any number of targets that would be as many processes */
     if (l->request.input || l->request.terminal)
@@ -188,7 +201,8 @@ const struct applet run_applet = {
              "  -u, --user USER  as whom; a name or number there (root, where that can be had)\n"
              "  -e, --env NAME=VALUE  a variable more; NAME alone: with our value\n"
              "  -w, --cwd DIR    where (the target's own directory)\n"
-             "  --timeout TIME   end it after so long, with all that it has started\n"
+             "  --timeout TIME   end it after so long, with all that it has started; a target\n"
+             "                   that doesn't answer is given up then too (5 s at least)\n"
              "  -j N             so many targets at a time (4)\n"
              "  --json           an object for each target: target, status, stdout, stderr, ms\n"
              "  --dir DIR, --name NAME, --runtime WORDS, --root-exec PREFIX\n"

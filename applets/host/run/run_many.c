@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "applet.h"
+#include "host/release/release.h"
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "osinfo.h"
 
 #define LINE_MAX_BYTES (64u << 10) /* a longer one is printed in pieces */
 #define KEPT_MAX (256u << 10)      /* bytes of a stream, for --json */
@@ -69,6 +71,7 @@ static _Noreturn void work(const struct many *m, const struct target *t, int out
     int null = open("/dev/null", O_RDONLY);
     if (null > 0)
         dup2(null, STDIN_FILENO);
+    target_be_one_of_many(t);
     int status = m->how->one(m->how->arg, t);
     fflush(stdout);
     _exit(status);
@@ -155,9 +158,9 @@ static void finish_worker(struct many *m, struct worker *w)
     while (waitpid(w->pid, &raw, 0) < 0 && errno == EINTR)
         continue;
     int status = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
-    for (int i = 0; i < 2 && !m->how->json; i++)
+    for (int i = 0; i < 2 && !m->how->inject->json; i++)
         print_lines(m, w, i, true);
-    if (m->how->json)
+    if (m->how->inject->json)
         print_object(m, w, status);
     if (status > m->worst)
         m->worst = status;
@@ -174,7 +177,7 @@ static void read_worker(struct many *m, struct worker *w, int i)
 {
     char data[READ_STEP];
     ssize_t n = read(w->fds[i], data, sizeof data);
-    if (n > 0 && m->how->json) {
+    if (n > 0 && m->how->inject->json) {
         keep(w, i, data, (size_t)n);
     } else if (n > 0) {
         buf_add(&w->text[i], data, (size_t)n);
@@ -191,7 +194,7 @@ static void read_worker(struct many *m, struct worker *w, int i)
 static bool refill(struct many *m)
 {
     bool busy = false;
-    for (int i = 0; i < m->how->jobs; i++) {
+    for (int i = 0; i < m->how->inject->jobs; i++) {
         struct worker *w = &m->workers[i];
         if (w->pid == 0 && m->next < m->targets->n && !interrupted && start_worker(m, w) < 0) {
             applet_failed(m->how->applet, "cannot start a process: %s", err_text(errno));
@@ -205,7 +208,7 @@ static bool refill(struct many *m)
 
 static void pass_on(const struct many *m, int number)
 {
-    for (int i = 0; i < m->how->jobs; i++)
+    for (int i = 0; i < m->how->inject->jobs; i++)
         if (m->workers[i].pid > 0)
             kill(m->workers[i].pid, number);
 }
@@ -213,7 +216,7 @@ static void pass_on(const struct many *m, int number)
 static void wait_some(struct many *m, struct pollfd *polled)
 {
     static int passed;
-    int n = m->how->jobs;
+    int n = m->how->inject->jobs;
     for (int i = 0; i < 2 * n; i++)
         polled[i] = (struct pollfd){.fd = m->workers[i / 2].pid > 0 ? m->workers[i / 2].fds[i % 2] : -1,
                                     .events = POLLIN};
@@ -229,16 +232,20 @@ static void wait_some(struct many *m, struct pollfd *polled)
 int run_many(const struct run_many *how, const struct target_list *targets)
 {
     struct many m = {.how = how, .targets = targets, .failures = BUF_INIT};
-    m.workers = mem_zalloc((size_t)how->jobs * sizeof *m.workers);
-    struct pollfd *polled MEM_AUTO = mem_zalloc(2 * (size_t)how->jobs * sizeof *polled);
+    struct release_file own RELEASE_FILE_AUTO = RELEASE_FILE_INIT;
+    if (release_pick("linux", os_arch(), &own, NULL) == 0)
+        how->inject->own = &own;
+    m.workers = mem_zalloc((size_t)how->inject->jobs * sizeof *m.workers);
+    struct pollfd *polled MEM_AUTO = mem_zalloc(2 * (size_t)how->inject->jobs * sizeof *polled);
     fflush(stdout); /* a worker has nothing of ours to write */
     catch_signals();
     while (refill(&m))
         wait_some(&m, polled);
-    if (m.failed > 0 && !how->json)
+    if (m.failed > 0 && !how->inject->json)
         fprintf(stderr, "status  target\n%s%zu of %zu failed\n", buf_str(&m.failures), m.failed, targets->n);
     free(m.workers);
     buf_release(&m.failures);
+    how->inject->own = NULL;
     return interrupted ? 128 + interrupted : m.worst;
 }
 

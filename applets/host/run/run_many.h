@@ -5,12 +5,14 @@
 
 #include <stdbool.h>
 
+#include "host/inject/inject_types.h"
 #include "host/inject/target_list.h"
 
 struct run_many {
     const char *applet;
-    int jobs;  /* at a time */
-    bool json; /* an object a line for each as it ends, in the place of its output */
+    /* jobs: at a time; json: an object a line for each as it ends, in the place of its output; own: is set, so
+     * that each doesn't read it again. */
+    struct inject_options *inject;
     /* Runs in a process of its own, with stdout and stderr of its own; its result is that one's exit status.
      */
     int (*one)(void *arg, const struct target *t);

@@ -63,7 +63,7 @@ static int status_in(int argc, char **argv)
         l.link.persist_ms = CONNECT_USUAL;
     if (status != EXIT_OK || targets.n == 1)
         return status != EXIT_OK ? status : one(&l, &targets.list[0]);
-    struct run_many how = {NAME, l.link.inject.jobs, l.link.inject.json, one, &l};
+    struct run_many how = {NAME, &l.link.inject, one, &l};
     return run_many(&how, &targets);
 }
 
