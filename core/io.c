@@ -143,11 +143,12 @@ int io_pipes(int pipes[][2], size_t n)
     return 0;
 }
 
-void io_widen(int pipe)
+void io_widen(int pipe, bool *done)
 {
-    if (fcntl(pipe, F_SETPIPE_SZ, WIDE) < 0) {
+    if (!*done && fcntl(pipe, F_SETPIPE_SZ, WIDE) < 0) {
         /* it is none, or this user has as many as he may: it does as it is */
     }
+    *done = true;
 }
 
 int io_take(int *fd)

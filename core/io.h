@@ -36,9 +36,9 @@ int io_set_nonblock(int fd, bool on);
 /* Makes n pipes (close-on-exec). 0, or -1 with errno; those made until then stay. */
 int io_pipes(int pipes[][2], size_t n);
 
-/* A pipe that many bytes go through holds more of them: fewer wake-ups. Of anything else nothing is changed.
- */
-void io_widen(int pipe);
+/* A pipe that was found full is to hold more: fewer wake-ups. Once (*done), since what all pipes of a user
+ * hold is limited; of anything else nothing is changed. */
+void io_widen(int pipe, bool *done);
 
 /* Whether it outlives an execve. 0, or -1 with errno. */
 int io_keep(int fd, bool keep);

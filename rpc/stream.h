@@ -23,7 +23,7 @@
 #define STREAM_HELD_MAX (2 * (size_t)STREAM_LINE_MAX) /* bytes of all requests that are open */
 #define STREAM_OUT_FULL (1u << 20)
 #define STREAM_TICK_MS 7000
-#define STREAM_IN_KEPT (1u << 18) /* bytes for input that stay from one to the next, until a tick */
+#define STREAM_IN_KEPT (1u << 19) /* bytes for input that stay from one to the next, until a tick */
 
 struct stream;
 

@@ -34,6 +34,7 @@ static struct {
     struct loop *loop;
     struct stream *stream;
     struct loop_source *in, *out, *tick, *rest;
+    bool wide;   /* the output */
     bool steps;  /* the input is a file */
     bool stalls; /* the output is full */
     bool ended;  /* the input */
@@ -249,8 +250,10 @@ static void flush(void)
     struct buf *out = stream_out(my.stream);
     while (my.sent < out->len) {
         ssize_t n = write(STDOUT_FILENO, out->data + my.sent, out->len - my.sent);
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && errno == EAGAIN) {
+            io_widen(STDOUT_FILENO, &my.wide);
             break;
+        }
         if (n < 0 && errno != EINTR) {
             loop_stop(my.loop, applet_failed("exec", "cannot write: %s", err_text(errno)));
             break;

@@ -54,6 +54,7 @@ struct run_out {
     enum run_kind kind;
     int fd; /* -1: at its end */
     struct loop_source *source;
+    bool wide;
 };
 
 struct run {
@@ -63,7 +64,7 @@ struct run {
     int in, control; /* -1: closed */
     struct loop_source *in_source, *control_source;
     struct fifo input;
-    bool input_ends, terminal;
+    bool input_ends, terminal, wide;
     size_t taken; /* bytes of it that are gone and were not told */
     bool exited;  /* what is readable by now is all that counts */
     bool ended;   /* and was told */
@@ -119,6 +120,8 @@ static bool read_out(struct run_out *o)
         return false;
     size_t most = room - RUN_HEAD < RUN_DATA_MAX ? room - RUN_HEAD : RUN_DATA_MAX;
     ssize_t n = read(o->fd, data + RUN_HEAD, most);
+    if (n == RUN_DATA_MAX)
+        io_widen(o->fd, &o->wide);
     if (n > 0) {
         run_frame_head(data, o->kind, (size_t)n);
         mux_send(r->stream, data, RUN_HEAD + (size_t)n);
@@ -198,8 +201,10 @@ static void feed(struct run *r)
     size_t before = r->input.len;
     while (r->input.len > 0 && r->in >= 0) {
         ssize_t n = fifo_write(&r->input, r->in);
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && errno == EAGAIN) {
+            io_widen(r->in, &r->wide);
             break;
+        }
         if (n < 0 && errno != EINTR)
             close_in(r);
     }
@@ -348,10 +353,8 @@ static int open_ends(struct run *r, const struct run_params *p, const struct use
             io_close(&pipes[i / 2][i % 2]);
         return -1;
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         start->fds[i] = pipes[i][i == 0 ? 0 : 1];
-        io_widen(start->fds[i]);
-    }
     if (pipes[0][1] >= 0)
         r->in = io_take(&pipes[0][1]);
     r->out[0].fd = io_take(&pipes[1][0]);
@@ -410,7 +413,7 @@ static struct run *run_new(struct mux_stream *s, const struct run_params *p)
     struct run *r = mem_zalloc(sizeof *r);
     *r = (struct run){.kind = &run_end,
                       .stream = s,
-                      .out = {{r, RUN_STDOUT, -1, NULL}, {r, RUN_STDERR, -1, NULL}},
+                      .out = {{r, RUN_STDOUT, -1, NULL, false}, {r, RUN_STDERR, -1, NULL, false}},
                       .in = -1,
                       .control = -1,
                       .input = FIFO_INIT,

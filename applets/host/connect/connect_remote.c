@@ -21,7 +21,7 @@ struct connect_remote {
     struct loop_source *in_source, *out_source, *err_source;
     size_t sent;
     struct buf said;
-    bool stalls, ended;
+    bool stalls, ended, wide;
 };
 
 static void end_with(struct connect_remote *r, const char *why)
@@ -42,8 +42,10 @@ void connect_remote_flush(struct connect_remote *r)
         ssize_t n = write(r->in, out->data + r->sent, out->len - r->sent);
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             end_with(r, "the target's side takes nothing more");
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && errno == EAGAIN) {
+            io_widen(r->in, &r->wide);
             break;
+        }
         r->sent += n > 0 ? (size_t)n : 0;
     }
     if (r->ended)

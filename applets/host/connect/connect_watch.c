@@ -13,7 +13,7 @@
 #include "json.h"
 #include "mem.h"
 
-#define KEPT_MAX 65536 /* of what was said: more than one event */
+#define KEPT_MAX 16384 /* of what was said: more than one event */
 
 struct connect_watch {
     int fd;

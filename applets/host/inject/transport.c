@@ -257,7 +257,6 @@ pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *
             io_close(&pipes[i][ours]);
         else
             io_set_nonblock(pipes[i][ours], true);
-        io_widen(pipes[i][ours]); /* of none: nothing */
         fds[i] = pipes[i][ours];
     }
     return pid;

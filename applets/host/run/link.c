@@ -35,7 +35,7 @@ struct link {
     size_t sent;
     int silent; /* ticks since anything was heard */
     struct buf said;
-    bool ended;
+    bool ended, wide;
 };
 
 /* ---- the end ---- */
@@ -74,8 +74,10 @@ void link_flush(struct link *l)
     bool was_full = link_is_full(l);
     while (l->sent < out->len) {
         ssize_t n = write(l->in, out->data + l->sent, out->len - l->sent);
-        if (n < 0 && errno == EAGAIN)
+        if (n < 0 && errno == EAGAIN) {
+            io_widen(l->in, &l->wide);
             break;
+        }
         if (n < 0 && errno != EINTR) {
             l->sent = out->len; /* its end is seen soon, where nobody is in the middle of something */
             break;
