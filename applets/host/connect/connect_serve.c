@@ -189,6 +189,8 @@ static void on_client_frame(void *arg, const struct mux_frame *f)
 {
     if (my.up)
         mux_relay_from_client(my.relay, arg, f);
+    else
+        mux_frame_put(connect_clients_out(arg), MUX_RESET, f->stream, my.why, strlen(my.why));
 }
 
 static void on_remote_frame(void *arg, const struct mux_frame *f)
@@ -199,34 +201,25 @@ static void on_remote_frame(void *arg, const struct mux_frame *f)
 
 /* ---- the target's side ---- */
 
-/* False: nobody has come. */
-static bool take_one(int listen_fd)
+static void on_connect(void *arg, int events)
 {
     pid_t pid;
     uid_t uid;
-    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    (void)arg, (void)events;
+    int fd = accept4(my.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0 && ipc_peer(fd, &pid, &uid) == 0 && (uid == 0 || uid == geteuid()))
         connect_clients_take(fd);
     else if (fd >= 0)
         close(fd);
-    return fd >= 0;
 }
 
-static void on_connect(void *arg, int events)
-{
-    (void)arg, (void)events;
-    take_one(my.listen_fd);
-}
-
-/* Under the name that it has now. Who has come to the one before is still served. */
+/* Under the name that it has now. Who has come to the one before, and heard nothing, looks again. */
 static int listen_again(struct err *err)
 {
     int before = my.listen_fd;
     my.listen_fd = ipc_listen(my.setup->dirfd, name_when(my.up), err);
     if (before >= 0) {
         ipc_unlink(my.setup->dirfd, name_when(!my.up));
-        while (take_one(before))
-            ;
         loop_drop(&my.listening);
         close(before);
     }

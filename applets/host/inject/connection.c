@@ -204,7 +204,16 @@ static int read_line(int fd, struct buf *in, long long until, struct span *line)
     }
 }
 
-/* Notifications are passed over. */
+/* The connection has ended, and the one request isn't among those that were open. */
+static bool was_not_taken(struct span line, struct span method)
+{
+    struct span params, open;
+    return json_string_is(method, "rpc.ended") && json_member(line, "params", &params, NULL) &&
+           json_kind(params) == JSON_OBJECT && json_member(params, "open", &open, NULL) &&
+           span_is(open, "[]");
+}
+
+/* Other notifications are passed over. */
 static int read_answer(int fd, struct buf *in, long long until, struct span *line)
 {
     struct span method;
@@ -215,6 +224,8 @@ static int read_answer(int fd, struct buf *in, long long until, struct span *lin
             return errno = EPROTO, -1;
         if (!json_member(*line, "method", &method, NULL))
             return 0;
+        if (was_not_taken(*line, method))
+            return errno = ECONNABORTED, -1;
         buf_consume(in, line->n + 1);
     }
 }
@@ -238,6 +249,8 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms)
             io_write_all(fd, ack, sizeof ack - 1);
         return true;
     }
+    if (errno == ECONNABORTED)
+        return q->sent = false;
     q->how = errno == ETIMEDOUT ? TRANSPORT_TIMEOUT : TRANSPORT_ENDED;
     q->status = 1;
     buf_truncate(&q->said, 0);

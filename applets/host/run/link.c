@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "applet.h"
@@ -23,6 +25,7 @@
 #define FULL (1u << 18)
 #define SAID_MAX 4096
 #define SILENT_TICKS 4
+#define HELLO_MS 10000
 
 struct link {
     struct loop *loop;
@@ -199,9 +202,19 @@ static struct link *link_new(void)
     return l;
 }
 
+/* One that is just breaking says no hello. */
+static bool is_greeted(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    char first;
+    return poll(&p, 1, HELLO_MS) > 0 && recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
 struct link *link_kept(const struct link_options *how, const struct target *t)
 {
     int fd = how->alone ? -1 : connection_open(&how->inject, t);
+    if (fd >= 0 && !is_greeted(fd))
+        io_close(&fd);
     if (fd < 0)
         return NULL;
     struct link *l = link_new();
