@@ -155,6 +155,55 @@ static void shrinking_gives_memory_back(void **state)
 }
 
 /* Growth by doubling: a million single bytes move few times. */
+static void parts_are_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t at, n;
+        const char *by, *result;
+    } cases[] = {
+        {0, 0, "", "abcdef"},   {0, 0, "xy", "xyabcdef"}, {6, 0, "xy", "abcdefxy"},
+        {2, 2, "xy", "abxyef"}, {2, 2, "", "abef"},       {2, 1, "xyz", "abxyzdef"},
+        {0, 6, "", ""},         {1, 4, "x", "axf"},       {4, 2, "xyzu", "abcdxyzu"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf b BUF_AUTO = BUF_INIT;
+        buf_adds(&b, "abcdef");
+        assert_int_equal(buf_replace(&b, cases[i].at, cases[i].n, cases[i].by, strlen(cases[i].by)), 0);
+        assert_text(&b, cases[i].result, strlen(cases[i].result));
+    }
+    struct buf full BUF_AUTO = {.max = 6};
+    buf_adds(&full, "abcdef");
+    assert_int_equal(buf_replace(&full, 1, 2, "xyz", 3), -1);
+    assert_int_equal(buf_replace(&full, 1, 2, "xy", 2), 0);
+    assert_text(&full, "axydef", 6);
+    assert_int_equal(buf_replace(&full, 1, 2, NULL, 0), 0);
+    assert_text(&full, "adef", 4);
+}
+
+static void room_is_taken_when_there_is_none(void **state)
+{
+    (void)state;
+    struct buf b BUF_AUTO = BUF_INIT;
+    buf_addc(&b, 'x');
+    size_t cap = b.cap;
+    const char *data = b.data;
+    assert_int_equal(buf_reserve(&b, cap - 2), 0); /* with the NUL that is all of it */
+    assert_int_equal(b.cap, cap);
+    assert_ptr_equal(b.data, data);
+    assert_int_equal(buf_reserve(&b, cap - 1), 0);
+    assert_int_equal(b.cap, 2 * cap);
+    buf_shrink(&b);
+    assert_int_equal(b.cap, 2);
+    assert_text(&b, "x", 1);
+    buf_reserve(&b, 2);
+    cap = b.cap;
+    while (4 * (b.len + 1) < cap)
+        buf_addc(&b, 'x');
+    buf_shrink(&b); /* a quarter and more stays as it is */
+    assert_int_equal(b.cap, cap);
+}
+
 static void appending_is_linear(void **state)
 {
     (void)state;
@@ -227,6 +276,8 @@ int main(void)
         cmocka_unit_test(consuming_takes_from_the_front),
         cmocka_unit_test(taking_leaves_an_empty_buffer_with_its_max),
         cmocka_unit_test(shrinking_gives_memory_back),
+        cmocka_unit_test(parts_are_replaced),
+        cmocka_unit_test(room_is_taken_when_there_is_none),
         cmocka_unit_test(appending_is_linear),
         cmocka_unit_test(running_out_ends_the_process),
         cmocka_unit_test(copies_of_memory_end_in_nul),

@@ -73,7 +73,7 @@ static void texts(void **state)
          "abc");
     same("[%*s] [%*s] [%-*s] [%.*s] [%.*s]", 6, "ab", -6, "ab", 4, "ab", 1, "ab", -1, "ab");
     same("%c%c [%3c] [%-3c]", 'a', '\n', 'b', 'c');
-    same("%p %p", (void *)same, (void *)1);
+    same("%p %p", (void *)state, (void *)1);
     same("%.10s", none);
     same("%*s|", 300, "wide");
 }
@@ -142,7 +142,7 @@ static void numbers_with_a_point(void **state)
                               0.3,
                               2.0 / 3,
                               4503599627370496.5,
-                              9007199254740993,
+                              9007199254740992,
                               (double)INFINITY,
                               (double)NAN};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

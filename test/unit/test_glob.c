@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "glob.h"
@@ -40,6 +41,28 @@ static const struct {
     {"a\\{b", {"a{b"}, {"ab"}},
     {"", {""}, {"a"}},
     {"a/", {"a/"}, {"a"}},
+    {"[!]]x", {"ax"}, {"]x", "x"}},
+    {"[^]a]", {"b"}, {"]", "a"}},
+    {"[!\\]]", {"a", "\\"}, {"]"}},
+    {"[a\\]b]", {"a", "]", "b"}, {"\\", "ab"}},
+    {"[a/]b", {"ab"}, {"/b"}},
+    {"[a-\xc3\xbf]", {"z", "\xc3\xa9"}, {"A", "\xe2\x82\xac"}},
+    {"{[,],b}c", {",c", "bc"}, {"c", "[c", "],bc"}},
+    {"{[}],b}c", {"}c", "bc"}, {"[c", "c"}},
+    {"{a{b,c},d}e", {"abe", "ace", "de"}, {"ae", "abde"}},
+    {"{a,b},{c,d}", {"a,c", "b,d"}, {"a", "ac", "a,b"}},
+    {"{a}", {"a"}, {"{a}", ""}},
+    {"a}", {"a}"}, {"a"}},
+    {"a,b", {"a,b"}, {"a", "b"}},
+    {"{{{{{{{{a}}}}}}}}", {"a"}, {"{a}"}},
+    {"*", {"", "a", ".a"}, {"a/", "/a", "a/b"}},
+    {"a*/b", {"a/b", "ax/b"}, {"a/x/b", "ab"}},
+    {"a?b", {"axb"}, {"a/b", "ab"}},
+    {"**a", {"a", "ba"}, {"b/a", "ab"}},
+    {"x**/y", {"x/y", "xa/y"}, {"x/a/y", "xy"}},
+    {"a/**b", {"a/b", "a/cb"}, {"a/c/b"}},
+    {"**/", {"", "a/", "a/b/"}, {"a"}},
+    {"***", {"", "ab"}, {"a/b"}},
 };
 
 static void patterns(void **state)
@@ -66,8 +89,23 @@ static void wrong_patterns(void **state)
         glob_match(wrong[i], "abc"); /* and does no harm */
     }
     memset(long_one, 'a', sizeof long_one - 1);
-    long_one[sizeof long_one - 1] = '\0';
+    long_one[2001] = '\0';
     assert_non_null(glob_check(long_one));
+    long_one[2000] = '\0';
+    assert_null(glob_check(long_one));
+    assert_true(glob_match(long_one, long_one));
+}
+
+/* What a choice makes together with what is behind it has a bound, too. */
+static void long_choices(void **state)
+{
+    (void)state;
+    static char pattern[5000], text[5000];
+    for (size_t rest = 4090; rest < 4100; rest++) {
+        snprintf(pattern, sizeof pattern, "{ab,c}%0*d", (int)rest, 0);
+        snprintf(text, sizeof text, "ab%0*d", (int)rest, 0);
+        assert_int_equal(glob_match(pattern, text), 2 + rest < 4096);
+    }
 }
 
 static void time_is_bounded(void **state)
@@ -86,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns),
         cmocka_unit_test(wrong_patterns),
+        cmocka_unit_test(long_choices),
         cmocka_unit_test(time_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,6 +266,46 @@ static void walks_elements(void **state)
     assert_false(json_element(SPAN("[ ]"), &at, &value));
 }
 
+/* Every value in every place, with and without spaces, in memory that ends where the text does. */
+static void walks_whatever_is_between_commas(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"1",    "\"]\"",   "\"\\\\\"",       "[]",
+                                         "[ ]",  "{}",      "{\"a\":[1,{}]}", "[[],[[2]]]",
+                                         "true", "-1.5e+3", "\"{\\\"\""};
+    static const char *const spaces[] = {"", " ", "\t\r\n "};
+    enum { N = sizeof values / sizeof *values };
+    for (size_t i = 0; i < N * N * 3; i++) {
+        const char *a = values[i % N], *b = values[i / N % N], *_ = spaces[i / N / N];
+        char array[100], object[120];
+        struct span key, value;
+        snprintf(array, sizeof array, "%s[%s%s%s,%s%s%s]", _, _, a, _, _, b, _);
+        snprintf(object, sizeof object, "%s{%s\"k\\\"\"%s:%s%s%s,%s\"\":%s%s}", _, _, _, _, a, _, _, b, _);
+        for (int kind = 0; kind < 2; kind++) {
+            const char *text = kind == 0 ? array : object;
+            size_t n = strlen(text), at = 0;
+            char *exact = mem_dup(text, n);
+            exact = mem_realloc(exact, n);
+            struct span whole = {exact, n};
+            assert_int_equal(json_check(whole, NULL), 0);
+            for (int k = 0; k < 2; k++) {
+                assert_true(kind == 0 ? json_element(whole, &at, &value)
+                                      : json_next_member(whole, &at, &key, &value));
+                assert_true(span_is(value, k == 0 ? a : b));
+                assert_true(kind == 0 || span_is(key, k == 0 ? "\"k\\\"\"" : "\"\""));
+            }
+            assert_false(kind == 0 ? json_element(whole, &at, &value)
+                                   : json_next_member(whole, &at, &key, &value));
+            struct buf packed BUF_AUTO = BUF_INIT;
+            json_compact(&packed, whole);
+            for (const char *c = buf_str(&packed); *c; c++)
+                assert_null(strchr(" \t\r\n", *c));
+            assert_int_equal(json_check(span_of(&packed), NULL), 0);
+            free(exact);
+        }
+    }
+}
+
 static void steps_over_strings(void **state)
 {
     (void)state;
@@ -520,6 +560,7 @@ int main(void)
         cmocka_unit_test(bounds_the_depth),
         cmocka_unit_test(finds_members),
         cmocka_unit_test(walks_elements),
+        cmocka_unit_test(walks_whatever_is_between_commas),
         cmocka_unit_test(steps_over_strings),
         cmocka_unit_test(tells_kinds),
         cmocka_unit_test(decodes_strings),

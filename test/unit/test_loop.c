@@ -30,6 +30,14 @@ static void hung(void *arg)
     loop_stop(loop, HUNG);
 }
 
+static void what_goes_to_nobody_is_an_error(void **state)
+{
+    (void)state;
+    struct sigaction now;
+    assert_int_equal(sigaction(SIGPIPE, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+}
+
 static int run(void)
 {
     struct loop_source *guard = loop_timer(loop, PATIENCE_MS, hung, NULL);
@@ -686,6 +694,7 @@ static void no_descriptor_is_left_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        loop_test(what_goes_to_nobody_is_an_error),
         loop_test(events_are_those_asked_for),
         loop_test(a_removed_source_is_not_called_any_more),
         loop_test(a_removed_source_changes_nothing),

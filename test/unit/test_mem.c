@@ -3,6 +3,7 @@
 
 #include <wchar.h>
 
+#include "buf.h"
 #include "io.h"
 #include "mem.h"
 
@@ -74,11 +75,33 @@ static void without_memory_a_process_ends(void **state)
         in_child(check_out, NULL);
 }
 
+/* How much of the part of memory with this function is in use, kB; every page of it is read first. */
+static long touched(uintptr_t function, bool touch)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    volatile char byte = 0;
+    CHECK(io_read_file(AT_FDCWD, "/proc/self/smaps", &text) == 0);
+    for (char *line = text.data, *end; line; line = strchr(line, '\n'), line += line != NULL) {
+        uintptr_t from = strtoull(line, &end, 16), to = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
+        if (function < from || function >= to)
+            continue;
+        for (uintptr_t at = from; touch && at < to; at += 4096)
+            byte += *(const char *)at;
+        const char *rss = strstr(line, "\nRss:");
+        return rss ? strtol(rss + 5, NULL, 10) : -1;
+    }
+    return -1;
+}
+
 /* What code is needed comes back. */
 static void code_that_is_let_go_comes_again(void **state)
 {
     (void)state;
+    uintptr_t function = (uintptr_t)mem_let_code_go;
+    touched(function, true);
+    long before = touched(function, false);
     mem_let_code_go();
+    assert_true(before < 512 || touched(function, false) < before); /* little code is mapped again at once */
     char *made MEM_AUTO = mem_printf("%d", 5);
     assert_string_equal(made, "5");
 }

@@ -68,6 +68,25 @@ static void what_is_not_there_is_null(void **state)
     assert_null(os_release_get("ID=a\0b\n", 7, "ID"));
 }
 
+/* What there is no byte behind is read to there and no further: a sanitizer sees it. */
+static void texts_end_where_they_end(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"  ",   "ID=a  ", "ID=\"a",  "ID='", "ID=a\\",
+                                        "  ID", "\n\n",   "ID=\"\\", "\t\r", "ID=a\n  "};
+    static const char *const values[] = {NULL, "a", "a", NULL, "a\\", NULL, NULL, "\\", NULL, "a"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        size_t n = strlen(texts[i]);
+        char *exact = malloc(n), *value;
+        memcpy(exact, texts[i], n);
+        value = os_release_get(exact, n, "ID");
+        if (values[i] ? !value || strcmp(value, values[i]) != 0 : value != NULL)
+            fail_msg("'%s' gives '%s'", texts[i], value ? value : "(none)");
+        free(value);
+        free(exact);
+    }
+}
+
 /* ---- programs ---- */
 
 static void put(unsigned char *at, uint64_t value, unsigned size, int big_endian)
@@ -267,6 +286,7 @@ int main(void)
         cmocka_unit_test(programs_of_this_processor),
         cmocka_unit_test(values_are_read_as_a_shell_would),
         cmocka_unit_test(what_is_not_there_is_null),
+        cmocka_unit_test(texts_end_where_they_end),
         cmocka_unit_test(the_loader_is_found_in_every_kind_of_file),
         cmocka_unit_test(a_cut_file_has_no_loader),
         cmocka_unit_test(loaders_are_known_by_name),

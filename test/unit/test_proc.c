@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include <pthread.h>
+
 #include "buf.h"
 #include "io.h"
 #include "loop.h"
@@ -916,10 +918,44 @@ static void the_end_of_one_is_told(void **state)
     in_child(check_watch, &loop);
 }
 
+static void *live_on(void *arg)
+{
+    (void)arg;
+    while (pause() < 0)
+        continue;
+    return NULL;
+}
+
+/* A process whose first thread has ended, and shows as a zombie, is there as long as another one is. */
+static void check_threads(void *arg)
+{
+    (void)arg;
+    struct proc p;
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t thread;
+        alarm(2 * PATIENCE_MS / 1000);
+        CHECK(pthread_create(&thread, NULL, live_on, NULL) == 0);
+        syscall(SYS_exit, 0); /* of this thread alone */
+    }
+    wait_for_state(pid, 'Z');
+    CHECK(proc_read(pid, &p) == 0 && !p.ended && kill(pid, SIGKILL) == 0);
+    for (long long until = now_ms() + PATIENCE_MS; !p.ended; usleep(1000))
+        CHECK(proc_read(pid, &p) == 0 && now_ms() < until);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+static void a_process_ends_with_its_last_thread(void **state)
+{
+    (void)state;
+    in_child(check_threads, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_is_described),
+        cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(names_can_not_confuse_it),
         cmocka_unit_test(links_are_read),
         cmocka_unit_test(descendants_are_found_parents_first),

@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <limits.h>
 #include <sys/socket.h>
 
 #include "io.h"
@@ -285,6 +286,23 @@ static void a_peer_is_trusted_on_his_own_way(void **state)
     in_child(check_peers, NULL);
 }
 
+static void what_is_no_absolute_path_says_so(void **state)
+{
+    (void)state;
+    static char long_path[PATH_MAX + 2];
+    struct err err = {0};
+    assert_int_equal(safe_path_open(-1, "a/b", 0, NULL, &err), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_string_equal(err.msg, "a/b: a path that begins with / is wanted");
+    memset(long_path, '/', PATH_MAX);
+    assert_int_equal(safe_path_open(-1, long_path, 0, NULL, &err), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
+    long_path[PATH_MAX - 1] = '\0';
+    int fd = safe_path_open(-1, long_path, 0, NULL, &err);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
 #define path_test(f) cmocka_unit_test_setup_teardown(f, enter_work_dir, leave_work_dir)
 
 int main(void)
@@ -299,6 +317,7 @@ int main(void)
         path_test(what_is_made_is_told),
         path_test(a_known_user_is_never_taken_for_root),
         path_test(a_peer_is_trusted_on_his_own_way),
+        path_test(what_is_no_absolute_path_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -58,6 +61,52 @@ static void what_cant_be_read_is_an_error(void **state)
     (void)state;
     char hex[SHA256_HEX_SIZE];
     assert_int_equal(sha256_file(-1, hex), -1);
+    int fd = open("/", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(sha256_file(fd, hex), -1);
+    close(fd);
+}
+
+static void no_signal(int signal)
+{
+    (void)signal;
+}
+
+/* A read that a signal interrupts goes on. */
+static void an_interrupted_read_goes_on(void **state)
+{
+    (void)state;
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    struct sigaction quiet = {.sa_handler = no_signal}, before;
+    sigaction(SIGUSR1, &quiet, &before);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        for (int i = 0; i < 20; i++, usleep(5000))
+            kill(parent, SIGUSR1);
+        _exit(write(ends[1], "abc", 3) != 3);
+    }
+    close(ends[1]);
+    char hex[SHA256_HEX_SIZE], want[SHA256_HEX_SIZE];
+    int result = sha256_file(ends[0], hex);
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    sigaction(SIGUSR1, &before, NULL);
+    assert_int_equal(result, 0);
+    sha256_hex("abc", 3, want);
+    assert_string_equal(hex, want);
+}
+
+static void in_pieces(void **state)
+{
+    (void)state;
+    char hex[SHA256_HEX_SIZE], want[SHA256_HEX_SIZE];
+    sha256_hex("abcdef", 6, want);
+    struct sha256 *sum = sha256_begin();
+    sha256_add(sum, "ab", 2);
+    sha256_add(sum, "", 0);
+    sha256_add(sum, "cdef", 4);
+    sha256_end(sum, hex);
+    assert_string_equal(hex, want);
 }
 
 int main(void)
@@ -66,6 +115,8 @@ int main(void)
         cmocka_unit_test(known_answers),
         cmocka_unit_test(a_file_longer_than_any_buffer),
         cmocka_unit_test(what_cant_be_read_is_an_error),
+        cmocka_unit_test(an_interrupted_read_goes_on),
+        cmocka_unit_test(in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
