@@ -296,6 +296,18 @@ def test_several_end_with_the_one_that_runs_them(client, workdir):
     gone()
 
 
+def test_a_fleet_with_those_that_fail(client, workdir):
+    """A small one of test/stress/fleet.py: each failure stands in the table, and all others have answered."""
+    stand_in = script(workdir / "stand-in", 'n=$1; shift; [ $((n % 20)) != 7 ] || { echo "$n is away" >&2; exit 1; }; exec "$@"')
+    names = [f"exec:{stand_in} {i}" for i in range(60)]
+    done = client.cli("run", "-j", "16", "--dir", str(workdir / "there"), *names, "--", "echo", "here", timeout=10 * HANG)
+    bad = [name for i, name in enumerate(names) if i % 20 == 7]
+    assert sorted(done.stdout.decode().splitlines()) == sorted(f"{name}: here" for name in names if name not in bad)
+    table = done.stderr.decode()[done.stderr.decode().index("status  target\n") :].splitlines()
+    assert sorted(line.split("  ", 1)[1].strip() for line in table[1:-1]) == sorted(bad), done.stderr
+    assert done.returncode != 0 and table[-1] == f"{len(bad)} of 60 failed"
+
+
 def test_status_of_targets(client, workdir):
     one, other = _targets(workdir, ["a", "b"])
     there = ("--dir", str(workdir / "there"))

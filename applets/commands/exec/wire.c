@@ -9,7 +9,7 @@
 #include "io.h"
 #include "mem.h"
 
-#define STEP 65536
+#define STEP (1u << 18)
 
 struct wire {
     const struct wire_owner *owner;
