@@ -221,8 +221,8 @@ static int number(const char **at, struct args *args)
 static size_t size_of(const char **at)
 {
     size_t size = sizeof(int);
-    for (; **at != '\0' && strchr("lzjt", **at); ++*at)
-        size = **at == 'j' || size == sizeof(long) ? sizeof(long long) : sizeof(long);
+    for (char before = '\0'; **at != '\0' && strchr("lzjt", **at); before = *(*at)++)
+        size = **at == 'j' || before == 'l' ? sizeof(long long) : sizeof(long);
     return size;
 }
 
