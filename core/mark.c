@@ -23,6 +23,13 @@ static bool is_mark(unsigned long long limit)
     return limit >> 47 == OURS >> 47;
 }
 
+/* Where it stands: the first of these that this kernel lets us set. */
+static const struct place {
+    int limit;
+    const char *name; /* in /proc/PID/limits */
+} places[] = {{RLIMIT_RTTIME, "\nMax realtime timeout "}, {RLIMIT_RSS, "\nMax resident set "}};
+#define N_PLACES (sizeof places / sizeof *places)
+
 /* FNV-1a. */
 static void mix(unsigned long long *hash, unsigned long long value)
 {
@@ -44,41 +51,65 @@ unsigned long long mark_of(int dirfd)
     return OURS | ((hash ^ hash >> 46) << 1 & PLACE_BITS);
 }
 
+/* Where it can't be had, orphans are not found. */
 void mark_keeper(unsigned long long mark)
 {
     struct rlimit limit;
-    if (mark == 0 || getrlimit(RLIMIT_RTTIME, &limit) < 0 ||
-        (limit.rlim_cur != RLIM_INFINITY && (limit.rlim_cur | KEEPER) != (mark | KEEPER)))
-        return;
-    limit.rlim_cur = mark | KEEPER;
-    setrlimit(RLIMIT_RTTIME, &limit); /* where it can't be had, orphans are not found */
+    for (size_t i = 0; mark != 0 && i < N_PLACES && getrlimit(places[i].limit, &limit) == 0; i++) {
+        if (limit.rlim_cur != RLIM_INFINITY && (limit.rlim_cur | KEEPER) != (mark | KEEPER))
+            return;
+        limit.rlim_cur = mark | KEEPER;
+        if (setrlimit(places[i].limit, &limit) == 0)
+            return;
+    }
 }
 
 void mark_started(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_RTTIME, &limit) < 0 || !is_mark(limit.rlim_cur))
-        return;
-    limit.rlim_cur &= ~KEEPER;
-    setrlimit(RLIMIT_RTTIME, &limit);
+    for (size_t i = 0; i < N_PLACES; i++) {
+        if (getrlimit(places[i].limit, &limit) < 0 || !is_mark(limit.rlim_cur))
+            continue;
+        limit.rlim_cur &= ~KEEPER;
+        setrlimit(places[i].limit, &limit);
+    }
 }
 
 /* ---- finding ---- */
 
-/* The soft limit; 0: can't be read. RLIM_INFINITY where it is none. */
+/* Some kernels have no such file. */
+static unsigned long long ask_limit(pid_t pid)
+{
+    struct rlimit limit;
+    for (size_t i = 0; i < N_PLACES; i++) {
+        if (prlimit(pid, places[i].limit, NULL, &limit) < 0)
+            return 0;
+        if (is_mark(limit.rlim_cur))
+            return limit.rlim_cur;
+    }
+    return RLIM_INFINITY;
+}
+
+/* The soft limit that is a mark; RLIM_INFINITY where none is; 0: can't be read. */
 static unsigned long long limit_of(pid_t pid)
 {
-    static const char name[] = "\nMax realtime timeout ";
-    char path[40], *end;
+    char path[40];
     struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/limits", (long)pid);
     if (io_read_file(-1, path, &text) < 0)
-        return 0;
-    const char *at = strstr(buf_str(&text), name);
-    if (!at)
-        return 0;
-    unsigned long long limit = strtoull(at + sizeof name - 1, &end, 10);
-    return end == at + sizeof name - 1 || limit == 0 ? RLIM_INFINITY : limit;
+        return ask_limit(pid);
+    for (size_t i = 0; i < N_PLACES; i++) {
+        const char *at = strstr(buf_str(&text), places[i].name);
+        unsigned long long limit = at ? strtoull(at + strlen(places[i].name), NULL, 10) : 0;
+        if (is_mark(limit))
+            return limit;
+    }
+    return text.len > 0 ? RLIM_INFINITY : 0;
+}
+
+bool mark_is_seen(void)
+{
+    return is_mark(limit_of(getpid()));
 }
 
 /* A server or keeper that was killed keeps its children for a moment longer than its sockets. */

@@ -15,6 +15,7 @@
 
 #include "doctor.h"
 #include "io.h"
+#include "mark.h"
 #include "mem.h"
 #include "memory_share.h"
 #include "proc.h"
@@ -161,14 +162,11 @@ static int try_pidfd(struct err *err)
 
 static int try_mark(struct err *err)
 {
-    struct rlimit limit, now;
-    if (getrlimit(RLIMIT_RTTIME, &limit) < 0)
-        return err_sys(err, ERR_TOOL, errno, "RLIMIT_RTTIME");
-    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? 1ULL << 60 : limit.rlim_max;
-    return setrlimit(RLIMIT_RTTIME, &limit) == 0 && getrlimit(RLIMIT_RTTIME, &now) == 0 &&
-                   now.rlim_cur == limit.rlim_cur && proc_is_ours() && access("/proc/self/limits", R_OK) == 0
+    int root FD_AUTO = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    mark_keeper(mark_of(root));
+    return mark_is_seen() && proc_is_ours()
                ? 0
-               : err_sys(err, ERR_TOOL, errno, "RLIMIT_RTTIME in /proc/PID/limits");
+               : err_set(err, ERR_TOOL, "neither RLIMIT_RTTIME nor RLIMIT_RSS can be set and seen in /proc");
 }
 
 static int try_proc(struct err *err)
@@ -233,7 +231,7 @@ const struct check doctor_kernel_checks[] = {
     {"pidfd", "all", try_pidfd, "processes are signalled by number, after a second look",
      "a kernel from 5.3 on, and let it call pidfd_open"},
     {"mark", "all", try_mark, "what outlives a killed server and its keeper is not found",
-     "let it set RLIMIT_RTTIME, and mount proc at /proc"},
+     "let it set RLIMIT_RTTIME or RLIMIT_RSS, and mount proc at /proc"},
     {"/proc", "all", try_proc,
      "grandchildren are found only once they are orphans, and a pause tells a prompt",
      "mount -t proc proc /proc"},
