@@ -168,6 +168,17 @@ def test_without_proc(place, root):
     shell.close()
 
 
+def test_without_proc_a_prompt_comes_late(place):
+    """Nobody sees the shell wait for a command, so it says when it begins: the prompt before it is none of its output."""
+    client = place("debian", proc=False)
+    do(client, "echo 'PROMPT_COMMAND=\"sleep 0.3\"' >/root/.bashrc")
+    client.env["HOME"] = "/root"
+    shell_of(client)
+    for command, status, output in (("echo hi; (exit 3)", 3, "hi\n"), ("echo $?\nfor i in 1 2; do\n\techo $i\ndone", 0, "3\n1\n2\n")):
+        result = client.run(command)
+        assert (result["state"], result["exit_code"], result["output"]) == ("completed", status, output)
+
+
 @pytest.mark.parametrize("server", [None, NOBODY_KNOWS], ids=["root", "user"])
 def test_hidepid(place, server):
     """Where the kernel shows nobody another user's processes."""

@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+from harness import needs
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.jobs import Job
 from harness.processes import wait_until
@@ -64,6 +65,32 @@ def test_another_users_terminal(open_shell, user):
     assert shell.out("kill %1; wait %1 2>/dev/null; true") is not None
     assert "cat" in (shell.run("cat"), shell.listed()["foreground"])
     shell.at_once("\x04")
+
+
+@needs_root
+@pytest.mark.parametrize("program", ["dash", "busybox"])
+def test_a_shell_whose_user_may_start_no_process(open_shell, workdir, program):
+    """These tell from a process that their prompt starts; what they show in its place is nobody's output."""
+    path = workdir / ("ash" if program == "busybox" else program)
+    path.symlink_to(needs.program(program))
+    shell = open_shell(user=str(NOBODY_KNOWS), shell=str(path))
+    option = "u" if program == "busybox" else "p"
+    limit = shell.out(f"ulimit -S -{option}").strip()
+    assert "__word" not in shell.out(f"ulimit -S -{option} 1")
+    refused = shell.run("sleep 0; echo reached")
+    assert (refused["state"], refused["exit_code"]) == ("completed", 2), refused
+    assert "reached" not in refused["output"] and "__word" not in refused["output"]
+    for command, status in (("echo hi; false", 1), ("echo hi; cd /", 0), ("echo hi", 0)):
+        done = shell.run(command)
+        assert (done["state"], done["exit_code"], done["output"].splitlines()[0]) == ("completed", status, "hi"), done
+    assert done["cwd"] == "/" and shell.listed()["state"] == "prompt"
+    typed = shell.at_once("echo typed\n")
+    assert "typed\n" in typed and typed.endswith(shell.prompt[-2:]) and "__word" not in typed
+    assert shell.run("read x")["state"] == "awaiting_input"
+    shell.at_once("line\n")
+    shell.run(f"ulimit -S -{option} {limit}")
+    assert shell.out("echo $x; (exit 4)", 4) == "line\n"
+    shell.works()
 
 
 @needs_root

@@ -31,6 +31,7 @@ enum run_phase {
 };
 struct run {
     enum run_phase phase;
+    bool announced; /* RUN_OFFERED: that it begins is told, and what was shown before is none of its output */
     bool typed;     /* RUN_ASKED: after the command, not before */
     bool asked;     /* once is enough */
     int again;      /* how often a key was given again */
@@ -118,7 +119,6 @@ bool session_inner_is_back(const struct session *s, bool settled);
 void session_take_note(void *session, const char *text);
 
 /* ---- session_run_answer.c ---- */
-#define STATUS_UNKNOWN (-1)
 /* Each answers the call, and returns what a check returns then (-1). */
 int64_t session_run_give(struct session_call *c, struct run_result *r);
 int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state);

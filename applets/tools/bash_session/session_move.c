@@ -309,7 +309,7 @@ int session_save(const struct session *s, struct handover_out *out, struct err *
         return err_set(err, ERR_TOOL, "somebody is attached to it");
     if (s->ending || s->shell.interrupt)
         return err_set(err, ERR_TOOL, "it is being ended, restarted or interrupted");
-    if (s->terminal.notes)
+    if (*s->inner.word && !s->inner.ended)
         return err_set(err, ERR_TOOL, "a shell behind its shell has been given a command");
     if (s->shell.told.message.kind)
         return err_set(err, ERR_TOOL, "its shell is about to prompt");

@@ -31,43 +31,25 @@ static bool starts_editor(struct session *s, bool edits)
     return starts;
 }
 
-static int64_t give_command(struct session *s, struct session_call *c)
+/* Where nobody sees when the prompt has come, the shell says when it begins: so the prompt is none of the
+ * output. */
+static int64_t type_command(struct session *s, struct session_call *c)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err;
     const struct shell_kind *kind = s->shell.kind;
-    bool edits = shell_edits(&s->shell);
-    if (starts_editor(s, edits))
-        return UNKNOWN_TICK_MS;
-    while (c->input.len > 0 && c->input.data[c->input.len - 1] == '\n')
-        buf_truncate(&c->input, c->input.len - 1);
-    terminal_drain(&s->terminal);
-    if (session_lines_type_all(s))
-        return UNKNOWN_TICK_MS; /* of the one before */
-    session_run_yield(s);
-    session_run_close(s);
-    session_stop_capture(s);
-    inner_release(&s->inner);
-    s->terminal.notes = false;
-    if (shell_is_mute(&s->shell))
-        return session_lines_begin(s, c);
-    output_drop_prompt(&s->output, s->shell.known.prompt.data, s->shell.known.prompt.len);
-    shell_happened(&s->shell, SHELL_IS_GIVEN);
-    if (edits) {
-        shell_put_command(&text, c->input.data, c->input.len, &s->shell.channel);
-        session_run_enter(c, RUN_OFFERED);
-        session_send_code(s, &text, SHELL_KEY);
-        buf_release(&c->input);
-        return ASK_MS;
-    }
-    if (kind->take.announces) {
+    bool unseen = kind->take.put == shell_put_eval && shell_look(&s->shell, LOOK_CLOSELY) == WAITING_UNKNOWN;
+    c->run.announced = kind->take.announces || unseen;
+    if (c->run.announced) {
         session_run_enter(c, RUN_OFFERED);
         s->capture = capture_new(c->max);
     } else {
         session_run_typed_in(s, c);
     }
     channel_flush(&s->shell.channel);
-    if (!kind->take.as_typed || c->input.len >= LINE_MAX_BYTES ||
+    if (unseen)
+        shell_put_announcement(&c->input, &s->shell.channel);
+    if (!kind->take.as_typed || unseen || c->input.len >= LINE_MAX_BYTES ||
         (c->input.len > 0 && memchr(c->input.data, '\n', c->input.len))) {
         kind->take.put(&text, c->input.data, c->input.len, &s->shell.channel);
         channel_put_code(&s->shell.channel, &text);
@@ -80,6 +62,36 @@ static int64_t give_command(struct session *s, struct session_call *c)
     buf_release(&c->input);
     input_pump(&s->terminal.input, &s->terminal.pty, true);
     return ASK_MS;
+}
+
+static int64_t give_command(struct session *s, struct session_call *c)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    bool edits = shell_edits(&s->shell);
+    if (starts_editor(s, edits))
+        return UNKNOWN_TICK_MS;
+    while (c->input.len > 0 && c->input.data[c->input.len - 1] == '\n')
+        buf_truncate(&c->input, c->input.len - 1);
+    terminal_drain(&s->terminal);
+    if (session_lines_type_all(s))
+        return UNKNOWN_TICK_MS; /* of the one before */
+    session_run_yield(s);
+    session_run_close(s);
+    session_stop_capture(s);
+    inner_release(&s->inner);
+    shell_end_notes(&s->shell);
+    if (shell_is_mute(&s->shell))
+        return session_lines_begin(s, c);
+    output_drop_prompt(&s->output, s->shell.known.prompt.data, s->shell.known.prompt.len);
+    shell_happened(&s->shell, SHELL_IS_GIVEN);
+    if (edits) {
+        shell_put_command(&text, c->input.data, c->input.len, &s->shell.channel);
+        session_run_enter(c, RUN_OFFERED);
+        session_send_code(s, &text, SHELL_KEY);
+        buf_release(&c->input);
+        return ASK_MS;
+    }
+    return type_command(s, c);
 }
 
 /* ---- checks, one a phase ---- */
@@ -156,7 +168,8 @@ static int64_t check_key(struct session *s, struct session_call *c)
     if (untaken != c->run.untaken)
         c->run.progress = now_ms();
     c->run.untaken = untaken;
-    long long left = c->run.progress + ASK_MS - now_ms();
+    bool queued = c->run.announced && !input_is_taken(&s->terminal.input, &s->terminal.pty);
+    long long left = c->run.progress + (queued ? READY_MS : ASK_MS) - now_ms();
     if (left > 0)
         return left;
     /* the terminal drops what was typed before a key that sends a signal */
@@ -188,6 +201,8 @@ static int64_t check_typed(struct session *s, struct session_call *c)
         bool done = shell_at_prompt(&s->shell, w, session_prompt_shown(s));
         if (done && s->last_run.lines.state != LINES_NONE)
             return session_lines_go_on(s, c);
+        if (done && s->shell.known.status == STATUS_UNKNOWN && !c->run.asked)
+            return session_run_ask(s, c, true);
         if (done)
             return session_run_answer(s, c, RUN_COMPLETED);
         if (w == WAITING_SHELL && !c->run.asked && session_can_ask(s))

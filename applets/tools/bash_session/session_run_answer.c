@@ -58,7 +58,7 @@ int64_t session_run_answer(struct session *s, struct session_call *c, enum run_s
         s->calls.told_end = true;
     }
     if (state == RUN_COMPLETED || state == RUN_EXITED)
-        s->terminal.notes = false;
+        shell_end_notes(&s->shell);
     r.omitted_bytes = capture_omitted(s->capture);
     if (state == RUN_COMPLETED || state == RUN_EXITED) {
         session_run_ended(s, &r);

@@ -79,7 +79,7 @@ static int64_t give_up(struct session *s, struct session_call *c)
     capture_text(s->capture, &text);
     session_stop_capture(s);
     output_add(&s->output, text.data, text.len);
-    s->terminal.notes = false;
+    shell_end_notes(&s->shell);
     inner_release(&s->inner);
     terminal_type(&s->terminal, INTERRUPT, 1);
     err_set(&err, ERR_TOOL,
@@ -103,7 +103,7 @@ int64_t session_inner_check(struct session *s, struct session_call *c)
 bool session_inner_is_back(const struct session *s, bool settled)
 {
     const struct inner *in = &s->inner;
-    return s->terminal.notes && in->ended && (settled || now_ms() - in->ended_at >= PROMPT_MS);
+    return in->ended && (settled || now_ms() - in->ended_at >= PROMPT_MS);
 }
 
 /* What it has shown until it began is what was typed; what comes when it has ended is its prompt. */
@@ -111,6 +111,8 @@ void session_take_note(void *session, const char *text)
 {
     struct session *s = session;
     struct session_call *c = session_active_run(s);
+    if (s->shell.kind->start.setup == shell_posix_setup && strncmp(text, SHELL_SHOWN, sizeof SHELL_SHOWN - 1) == 0)
+        shell_is_shown(&s->shell);
     if (!inner_take(&s->inner, text))
         return;
     if (s->inner.ended && s->capture)

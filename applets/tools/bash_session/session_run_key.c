@@ -59,9 +59,14 @@ int64_t session_run_ask(struct session *s, struct session_call *c, bool typed)
     c->run.asked = true;
     c->run.again = 0;
     c->run.typed = typed;
-    c->run.adopted = s->shell.state == SHELL_STARTING || is_replaced(s);
+    c->run.adopted = s->shell.state == SHELL_STARTING || is_replaced(s) || !s->shell.kind->is_bash;
     session_run_enter(c, RUN_ASKED);
-    if (c->run.adopted) {
+    if (!s->shell.kind->is_bash) {
+        char *line MEM_AUTO = mem_printf(SHELL_SOURCE "%s\n", s->shell.channel.path);
+        shell_put_posix_query(&code, &s->shell.channel);
+        buf_release(&s->capture->after); /* its prompt */
+        session_send_code(s, &code, line);
+    } else if (c->run.adopted) {
         char *line MEM_AUTO = mem_printf(SHELL_SOURCE "%s\n", s->shell.channel.path);
         shell_put_adoption(&code, &s->shell.channel);
         session_send_code(s, &code, line);
@@ -199,7 +204,7 @@ static void message(void *session, const struct channel_message *m)
     } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED &&
                s->terminal.input.signalled > c->run.phase_began) {
         kill(-s->shell.pid, SIGINT); /* an interrupted parser is not given a line, which may lose its front */
-    } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED && s->shell.kind->take.announces) {
+    } else if (m->kind == 'T' && c->run.phase == RUN_OFFERED && c->run.announced) {
         session_run_typed_in(s, c); /* what it has shown so far is what was typed */
         pty_make_quiet(&s->terminal.pty);
         channel_acknowledge(&s->shell.channel);

@@ -80,12 +80,21 @@ static const char bash_query[] =
     "printf %sX \"${PS1\x01P}\")\"; \\builtin read -r -t 5 _; } <>@ >&0 "
     "2>&0 || :\n" SET_SECRET SET_HOOK;
 
-/* The others evaluate command substitutions in PS1. */
-const char shell_posix_setup[] = "unset ENV\n" SECRET "=\x02\n"
-                                 "PS1='$(s=$?; { [ \"${" SECRET "-}\" ] && printf "
-                                 "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
-                                 "\"${PS2-}\" && read -r _; } <>@ >&0 2>&0)'"
-                                 "\"${PS1:-$ }\"\n";
+/* The others evaluate command substitutions in PS1. Where they can't start a process for that they show it
+ * all as it stands here, so it stands in what is a note to the terminal (SHELL_SHOWN); the status, which that
+ * error takes the place of, is kept before. */
+const char shell_posix_setup[] =
+    "unset ENV\n" SECRET "=\x02\n"
+    "PS1='\033]7771;$((" STATUS "=$?))$(s=$?; { [ \"${" SECRET "-}\" ] && printf "
+    "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
+    "\"${PS2-}\" && read -r _; } <>@ >&0 2>&0)\a'"
+    "\"${PS1:-$ }\"\n";
+
+/* Without another process, which it could not start. */
+static const char posix_query[] =
+    BACK "() { return $" STATUS "; }\n"
+         "{ printf \"\\1%sQ%s\\0%s\\0%s\\0\\0\\0\" \"$" SECRET "\" \"$$\" \"$" STATUS
+         "\" \"$PWD\" && read -r _; } <>@ >&0 2>&0\n" BACK "\n";
 
 bool shell_is_bash(const char *path)
 {
@@ -108,6 +117,11 @@ static void put_with(struct buf *out, const char *template, const struct channel
 void shell_put(struct buf *out, const char *template, const struct channel *channel)
 {
     put_with(out, template, channel, channel->secret);
+}
+
+void shell_put_posix_query(struct buf *out, const struct channel *channel)
+{
+    shell_put(out, posix_query, channel);
 }
 
 void shell_put_query(struct buf *out, struct channel *channel)
@@ -157,6 +171,16 @@ void shell_put_eval(struct buf *out, const char *command, size_t n, const struct
     buf_adds(out, STATUS "=$?; " BACK "() { return $" STATUS "; }\n" PIECES "=");
     shell_put_word(out, word.data, word.len, "'\\''", "\\");
     buf_addc(out, '\n');
+}
+
+void shell_put_announcement(struct buf *command, const struct channel *channel)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    shell_put(&text,
+              "{ printf \"\\1%sT%s\\0%s\\0%s\\0\" \"${" SECRET
+              "-}\" \"$$\" 0 \"$PWD\"; read -r _; } <>@ >&0 2>&0; " BACK "; ",
+              channel);
+    buf_replace(command, 0, 0, text.data, text.len);
 }
 
 static void put_quoted(struct buf *out, unsigned char c)

@@ -25,6 +25,10 @@ extern const char shell_bash_setup[], shell_posix_setup[];
  * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */
 void shell_put_query(struct buf *out, struct channel *channel);
 
+/* The others, where the hook was shown and not run: what such a note begins with, and the same query. */
+#define SHELL_SHOWN "$("
+void shell_put_posix_query(struct buf *out, const struct channel *channel);
+
 /* bash that took the place of ours (exec bash): sets the hook as at the start, and answers as to a query.
  * Typed as the line SHELL_SOURCE, which it takes out of its history again. */
 void shell_put_adoption(struct buf *out, struct channel *channel);
@@ -41,6 +45,9 @@ void shell_put_word(struct buf *out, const char *text, size_t n, const char *quo
  * of the command. */
 #define SHELL_EVAL "; eval \"$__line\""
 void shell_put_eval(struct buf *out, const char *command, size_t n, const struct channel *channel);
+
+/* Has such a command tell that it begins (message T), and wait for an answer. */
+void shell_put_announcement(struct buf *command, const struct channel *channel);
 
 /* bash: tells that it has taken the command (message T), which then stands in the line editor and waits for
  * Enter: so it runs as typed, and is one entry of the history, but no key in it acts on the editor or the

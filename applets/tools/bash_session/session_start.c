@@ -47,9 +47,15 @@ static const struct shell_kind *own_kind(const struct shell *sh)
     return other ? kind_of("") : kind;
 }
 
+void shell_end_notes(struct shell *sh)
+{
+    sh->terminal->notes = sh->kind->start.setup == shell_posix_setup;
+}
+
 void shell_choose_kind(struct shell *sh)
 {
     sh->kind = sh->channel.pty.master >= 0 ? own_kind(sh) : kind_of("");
+    shell_end_notes(sh);
 }
 
 bool shell_lacks_channel(const struct shell *sh)

@@ -89,6 +89,7 @@ struct shell_owner {
 };
 
 #define SHELL_INTERRUPTED (128 + SIGINT) /* its status */
+#define STATUS_UNKNOWN (-1)              /* nobody can say it */
 
 struct interrupt;
 
@@ -144,6 +145,9 @@ void shell_describe_exit(const struct shell *sh, struct buf *out);
 /* Exit status; -N for signal N. */
 int shell_exit_code(const struct shell *sh);
 
+/* What it has to say in notes to the terminal is said; but for a hook that it shows (shell_is_shown). */
+void shell_end_notes(struct shell *sh);
+
 /* It has not got the line yet that has it read its start-up file: what else is typed has to wait. */
 bool shell_teach(struct shell *sh);
 
@@ -151,6 +155,8 @@ bool shell_teach(struct shell *sh);
 
 /* Reads what it tells; true when something has come of it. */
 bool shell_hear(struct shell *sh);
+/* Its prompt shows the hook, which it could not run for want of a process: it is back, and tells no more. */
+void shell_is_shown(struct shell *sh);
 /* Forgets what was heard and not believed yet. */
 void shell_hear_afresh(struct shell *sh);
 /* It waits for code, which it has not got all of. */

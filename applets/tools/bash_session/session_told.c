@@ -5,12 +5,14 @@
  * is believed. A shell that waits though nothing of it has come (somebody has read its answer, or spoilt its
  * message) is let go on; what it did not tell it is then asked for. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "mem.h"
+#include "proc.h"
 #include "session_shell.h"
 #include "session_state.h"
 
@@ -41,6 +43,15 @@ static void take_prompt(struct shell *sh, const struct channel_message *m)
         k->status = before;
     else if (interrupted && (m->begun == 0 || (sh->kind->bare_signal && m->status == SIGINT)))
         k->status = SHELL_INTERRUPTED; /* not begun, with Enter: the status is that of what was before */
+}
+
+void shell_is_shown(struct shell *sh)
+{
+    char cwd[4096];
+    if (!proc_link(sh->pid, "cwd", cwd, sizeof cwd))
+        snprintf(cwd, sizeof cwd, "%s", sh->known.cwd ? sh->known.cwd : "");
+    struct channel_message m = {.kind = 'P', .status = STATUS_UNKNOWN, .cwd = cwd, .begun = -1};
+    take_prompt(sh, &m);
 }
 
 static void take(struct shell *sh, const struct channel_message *m)
