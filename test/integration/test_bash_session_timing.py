@@ -250,3 +250,13 @@ def test_a_job_outlives_the_client_that_started_it(shell, workdir):
     with shell.client.popen("bash_session", "send", shell.name, f"(sleep 0.5; echo x > {workdir}/x) &") as sent:
         sent.communicate(timeout=HANG)
     wait_until(lambda: (workdir / "x").exists() and (workdir / "x").read_text() == "x\n", "the job's file")
+
+
+def test_a_poll_that_was_stopped_and_goes_on(shell):
+    """The kernel begins it anew by another call (restart_syscall)."""
+    poll = "import select; p = select.poll(); p.register(0, select.POLLIN); p.poll(); print('got', input())"
+    assert shell.run(f"python3 -c \"{poll}\"")["state"] == "awaiting_input"
+    assert "Stopped" in shell.at_once("\x1a")
+    assert shell.run("fg", timeout=20)["state"] == "awaiting_input"
+    assert "got line\n" in shell.at_once("line\n")
+    shell.works()

@@ -132,6 +132,13 @@ static bool polls(const struct wanted *w, const struct sleeping *s)
     return false;
 }
 
+/* Begun anew behind a stop, by a call that says nothing of it but that its arguments are still there: poll,
+ * or a sleep or a futex, which have other ones. */
+static bool polls_again(const struct wanted *w, const struct sleeping *s)
+{
+    return s->arg[1] <= N_POLLED && polls(w, s);
+}
+
 static bool epolls(const struct wanted *w, const struct sleeping *s)
 {
     char path[64];
@@ -161,10 +168,11 @@ bool sleeping_briefly(const struct sleeping *s)
 #endif
     case SYS_ppoll:
         return is_short(s->pid, s->arg[2], 1000000);
+    case SYS_restart_syscall:
 #ifdef SYS_poll
     case SYS_poll:
-        return (int)s->arg[2] >= 0 && (int)s->arg[2] < BUSY_MS;
 #endif
+        return (int)s->arg[2] >= 0 && (int)s->arg[2] < BUSY_MS;
 #ifdef SYS_pselect6_time64 /* 32-bit processors have two sizes of time */
     case SYS_pselect6_time64:
         return is_short64(s->pid, s->arg[4]);
@@ -213,6 +221,8 @@ bool sleeping_for(const struct sleeping *s, descriptor_fn is, const void *arg)
     case SYS_ppoll_time64:
 #endif
         return polls(&w, s);
+    case SYS_restart_syscall:
+        return polls_again(&w, s);
     case SYS_epoll_pwait:
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
@@ -227,6 +237,7 @@ bool sleeping_for_input(const struct sleeping *s)
 {
     static const long calls[] = {
         SYS_read,
+        SYS_restart_syscall,
         SYS_pselect6,
         SYS_ppoll,
 #ifdef SYS_select
