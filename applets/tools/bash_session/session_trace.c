@@ -17,6 +17,9 @@
 #define TRIES 5
 #define BETWEEN_US 100 /* for a call that was broken off to begin anew */
 
+/* Of a gVisor of 2022, for any stop: no signal that could have killed it. */
+#define STOPPED_2022 0x7f
+
 /* What is in the place of a result while the kernel is going to begin a call anew. */
 #define RESTART_FIRST (-516)
 #define RESTART_LAST (-512)
@@ -44,8 +47,9 @@ static int wait_for_stop(pid_t pid)
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
         if (errno != EINTR)
             return -1;
-    if ((info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) ||
-        waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
+    bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED ||
+                   (info.si_code == CLD_KILLED && info.si_status == STOPPED_2022);
+    if (!stopped || waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
         return -1;
     return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }

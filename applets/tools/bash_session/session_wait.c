@@ -21,6 +21,7 @@
 #include "session_sleep.h"
 
 #define DEPTH_MAX 8 /* terminals in terminals */
+#define PTS_MAJOR 136
 
 static dev_t number_of(const struct pty *pty)
 {
@@ -103,6 +104,33 @@ bool session_passes_on(pid_t pid)
 }
 
 static enum wait_for group_waits(dev_t tty, pid_t group, int depth);
+static enum wait_for process_waits(const struct proc *list, size_t n, dev_t tty, pid_t pid, int depth);
+
+/* Its standard input, 0 when that is none: some kernels tell of no process which terminal it has (gVisor). */
+static dev_t terminal_of(pid_t pid)
+{
+    char path[48];
+    struct stat there;
+    snprintf(path, sizeof path, "/proc/%ld/fd/0", (long)pid);
+    return stat(path, &there) == 0 && S_ISCHR(there.st_mode) && major(there.st_rdev) == PTS_MAJOR
+               ? there.st_rdev
+               : 0;
+}
+
+/* Nor do they tell who is in the foreground there: it is whoever reads, since another one would be stopped.
+ */
+static enum wait_for session_waits(const struct proc *list, size_t n, pid_t session, int depth)
+{
+    dev_t tty = terminal_of(session);
+    enum wait_for w = FOR_NOBODY;
+    for (size_t i = 0; tty != 0 && i < n && w != FOR_PERSON; i++) {
+        if (list[i].ended || list[i].session != session)
+            continue;
+        enum wait_for its = process_waits(list, n, tty, list[i].pid, depth);
+        w = its == FOR_NOBODY ? w : its;
+    }
+    return w;
+}
 
 /* What such a program waits for is what those wait for who are behind it: whoever is in the foreground of a
  * terminal other than its own. Without one it is about to end; which of several is shown is not known. */
@@ -117,10 +145,15 @@ static enum wait_for behind_waits(const struct proc *list, size_t n, dev_t tty, 
     if (first < n)
         proc_swap(&below[0], &below[first]);
     size_t found = first < n ? proc_below(below, n, 1) : 0;
-    for (size_t i = 1; i < found; i++)
-        if (!below[i].ended && below[i].tty != 0 && below[i].tty != tty && below[i].session == below[i].pid &&
-            below[i].foreground > 0)
-            seen |= 1u << group_waits(below[i].tty, below[i].foreground, depth + 1);
+    for (size_t i = 1; i < found; i++) {
+        const struct proc *p = &below[i];
+        if (p->ended || p->session != p->pid || p->tty == tty)
+            continue;
+        if (p->tty != 0 && p->foreground > 0)
+            seen |= 1u << group_waits(p->tty, p->foreground, depth + 1);
+        else if (p->tty == 0 && below[0].tty == 0 && terminal_of(p->pid) != 0)
+            seen |= 1u << session_waits(list, n, p->pid, depth + 1);
+    }
     free(below);
     return seen == 1u << FOR_PERSON                ? FOR_PERSON
            : seen == 1u << FOR_NOBODY || seen == 0 ? FOR_NOBODY
