@@ -58,8 +58,7 @@ static void empty(struct emptying *e, int fd, int depth)
         bool below = S_ISDIR(st.st_mode) && st.st_dev == e->device;
         if (unlinkat(dirfd(d), name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || !below)
             continue;
-        int inner =
-            depth < DEPTH_MAX ? openat(dirfd(d), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        int inner = depth < DEPTH_MAX ? io_open_dir(dirfd(d), name) : -1;
         if (inner >= 0)
             empty(e, inner, depth + 1);
         else if (depth >= DEPTH_MAX)

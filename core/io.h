@@ -33,6 +33,9 @@ bool io_is_there(int dirfd, const char *name);
 
 int io_set_nonblock(int fd, bool on);
 
+/* A directory to be read, which is no symlink; -1 with errno. */
+int io_open_dir(int at, const char *name);
+
 /* Makes n pipes (close-on-exec). 0, or -1 with errno; those made until then stay. */
 int io_pipes(int pipes[][2], size_t n);
 

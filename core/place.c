@@ -135,7 +135,7 @@ int place_subdir(const struct place *p, const char *name, bool create, struct er
     bool made = create && mkdirat(p->fd, name, 0700) == 0;
     if (create)
         umask(mask);
-    int fd = openat(p->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = io_open_dir(p->fd, name);
     int failed = errno;
     if (fd >= 0 && made)
         fchmod(fd, 0700);

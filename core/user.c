@@ -188,7 +188,8 @@ bool user_is_self(const struct user *u)
  * read either. */
 static int leave_keyring(void)
 {
-    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 || errno == ENOSYS || errno == EPERM)
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 || errno == ENOSYS || errno == EPERM ||
+        errno == EACCES) /* gVisor of 2022 */
         return 0;
     return -1;
 }

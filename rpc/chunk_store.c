@@ -158,7 +158,7 @@ static bool look_here(struct search *s, int store, uid_t owner)
 static int open_private(int dirfd, const char *name, uid_t owner)
 {
     struct stat st;
-    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = io_open_dir(dirfd, name);
     if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_uid != owner || (st.st_mode & 07777) != 0700))
         io_close(&fd);
     return fd;

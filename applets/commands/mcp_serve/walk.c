@@ -124,7 +124,7 @@ static void enter(struct walk *w, const struct walk_entry *e)
 {
     if (w->max_depth > 0 && e->depth >= w->max_depth)
         return;
-    int fd = openat(e->dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = io_open_dir(e->dir, e->name);
     if (fd < 0 || e->depth >= DEPTH_MAX) {
         w->unreadable += errno != ENOENT;
         io_close(&fd);

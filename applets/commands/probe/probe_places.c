@@ -29,8 +29,13 @@ static int make_file(int dirfd)
     char name[64];
     snprintf(name, sizeof name, ".toolbox-try-%lx-%lx", (unsigned long)getpid(), (unsigned long)now.tv_nsec);
     int writer FD_AUTO = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
-    if (writer < 0)
+    if (writer < 0) {
+        int failed = errno;
+        if (failed == EMFILE) /* gVisor has made it all the same */
+            unlinkat(dirfd, name, 0);
+        errno = failed;
         return -1;
+    }
     int failed = fchmod(writer, 0700) < 0 || io_write_all(writer, not_a_program, sizeof not_a_program - 1) < 0
                      ? errno
                      : 0;

@@ -75,7 +75,7 @@ static void remove_place(const char *path)
     const char *name;
     struct stat st;
     int above FD_AUTO = safe_path_above(-1, path, &name, NULL);
-    int fd = above < 0 ? -1 : openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = above < 0 ? -1 : io_open_dir(above, name);
     if (fd < 0)
         return;
     if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 07777) != 0700 || has_socket(fd)) {
@@ -165,7 +165,7 @@ static void undo_record(int dir, const char *program)
 
 int settle_remove_tree(int dir, const char *name)
 {
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = io_open_dir(dir, name);
     if (fd < 0)
         return errno == ENOENT ? 0 : -1;
     dir_empty(fd, 0);

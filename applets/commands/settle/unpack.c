@@ -108,7 +108,7 @@ static int open_parent(const struct unpacking *u, char *name, const char **last)
     int at = openat(u->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (char *slash; at >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
         *slash = '\0';
-        int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int next = io_open_dir(at, name);
         *slash = '/';
         io_close(&at);
         at = next;
@@ -210,7 +210,7 @@ static const char *take_place(int dir, const char *fresh, const char *place, str
 
 static int open_folder(int dir, const char *name)
 {
-    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return io_open_dir(dir, name);
 }
 
 const char *settle_unpack(int fd, int dir, const char *program, struct err *err)

@@ -215,7 +215,7 @@ static void take_volume(int root, const char *path)
     const char *name;
     struct stat above, here;
     int parent FD_AUTO = safe_path_above(root, path, &name, NULL);
-    int fd FD_AUTO = parent < 0 ? -1 : openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd FD_AUTO = parent < 0 ? -1 : io_open_dir(parent, name);
     if (fd < 0 || fstat(parent, &above) < 0 || fstat(fd, &here) < 0 || here.st_dev == above.st_dev ||
         here.st_uid != geteuid() || (here.st_mode & (S_ISVTX | S_IWOTH)) != S_IWOTH || !is_empty(fd))
         return;

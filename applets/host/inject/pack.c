@@ -89,7 +89,7 @@ static int put_entry(struct reading *r, int dir, const char *entry, const char *
         return err_set(r->err, ERR_TOOL, "%s is neither a file nor a folder nor a link", name);
     if (levels == 0)
         return err_set(r->err, ERR_TOOL, "%s is too deep in the folder", name);
-    int inner = openat(dir, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int inner = io_open_dir(dir, entry);
     if (inner < 0)
         return cannot_read(r, name);
     if (put_head(r, 'd', st.st_mode, name, 0) < 0) {

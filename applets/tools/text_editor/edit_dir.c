@@ -66,7 +66,7 @@ static bool is_directory(int dir, const struct dirent *entry)
 /* Lists a directory (at, name), shown as `path` without a slash at the end. -1 with errno. */
 static int list(struct listing *l, int at, const char *name, const char *path, int levels)
 {
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = io_open_dir(at, name);
     DIR *dir DIR_AUTO = dir_read(fd);
     if (!dir)
         return -1;

@@ -113,7 +113,7 @@ static bool try_to_remove(const char *path)
     const char *name;
     int above FD_AUTO = safe_path_above(-1, path, &name, NULL);
     for (int i = 0; above >= 0 && i < REMOVE_TRIES; i++) {
-        dir_empty(openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), REMOVE_MS);
+        dir_empty(io_open_dir(above, name), REMOVE_MS);
         if (unlinkat(above, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
             return true;
     }
