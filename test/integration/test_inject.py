@@ -708,9 +708,10 @@ def test_what_hinders_the_server_is_said_and_nothing_left(injector, start):
 def test_every_step_is_told_with_its_time(injector, start):
     at = target(start())
     lines = injector.run("inject", "-v", at).stdout.decode()
-    for step in ("recon", "choice", "placing", "proof", "server", "health"):
+    for step in ("recon", "choice", "placing", "proof", "server", "health", "doctor"):
         assert re.search(rf"^  {step} +\d+\.\d ms  ", lines, re.M), lines
-    assert re.search(r"Linux .*, uid 0$", lines, re.M) and "2 calls of the runtime" in lines
+    assert re.search(r"Linux .*, uid 0$", lines, re.M) and "3 calls of the runtime" in lines
+    assert re.search(r"ms  \d\d things work", lines), lines
     injector.eject(at)
 
 

@@ -86,6 +86,11 @@ static bool brings_folder(const struct injection *i)
     return i->o->with != NULL;
 }
 
+static bool tells_all(const struct injection *i)
+{
+    return i->o->verbose && !is_folder(i);
+}
+
 /* In their order. `counts` is what the time is told under; N_STEPS: the step tells itself. */
 static const struct {
     bool (*wanted)(const struct injection *i);
@@ -96,7 +101,7 @@ static const struct {
     {is_unready, inject_recon, STEP_RECON},  {can_be_copied_to, inject_copy, STEP_PLACING},
     {has_no_way, find_no_way, N_STEPS},      {is_unready, choose, STEP_CHOICE},
     {has_same, take_found, STEP_RECON},      {is_unready, inject_place, STEP_PLACING},
-    {brings_folder, inject_with, N_STEPS},
+    {brings_folder, inject_with, N_STEPS},   {tells_all, inject_doctor, STEP_DOCTOR},
 };
 
 /* ---- the whole ---- */

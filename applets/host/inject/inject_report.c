@@ -94,6 +94,9 @@ static void put_detail(const struct inject_result *r, enum inject_step step, str
     case STEP_SERVER:
         buf_adds(out, buf_str(&r->server));
         break;
+    case STEP_DOCTOR:
+        buf_adds(out, buf_str(&r->doctor));
+        break;
     default:
         break;
     }

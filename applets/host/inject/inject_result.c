@@ -7,7 +7,7 @@
 #include "mem.h"
 
 const char *const inject_steps[N_STEPS] = {"target", "recon",  "choice", "placing",
-                                           "proof",  "server", "health"};
+                                           "proof",  "server", "health", "doctor"};
 
 void inject_result_init(struct inject_result *r, const char *target)
 {
@@ -18,6 +18,7 @@ void inject_result_init(struct inject_result *r, const char *target)
                                 .about = BUF_INIT,
                                 .path = BUF_INIT,
                                 .server = BUF_INIT,
+                                .doctor = BUF_INIT,
                                 .ended = BUF_INIT,
                                 .moved = BUF_INIT,
                                 .stayed = BUF_INIT};
@@ -33,6 +34,7 @@ void inject_result_release(struct inject_result *r)
     buf_release(&r->about);
     buf_release(&r->path);
     buf_release(&r->server);
+    buf_release(&r->doctor);
     buf_release(&r->ended);
     buf_release(&r->moved);
     buf_release(&r->stayed);

@@ -18,5 +18,7 @@ int inject_dir_eject(const struct inject_options *o, const struct target *t, enu
 #define INJECT_DIR_ADVICE "name the directory under which the root file system is mounted"
 /* inject_with.c: sends the folder that is to come along to the target, which is ready. */
 int inject_with(struct injection *i);
+/* inject_doctor.c: has it try what the tools rest on there; nothing of that is a failure. */
+int inject_doctor(struct injection *i);
 
 #endif

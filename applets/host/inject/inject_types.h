@@ -39,6 +39,7 @@ enum inject_step {
     STEP_PROOF,
     STEP_SERVER,
     STEP_HEALTH,
+    STEP_DOCTOR, /* where every step is to be told: what of the tools works there */
     N_STEPS,
 };
 extern const char *const inject_steps[N_STEPS];
@@ -64,6 +65,7 @@ struct inject_result {
     struct buf ended;         /* what of other builds was ended */
     struct buf moved, stayed; /* what of it was moved to this one; and what not, with reasons */
     struct buf server;        /* what the server says of itself */
+    struct buf doctor;        /* what does not work there, in a line */
     size_t size, sent;
     int calls;
     long long us[N_STEPS]; /* what each took; -1: not come to */
