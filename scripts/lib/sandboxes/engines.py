@@ -67,6 +67,8 @@ docker_row("Docker, runc, all that can be taken away", "bare", "--user", f"{USER
 docker_row("Docker, crun", "crun", "--runtime=crun", needs=["crun"])
 docker_row("Docker, gVisor (systrap)", "systrap", "--runtime=systrap", needs=["runsc"])
 docker_row("Docker, gVisor (ptrace)", "ptrace", "--runtime=ptrace", needs=["runsc"])
+docker_row("Docker, gVisor (systrap), all that can be taken away", "gvisorbare", "--runtime=systrap", "--user", f"{USER}:{USER}", "--read-only",
+           "--tmpfs", "/tmp:exec,mode=1777", "--cap-drop=ALL", "--security-opt=no-new-privileges", options=DEFAULT, needs=["runsc"])
 docker_row("Docker, 64 MiB of memory", "memory", "--memory=64m", "--memory-swap=64m", browser="")
 for pids in (8, 12, 16, 64):  # `docker exec` itself has half a dozen for a moment
     lacking = dict.fromkeys(CHECKS, f"{WORDS}|OCI runtime exec failed") if pids < 16 else {"browser": ""}
