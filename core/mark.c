@@ -26,7 +26,7 @@ static bool is_mark(unsigned long long limit)
 /* Where it stands: the first of these that this kernel lets us set. */
 static const struct place {
     int limit;
-    const char *name; /* in /proc/PID/limits */
+    char name[24]; /* in /proc/PID/limits */
 } places[] = {{RLIMIT_RTTIME, "\nMax realtime timeout "}, {RLIMIT_RSS, "\nMax resident set "}};
 #define N_PLACES (sizeof places / sizeof *places)
 
