@@ -184,6 +184,12 @@ bool pty_tells_foreground(const struct pty *p)
     return ask_foreground(p, &group) == 0 || errno != ENOTTY;
 }
 
+bool pty_ends_files(const struct pty *p)
+{
+    int other FD_AUTO = ioctl(p->master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    return other >= 0 || pty_tells_foreground(p);
+}
+
 int pty_lead(const struct pty *p)
 {
     signal(SIGHUP, SIG_IGN);

@@ -99,7 +99,7 @@ int channel_open(struct channel *c, const struct user *user)
                           .outgoing = {.pending = BUF_INIT}};
     if (pty_open(&c->pty, 1, 1, user, NULL) < 0)
         return -1;
-    if (channel_make_secret(c->secret) < 0 || make_plain(c->pty.slave) < 0 ||
+    if (!pty_ends_files(&c->pty) || channel_make_secret(c->secret) < 0 || make_plain(c->pty.slave) < 0 ||
         ioctl(c->pty.master, TIOCGPTN, &n) < 0) {
         channel_close(c);
         return -1;

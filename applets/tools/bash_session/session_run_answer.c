@@ -102,6 +102,8 @@ int64_t session_run_refuse_for_good(const struct session *s, struct session_call
     bool could = s->shell.channel.pty.master >= 0;
     err_set(&err, ERR_TOOL, "%s %s; use bash_session instead", s->shell.path,
             could ? "does not tell when a command has ended"
-                  : "can't tell when a command has ended, for want of a second terminal (is /dev/pts full?)");
+                  : "can't tell when a command has ended, for want of a second terminal (is /dev/pts full, "
+                    "or this a "
+                    "gVisor of 2022?)");
     return session_run_fail(c, &err);
 }

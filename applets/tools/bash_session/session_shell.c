@@ -177,8 +177,8 @@ void shell_put_announcement(struct buf *command, const struct channel *channel)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     shell_put(&text,
-              "{ printf \"\\1%sT%s\\0%s\\0%s\\0\" \"${" SECRET
-              "-}\" \"$$\" 0 \"$PWD\"; read -r _; } <>@ >&0 2>&0; " BACK "; ",
+              "{ printf \"\\1%sT%s\\0%s\\0%s\\0\" \"${" SECRET "-}\" \"$$\" 0 \"$PWD\" >@; read -r " PIECES
+              " <@; unset " PIECES "; } 2>@; " BACK "; ",
               channel);
     buf_replace(command, 0, 0, text.data, text.len);
 }

@@ -106,6 +106,8 @@ static int try_second(struct err *err)
     int fd FD_AUTO = open(name, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, ERR_TOOL, errno, "%s", name);
+    if (!pty_ends_files(&other))
+        return err_set(err, ERR_TOOL, "nothing ends a file there, so no run is known to have ended");
     return tcgetpgrp(p.slave) >= 0
                ? 0
                : err_set(err, ERR_TOOL, "who opens a second terminal loses his controlling one");
