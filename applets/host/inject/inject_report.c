@@ -113,8 +113,8 @@ void report_steps(const struct inject_result *r, struct buf *out)
         put_detail(r, (enum inject_step)s, out);
         buf_addc(out, '\n');
     }
-    buf_addf(out, "  %d call%s of the runtime, %zu bytes sent\n", r->calls, r->calls == 1 ? "" : "s",
-             r->sent);
+    buf_addf(out, "  %d call%s of the runtime%s%s, %zu bytes sent\n", r->calls, r->calls == 1 ? "" : "s",
+             transport_over ? " over " : "", transport_over ? transport_over : "", r->sent);
 }
 
 void report_text(const struct inject_result *r, const char *applet, struct buf *out)

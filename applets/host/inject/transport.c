@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/inject/argv.h"
+#include "host/inject/engine.h"
 #include "io.h"
 #include "memory_share.h"
 #include "spawn.h"
@@ -235,6 +236,8 @@ static void end(struct running *r)
     io_close(&r->err);
 }
 
+const char *transport_over;
+
 pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *err)
 {
     int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
@@ -248,7 +251,10 @@ pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *
                           .env = environ, /* a runtime is the user's own program */
                           .start_dir = start_dir,
                           .fds = {pipes[0][0], pipes[1][1], pipes[2][1]}};
-        pid = spawn(&s, NULL, err);
+        transport_over = NULL;
+        pid = engine_start(start_dir, argv, s.fds, &transport_over);
+        if (pid < 0)
+            pid = spawn(&s, NULL, err);
     }
     for (int i = 0; i < 3; i++) {
         int ours = i == 0;

@@ -69,6 +69,9 @@ void transport_call_release(struct transport_call *c);
 /* Starts a runtime, which leads a process group of its own, with pipes at its stdin, stdout and stderr: ours
  * ends, which don't block, in fds. Its pid; -1 with ERR_TOOL. */
 pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *err);
+/* The socket of the engine by which the last one was started in place of its client (engine.h); NULL: none
+ * was. */
+extern const char *transport_over;
 
 /* The end of what was started so: its stdin ends, by which the target's side learns of it, and it has some
  * seconds to end itself. */
