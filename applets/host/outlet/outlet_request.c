@@ -88,6 +88,8 @@ static const char no_host[] = "that is no name, and no address as it is usually 
 static long read_socks4(struct outlet_request *r, struct span data, struct buf *answer, const char **why)
 {
     static const char none[3];
+    bool all = data.n >= SOCKS4_MAX;
+    data.n = all ? SOCKS4_MAX : data.n;
     const char *end = data.n > 8 ? memchr(data.s + 8, '\0', data.n - 8) : NULL, *name = NULL;
     r->how = OUTLET_SOCKS4;
     if (data.n > 1 && data.s[1] != 1)
@@ -97,7 +99,7 @@ static long read_socks4(struct outlet_request *r, struct span data, struct buf *
         end = memchr(name, '\0', data.n - (size_t)(name - data.s));
     }
     if (!end)
-        return data.n > SOCKS4_MAX ? refuse(r, 400, no_host, answer, why) : 0;
+        return all ? refuse(r, 400, no_host, answer, why) : 0;
     if (name ? !take_host(r, name, (size_t)(end - name), data.s + 2)
              : !take_address(r, AF_INET, data.s + 4, data.s + 2))
         return refuse(r, 400, no_host, answer, why);
