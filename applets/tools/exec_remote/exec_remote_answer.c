@@ -39,13 +39,17 @@ void job_put_duration(struct buf *out, const struct record_job *job, const struc
         json_member_seconds(out, "duration_s", end->ended_ms - job->started_ms);
 }
 
-void job_answer(struct rpc_call *call, struct record *r, bool with_state)
+void job_answer(struct rpc_call *call, struct record *r, enum job_form form)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     record_count(r);
     buf_reserve(&text, r->text[0].len + r->text[1].len + 256);
     buf_addc(&text, '{');
-    if (with_state) {
+    if (form == JOB_EVENT) {
+        json_member_int(&text, "cursor", r->seq);
+        json_member_bool(&text, "ended", r->end.ended);
+    }
+    if (form != JOB_OUTPUT) {
         json_member_string(&text, "state", job_state(&r->end));
         job_put_end(&text, &r->end);
     }
@@ -61,13 +65,14 @@ void job_answer(struct rpc_call *call, struct record *r, bool with_state)
 static const struct {
     const char *method;
     const struct params_table *params;
-    bool with_state;
+    enum job_form form;
 } answers[] = {
-    {"exec_remote_poll", &job_ack_params, true},
-    {"exec_remote_wait", &job_wait_params, true},
-    {"exec_remote_kill", &job_ack_params, false},
-    {"exec_remote_write_stdin", &job_write_params, false},
-    {"exec_remote_close_stdin", &job_ack_params, false},
+    {"exec_remote_poll", &job_ack_params, JOB_STATE},
+    {"exec_remote_wait", &job_wait_params, JOB_STATE},
+    {"exec_remote_follow", &job_follow_params, JOB_EVENT},
+    {"exec_remote_kill", &job_ack_params, JOB_OUTPUT},
+    {"exec_remote_write_stdin", &job_write_params, JOB_OUTPUT},
+    {"exec_remote_close_stdin", &job_ack_params, JOB_OUTPUT},
 };
 
 /* To signal, to resize or to hold it. */
@@ -110,7 +115,7 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
         params_release(answers[i].params, &p);
         there = record_answer_stored(&r, dirfd, pid, p.ack_seq);
         if (there)
-            job_answer(call, &r, answers[i].with_state);
+            job_answer(call, &r, answers[i].form);
     }
     record_release(&r);
     return there;

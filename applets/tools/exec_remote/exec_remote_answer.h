@@ -5,8 +5,10 @@
 #include "job_record.h"
 #include "rpc.h"
 
-/* Counts an answer and gives it: with the job's state (poll, wait) or without. */
-void job_answer(struct rpc_call *call, struct record *r, bool with_state);
+/* Counts an answer and gives it: output alone, with the job's state (poll, wait), or as an event of who
+ * follows it as well. */
+enum job_form { JOB_OUTPUT, JOB_STATE, JOB_EVENT };
+void job_answer(struct rpc_call *call, struct record *r, enum job_form form);
 
 const char *job_state(const struct record_end *end);
 /* Members exit_code, timed_out, oom_killed: the first as null while it runs, the others only when true. */

@@ -37,10 +37,10 @@ struct hosted {
 
 /* ---- answers ---- */
 
-static void take_and_answer(struct hosted *h, struct rpc_call *call, bool with_state)
+static void take_and_answer(struct hosted *h, struct rpc_call *call, enum job_form form)
 {
     job_take(&h->job);
-    job_answer(call, &h->job.record, with_state);
+    job_answer(call, &h->job.record, form);
 }
 
 /* Nothing more will happen: what is left goes to a file. Where that can't be written the keeper stays. */
@@ -65,7 +65,7 @@ struct pending {
     struct hosted *hosted;
     struct job_waiter waiter;
     struct loop_source *timer;
-    bool with_state;
+    enum job_form form;
 };
 
 static void pending_free(struct pending *p)
@@ -79,7 +79,7 @@ static void pending_ready(void *arg)
 {
     struct pending *p = arg;
     if (p->call)
-        take_and_answer(p->hosted, p->call, p->with_state);
+        take_and_answer(p->hosted, p->call, p->form);
     pending_free(p);
 }
 
@@ -110,10 +110,10 @@ static void pending_timeout(void *arg)
     job_notify(&h->job);
 }
 
-static struct pending *pending_new(struct hosted *h, struct rpc_call *call, bool with_state)
+static struct pending *pending_new(struct hosted *h, struct rpc_call *call, enum job_form form)
 {
     struct pending *p = mem_zalloc(sizeof *p);
-    *p = (struct pending){.call = call, .hosted = h, .with_state = with_state};
+    *p = (struct pending){.call = call, .hosted = h, .form = form};
     p->waiter = (struct job_waiter){.ready = pending_ready, .arg = p};
     return p;
 }
@@ -152,23 +152,35 @@ static void poll_job(struct rpc_call *call, struct span params, void *ctx)
     if (!unpack(h, call, "exec_remote_poll", &job_ack_params, params, &p))
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
-    take_and_answer(h, call, true);
+    take_and_answer(h, call, JOB_STATE);
+    job_notify(&h->job);
+}
+
+static void wait_for_news(struct hosted *h, struct rpc_call *call, const struct job_params *p,
+                          enum job_form form)
+{
+    record_acknowledge(&h->job.record, p->ack_seq);
+    struct pending *pending = pending_new(h, call, form);
+    rpc_on_abandon(call, wait_abandoned, pending);
+    job_wait(&h->job, &pending->waiter);
+    if (p->timeout_s >= 0)
+        pending->timer =
+            loop_timer(h->job.loop, (int64_t)(p->timeout_s * 1000), pending_timeout, pending);
     job_notify(&h->job);
 }
 
 static void wait_job(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct hosted *h = ctx;
     struct job_params p;
-    if (!unpack(h, call, "exec_remote_wait", &job_wait_params, params, &p))
-        return;
-    record_acknowledge(&h->job.record, p.ack_seq);
-    struct pending *pending = pending_new(h, call, true);
-    rpc_on_abandon(call, wait_abandoned, pending);
-    job_wait(&h->job, &pending->waiter);
-    if (p.timeout_s >= 0)
-        pending->timer = loop_timer(h->job.loop, (int64_t)(p.timeout_s * 1000), pending_timeout, pending);
-    job_notify(&h->job);
+    if (unpack(ctx, call, "exec_remote_wait", &job_wait_params, params, &p))
+        wait_for_news(ctx, call, &p, JOB_STATE);
+}
+
+static void follow_job(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct job_params p;
+    if (unpack(ctx, call, "exec_remote_follow", &job_follow_params, params, &p))
+        wait_for_news(ctx, call, &p, JOB_EVENT);
 }
 
 static void kill_job(struct rpc_call *call, struct span params, void *ctx)
@@ -179,11 +191,11 @@ static void kill_job(struct rpc_call *call, struct span params, void *ctx)
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
     if (job_is_gone(&h->job)) { /* the keeper may be on its way out: nothing is put off any more */
-        take_and_answer(h, call, false);
+        take_and_answer(h, call, JOB_OUTPUT);
         job_notify(&h->job);
         return;
     }
-    struct pending *pending = pending_new(h, call, false);
+    struct pending *pending = pending_new(h, call, JOB_OUTPUT);
     pending->waiter.ready = kill_ready;
     rpc_on_abandon(call, kill_abandoned, pending);
     job_kill(&h->job, &pending->waiter);
@@ -200,7 +212,7 @@ static void write_stdin(struct rpc_call *call, struct span params, void *ctx)
         rpc_fail(call, &err);
     } else {
         record_acknowledge(&h->job.record, p.ack_seq);
-        take_and_answer(h, call, false);
+        take_and_answer(h, call, JOB_OUTPUT);
     }
     params_release(&job_write_params, &p);
     job_notify(&h->job);
@@ -214,7 +226,7 @@ static void close_stdin(struct rpc_call *call, struct span params, void *ctx)
         return;
     job_close_stdin(&h->job);
     record_acknowledge(&h->job.record, p.ack_seq);
-    take_and_answer(h, call, false);
+    take_and_answer(h, call, JOB_OUTPUT);
     job_notify(&h->job);
 }
 
@@ -511,6 +523,9 @@ const struct rpc_method job_keeper_methods[] = {
      DOC("{state, exit_code, seq, stdout, stderr}"), DOC("no such job"), DOC("job_wait"), NULL},
     {"exec_remote_wait", wait_job, &job_wait_params, DOC("The same, once there is something to say"),
      DOC("{state, exit_code, seq, stdout, stderr}"), DOC("no such job"), DOC("job_wait"), NULL},
+    {"exec_remote_follow", follow_job, &job_follow_params,
+     DOC("The same as it happens, over a stream each as an event"),
+     DOC("{cursor, ended, state, exit_code, seq, stdout, stderr}"), DOC("no such job"), NULL, NULL},
     {"exec_remote_kill", kill_job, &job_ack_params,
      DOC("End a job and all its descendants: TERM, after 5 seconds KILL"), DOC("{seq, stdout, stderr}"),
      DOC("no such job"), DOC("job_kill"), NULL},

@@ -101,6 +101,15 @@ static const struct param wait_list[] = {
 };
 const struct params_table job_wait_params = PARAMS_TABLE(wait_list);
 
+static const struct param follow_list[] = {
+    PID,
+    {.key = "cursor",
+     .type = PARAM_INT,
+     .offset = JOB(ack_seq),
+     PARAM_DOC("That of the last event that was received", "none was")},
+};
+const struct params_table job_follow_params = PARAMS_TABLE(follow_list);
+
 static const struct param write_list[] = {
     PID,
     ACK,

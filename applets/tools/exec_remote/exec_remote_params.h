@@ -8,6 +8,7 @@
 extern const struct params_table job_start_params;  /* struct start_params */
 extern const struct params_table job_ack_params;    /* struct job_params: pid, ack_seq */
 extern const struct params_table job_wait_params;   /* … timeout */
+extern const struct params_table job_follow_params; /* pid, ack_seq as cursor */
 extern const struct params_table job_write_params;  /* … data */
 extern const struct params_table job_signal_params; /* pid, signal */
 extern const struct params_table job_resize_params; /* pid, rows, cols */

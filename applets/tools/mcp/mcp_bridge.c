@@ -170,6 +170,12 @@ static bool take_response(struct mcp_bridge *b, const struct mcp_message *m, str
     return true;
 }
 
+static void take_note(struct mcp_bridge *b, struct span line)
+{
+    mcp_notes_add(&b->notes, line);
+    b->noted(b->arg);
+}
+
 static bool take_line(struct mcp_bridge *b, struct span line)
 {
     struct buf clean BUF_AUTO = BUF_INIT;
@@ -184,9 +190,11 @@ static bool take_line(struct mcp_bridge *b, struct span line)
         return take_response(b, &m, line, &clean);
     case MCP_REQUEST:
         answer_server(b, &m);
+        if (b->followed)
+            take_note(b, line);
         return true;
     case MCP_NOTIFICATION:
-        mcp_notes_add(&b->notes, line);
+        take_note(b, line);
         return true;
     default:
         return false;
@@ -250,7 +258,9 @@ static void fail_open(struct mcp_bridge *b, unsigned long long written)
 
 static void on_ended(void *arg)
 {
-    fail_open(arg, 0);
+    struct mcp_bridge *b = arg;
+    fail_open(b, 0);
+    b->noted(b->arg);
 }
 
 static void on_deaf(void *arg)

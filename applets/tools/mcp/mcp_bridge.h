@@ -20,11 +20,13 @@ struct mcp_bridge {
     struct loop *loop;
     struct loop_source *spoiled;      /* running: answers that were no JSON may still come in a better form */
     unsigned long long dropped_lines; /* noise, answers that nobody waits for, lines that are too long */
+    bool followed;                    /* what it asks for is kept with what it says */
+    void (*noted)(void *arg);         /* there is more of that, or it has ended */
     void (*reaped)(void *arg);        /* its main process has ended */
     void *arg;
 };
 
-/* Starts the server; ascii, bad_bytes, reaped and arg are set before, everything else is zero. `s` as for
+/* Starts the server; ascii, bad_bytes, noted, reaped and arg are set before, everything else is zero. `s` as for
  * mcp_process_start. */
 int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, size_t line_max,
                      struct err *err);

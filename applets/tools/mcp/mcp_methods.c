@@ -23,6 +23,8 @@ struct hosted {
     struct keeper_service *service;
     long long session_id;
     char *command, *user;
+    struct rpc_call *follower; /* waits for what the server says; NULL: none */
+    unsigned long long told, told_dropped; /* the last that one was given */
     struct rpc_call *kill; /* waits for the end; NULL: none, or its client has gone */
     struct loop_source *kill_timer;
 };
@@ -91,6 +93,51 @@ static void read_notifications(struct rpc_call *call, struct span params, void *
     buf_addc(&text, '}');
     rpc_on_delivered(call, read_delivered, r);
     rpc_result_take(call, &text, 0);
+}
+
+static void on_noted(void *arg)
+{
+    struct hosted *h = arg;
+    const struct mcp_notes *notes = &h->bridge.notes;
+    struct rpc_call *call = h->follower;
+    struct buf text BUF_AUTO = BUF_INIT;
+    bool ended = h->bridge.process.ended;
+    if (!call || (notes->n == 0 && !ended))
+        return;
+    h->follower = NULL;
+    h->told_dropped = notes->dropped;
+    buf_addc(&text, '{');
+    h->told = mcp_notes_put(notes, (long long)notes->n, &text);
+    json_member_int(&text, "cursor", (long long)h->told);
+    json_member_bool(&text, "ended", ended);
+    buf_addc(&text, '}');
+    rpc_result_take(call, &text, 0);
+}
+
+static void follower_gone(void *arg)
+{
+    ((struct hosted *)arg)->follower = NULL;
+}
+
+/* One at a time, the last who came. */
+static void follow(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct mcp_session_params p;
+    struct rpc_call *before = h->follower;
+    struct err err;
+    if (!unpack(call, &mcp_follow_params, params, &p))
+        return;
+    unsigned long long cursor = (unsigned long long)p.cursor;
+    mcp_notes_forget(&h->bridge.notes, cursor, cursor == h->told ? h->told_dropped : 0);
+    h->told_dropped = cursor == h->told ? 0 : h->told_dropped;
+    h->bridge.followed = true;
+    h->follower = call;
+    rpc_on_abandon(call, follower_gone, h);
+    err_set(&err, ERR_TOOL, "another client follows MCP server %lld now", h->session_id);
+    if (before)
+        rpc_fail(before, &err);
+    on_noted(h);
 }
 
 /* ---- kill ---- */
@@ -228,6 +275,7 @@ static int start_server(struct hosted *h, const struct keeper *k, const struct s
     };
     h->bridge.ascii = mcp_launch_is_ascii(p);
     h->bridge.bad_bytes = mcp_launch_bad_bytes(p);
+    h->bridge.noted = on_noted;
     h->bridge.reaped = on_reaped;
     h->bridge.arg = h;
     h->command = shown(argv);
@@ -267,5 +315,9 @@ const struct rpc_method mcp_keeper_methods[] = {
     {"mcp_read_notifications", read_notifications, &mcp_read_params,
      DOC("Take what a server has said without being asked"), DOC("{notifications, dropped, remaining}"),
      DOC("no such server"), NULL, NULL},
+    {"mcp_follow", follow, &mcp_follow_params,
+     DOC("What a server says and asks for as it comes, over a stream each as an event; what it asks for was "
+         "answered, with an error"),
+     DOC("{notifications, dropped, remaining, cursor, ended}"), DOC("no such server"), NULL, NULL},
     {0},
 };

@@ -95,6 +95,16 @@ static const struct param read_list[] = {
 };
 const struct params_table mcp_read_params = TABLE(read_list);
 
+static const struct param follow_list[] = {
+    SESSION_ID,
+    {.key = "cursor",
+     .type = PARAM_INT,
+     .offset = SESSION(cursor),
+     .max = PARAM_MAX,
+     PARAM_DOC("That of the last event that was received", "none was")},
+};
+const struct params_table mcp_follow_params = TABLE(follow_list);
+
 /* As Python looks its codecs up: case, and what stands between the parts of a name, don't count. */
 static bool is_codec(const char *name, const char *const *known)
 {

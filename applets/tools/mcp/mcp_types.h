@@ -19,6 +19,7 @@ struct mcp_session_params {
     long long session_id;
     struct span request, notification;
     long long max; /* < 0: all */
+    long long cursor;
 };
 #define MCP_SESSION_DEFAULTS                                                                                 \
     {                                                                                                        \
