@@ -69,3 +69,9 @@ void title_set(const char *title)
     size_t n = strlen(title);
     memcpy(area, title, n < area_size ? n : area_size - 1);
 }
+
+bool title_is_inspect(void)
+{
+    return strcmp(title_program(), "inspect-sandbox-tools") == 0 ||
+           strcmp(title_program(), "inspect-tool-support") == 0;
+}

@@ -1,7 +1,9 @@
 """text_editor through the real binary: what a model sees, and what happens to the file."""
 
 import contextlib
+import json
 import os
+import re
 import resource
 import shutil
 import socket
@@ -517,14 +519,27 @@ def test_view_range(client, file):  # C-045
 
 def test_tabs_in_a_view(client, file):
     path = file("\ta\tb\n1234567\tc\n12345678\td\né\tx\n")
+    assert numbered(client.ed("view", path)) == dict(enumerate(path.read_text().split("\n"), 1))
+    assert client.ed("view", path).splitlines()[1].startswith("     1\t\ta")
+
+
+def test_tabs_in_a_view_under_the_name_that_hosts_of_inspect_know(new_client, toolbox, file, workdir):
+    (workdir / "inspect-sandbox-tools").symlink_to(toolbox)
+    path = file("\ta\tb\n1234567\tc\n12345678\td\né\tx\n")
     expected = path.read_text().expandtabs().split("\n")
-    assert numbered(client.ed("view", path)) == dict(enumerate(expected, 1))
-    assert client.ed("view", path).splitlines()[1].startswith("     1\t        a")
+    assert numbered(new_client(binary=workdir / "inspect-sandbox-tools").ed("view", path)) == dict(enumerate(expected, 1))
+
+
+@pytest.mark.parametrize("content, old, whole", [("\tif x:\n\t\ty\n", "        if x:\n                y", "\tif x:\n\t\ty"),
+                                                 ("a\n\tb\n", "    b\n", "\tb\n"), ("  a  \nb\n", "a \nb", "  a  \nb")])
+def test_white_space_that_differs_is_shown_of_both(client, file, content, old, whole):
+    with refused(match=re.escape(f"{json.dumps(whole)}, and old_str is {json.dumps(old)}")):
+        client.ed("str_replace", file(content), old_str=old, new_str="z")
 
 
 @pytest.mark.parametrize(
     "content",
-    ["x" * 40_000, "line\n" * 20_000, "é" * 40_000, "\t" * 5_000, "a\n" + "y" * 40_000],
+    ["x" * 40_000, "line\n" * 20_000, "é" * 40_000, "\t" * 40_000, "a\n" + "y" * 40_000],
     ids=["one line", "lines", "two bytes each", "tabs", "long second line"],
 )
 def test_long_views_are_cut(client, file, content):
@@ -533,7 +548,7 @@ def test_long_views_are_cut(client, file, content):
     assert 12_000 < len(view) < 17_000 or content.startswith("a")
     assert "view_range" in view and "\ufffd" not in view
     shown = numbered(view)
-    expected = content.expandtabs().split("\n")
+    expected = content.split("\n")
     assert all(expected[number - 1].startswith(text) for number, text in shown.items())
     if content.startswith("line"):  # whole lines, and how to go on
         after = max(shown) + 1

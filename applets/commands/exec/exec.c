@@ -17,21 +17,14 @@
 #include "title.h"
 #include "words.h"
 
-/* By one of the names of the tool servers that this one stands in for. */
-static bool called_as_inspect(void)
-{
-    return strcmp(title_program(), "inspect-sandbox-tools") == 0 ||
-           strcmp(title_program(), "inspect-tool-support") == 0;
-}
-
 /* *told: what was printed is the answer, or its first piece. */
 static int print_line(struct answer *a, bool whole, bool *told)
 {
     struct err err;
     /* The hosts of the inspect-* names that know of pieces set the variable; for the others there is no
      * limit. */
-    *told = whole || chunk_wrap(&a->line, a->id, chunk_limit(called_as_inspect() ? 0 : CHUNK_LIMIT_DEFAULT),
-                                &err) == 0;
+    *told = whole ||
+            chunk_wrap(&a->line, a->id, chunk_limit(title_is_inspect() ? 0 : CHUNK_LIMIT_DEFAULT), &err) == 0;
     if (!*told)
         fprintf(stderr, "toolbox exec: %s\n", err.msg);
     buf_addc(&a->line, '\n');
@@ -43,7 +36,7 @@ static int print_line(struct answer *a, bool whole, bool *told)
 static int serve(struct span request, bool whole)
 {
     static char program[] = "toolbox", command[] = "exec", whole_option[] = "--whole";
-    char *const hand_over[] = {called_as_inspect() ? (char *)title_program() : program, command,
+    char *const hand_over[] = {title_is_inspect() ? (char *)title_program() : program, command,
                                whole ? whole_option : NULL, NULL};
     struct answer a = ANSWER_INIT;
     struct err err;

@@ -100,6 +100,17 @@ static void put_lines(struct buf *out, size_t first, size_t last)
         buf_addf(out, "lines %zu-%zu", first, last);
 }
 
+/* White space around [*begin, *end) in its own lines belongs to what differs. */
+static void widen(const char *data, size_t n, size_t *begin, size_t *end, bool whole_line)
+{
+    while (*begin > 0 && is_space(data[*begin - 1]) && data[*begin - 1] != '\n')
+        --*begin;
+    while (*end < n && is_space(data[*end]) && data[*end] != '\n')
+        ++*end;
+    if (whole_line && *end < n && data[*end] == '\n')
+        ++*end;
+}
+
 static bool hint_folded(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)
 {
     static const struct {
@@ -113,11 +124,16 @@ static bool hint_folded(struct buf *out, const char *data, size_t n, const char 
         size_t begin, end;
         if (!find_folded(data, n, old, n_old, tries[i].fold, &begin, &end))
             continue;
-        size_t first = 1 + text_count_lf(data, begin);
+        size_t first = 1 + text_count_lf(data, begin),
+               last = first + text_count_lf(data + begin, end - begin);
+        if (tries[i].fold & NO_SPACE)
+            widen(data, n, &begin, &end, old[n_old - 1] == '\n');
         buf_addf(out, "The text in ");
-        put_lines(out, first, first + text_count_lf(data + begin, end - begin));
+        put_lines(out, first, last);
         buf_addf(out, " differs from it only in %s; there it is (as a JSON string): ", tries[i].what);
         quote(out, data + begin, end - begin);
+        buf_adds(out, ", and old_str is ");
+        quote(out, old, n_old);
         return true;
     }
     return false;

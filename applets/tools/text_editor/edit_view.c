@@ -8,6 +8,7 @@
 
 #include "edit_path.h"
 #include "edit_text.h"
+#include "title.h"
 #include "utf8.h"
 
 #define CR_SIGN "\xE2\x90\x8D" /* U+240D */
@@ -17,7 +18,8 @@ enum { CHUNK = 65536 };
 
 void view_begin(struct view *v, struct buf *out, long long line)
 {
-    *v = (struct view){.out = out, .line = line, .start = out->len, .line_start = out->len};
+    *v = (struct view){
+        .out = out, .line = line, .start = out->len, .line_start = out->len, .expands = title_is_inspect()};
 }
 
 static void print(struct view *v, const char *s, size_t n)
@@ -81,7 +83,7 @@ static void take_ascii(struct view *v, char c)
         end_line(v);
     } else if (c == '\r') {
         v->cr = true;
-    } else if (c == '\t') {
+    } else if (c == '\t' && v->expands) {
         begin_line(v);
         do
             print(v, " ", 1);

@@ -1,4 +1,5 @@
-/* Numbered views, as `cat -n` prints them: the number in 6 columns, a tab, the line with its tabs expanded.
+/* Numbered views, as `cat -n` prints them: the number in 6 columns, a tab, the line (for hosts of inspect_ai
+ * with its tabs expanded, as they know it).
  *
  * Bytes are fed in pieces of any size, in the order of the text; nothing is kept but the answer, so that the
  * size of a file doesn't matter. A CR in front of a LF is left out, any other is shown as U+240D, and bytes
@@ -25,6 +26,7 @@ struct view {
     bool begun;                           /* the line's number has been printed */
     bool cr;                              /* a CR was fed whose meaning depends on what follows */
     bool full;
+    bool expands;            /* tabs are shown as blanks */
     bool bad_bytes, lone_cr; /* something is shown by a stand-in */
     char part[4];            /* a character that isn't complete yet */
     size_t n_part;
