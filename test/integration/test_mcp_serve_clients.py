@@ -1,8 +1,11 @@
 """`toolbox mcp serve` as real clients and models use it."""
+import json
 import os
 import resource
 
-from harness.mcp_client import LEGACY
+import pytest
+
+from harness.mcp_client import LEGACY, ToolError
 
 
 # ---- what runs begins where its own connection stands ----
@@ -46,3 +49,74 @@ def test_a_directory_that_is_gone_is_said(serve, workdir):
     mcp = serve(LEGACY[-1], cwd=workdir / "gone")
     (workdir / "gone").rmdir()
     assert mcp.call("shell_run", command="echo here")["output"] == "here\n"
+
+
+# ---- arguments as they really come ----
+
+
+@pytest.mark.parametrize("arguments", [
+    {"session": "", "timeout": 0.0}, {"timeout": "5", "max_output_bytes": 0}, {"max_output_bytes": 1e3, "session": None},
+    {"description": "says hello", "timeout": 5}, {"maxOutputBytes": "1000"}, {"session_id": ""}, {"max_output_bytes": 500.0}])
+def test_what_can_mean_one_thing_only_is_taken_for_it(mcp, arguments):
+    run = mcp.call("shell_run", command="echo hello", **{"timeout": 30, **arguments} if arguments.get("timeout") != 0 else {**arguments, "timeout": 30.0})
+    assert run["output"] == "hello\n"
+
+
+@pytest.mark.parametrize("arguments, output", [
+    ({"command": "echo $A", "argv": [], "cwd": "", "user": "", "input": "", "env": ["A=b=c"]}, "b=c\n"),
+    ({"command": "", "argv": ["echo", "x"], "stdin_open": "false"}, "x\n"), ({"argv": '["echo", "x y"]'}, "x y\n"), ({"argv": "true"}, ""),
+    ({"cmd": "echo $A", "env": {"A": 5}}, "5\n"), ({"command": "pwd", "workdir": "/"}, "/\n"), ({"command": "echo $A", "env": '{"A": "b"}'}, "b\n")])
+def test_jobs_of_odd_arguments(mcp, arguments, output):
+    end = mcp.call("job_wait", job=str(mcp.call("job_start", **arguments)["job"]), for_="end")
+    assert (end["state"], end["stdout"]) == ("completed", output)
+
+
+def test_names_that_other_editors_have(mcp, workdir):
+    mcp.call("text_editor", command="create", file_path="f", content="a\nb\n")
+    mcp.call("text_editor", command="str_replace", filePath="f", old_string="b", newString="c", insert_line=0, view_range=[])
+    assert mcp.call("text_editor", command="view", path="f", view_range="[2, 2]", old_str="", file_text="").endswith("\n     2\tc\n")
+    mcp.call("write_file", file_path="empty", content="", encoding="", mode="")
+    assert (workdir / "empty").read_bytes() == b""
+    found = mcp.call("search_files", pattern="c", glob="", path="", exclude="", limit=0)
+    assert [match["path"] for match in found["matches"]] == ["f"]
+
+
+def test_what_can_mean_more_is_refused(mcp):
+    for arguments in {"command": "a", "cmd": "b"}, {"command": ["ls"]}, {"command": "x", "timeout": "soon"}, {"command": "x", "max_output_bytes": 1.5}:
+        with pytest.raises(ToolError, match="Invalid parameters: "):
+            mcp.call("shell_run", **arguments)
+    with pytest.raises(ToolError, match="env"):
+        mcp.call("job_start", command="true", env=["A"])
+
+
+# ---- what clients make of schemas and results ----
+
+
+def test_schemas_have_nothing_that_converters_refuse(mcp):
+    tools = mcp.request("tools/list")["tools"]
+    text = json.dumps(tools)
+    for word in "additionalProperties", "minItems", "outputSchema", '"type": [', "$ref":
+        assert word not in text, word
+    env = next(tool for tool in tools if tool["name"] == "job_start")["inputSchema"]["properties"]["env"]
+    assert env["type"] == "array" and env["items"] == {"type": "string"}
+
+
+def test_text_and_pictures_come_as_such_alone(mcp, workdir):
+    (workdir / "f").write_text("\tx\n")
+    for name, arguments in ("read_file", {"path": "f"}), ("text_editor", {"command": "view", "path": "f"}):
+        result = mcp.request("tools/call", {"name": name, "arguments": arguments})
+        assert "structuredContent" not in result and "\tx\n" in result["content"][0]["text"]
+
+
+def test_errors_speak_of_tools(mcp):
+    for name, arguments in ("job_wait", {"job": 999999}), ("shell_run", {"command": "true", "session": "nope"}), ("shell_close", {"session": "nope"}):
+        with pytest.raises(ToolError) as error:
+            mcp.call(name, **arguments)
+        assert "exec_remote" not in str(error.value) and "bash_session" not in str(error.value), error.value
+    job = mcp.call("job_start", command="sleep 30")["job"]
+    assert job in [one["job"] for one in mcp.call("job_list")["jobs"]]
+
+
+def test_a_result_is_no_longer_than_clients_take(mcp):
+    run = mcp.call("shell_run", command="seq 100000")
+    assert len(run["output"]) <= 31_000 and run["omitted_bytes"] > 500_000

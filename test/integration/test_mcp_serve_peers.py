@@ -73,7 +73,7 @@ def check(report, revision):
     got = {}
     for tool, result in results:
         got.setdefault(tool, []).append(result.get("structuredContent"))
-        assert bool(result.get("isError")) == (result.get("structuredContent") is None), result
+        assert not (result.get("isError") and result.get("structuredContent")), result
     runs = got["shell_run"]
     assert (runs[0]["output"], runs[0]["exit_code"], runs[0]["cwd"]) == ("out\nerr\n", 7, "/tmp")
     assert runs[1]["output"] == "/tmp\n" and runs[2]["state"] == "awaiting_input" and runs[3]["state"] == "timeout"
@@ -83,9 +83,9 @@ def check(report, revision):
     wait, kill = got["job_wait"][0], got["job_kill"][0]
     assert (wait["state"], wait["exit_code"], wait["stdout"], wait["stderr"]) == ("completed", 3, "line\n", "done\n")
     assert kill["state"] == "killed" and kill["exit_code"] == -15
-    text, image, nothing = got["read_file"]
-    assert text["content"] == "one\n2\n" and image["mime_type"] == "image/png" and nothing is None
-    block = next(result for tool, result in results if tool == "read_file" and result.get("structuredContent") == image)["content"][0]
+    text, image, nothing = [result for tool, result in results if tool == "read_file"]
+    assert text["content"][0]["text"] == "one\n2\n" and nothing["isError"]
+    [block] = image["content"]
     assert block["type"] == "image" and block["mimeType"] == "image/png" and len(block["data"]) == (len(PNG) + 2) // 3 * 4
     assert got["find_files"][0]["paths"] == ["made/file.txt"]
     assert got["search_files"][0]["matches"] == [{"path": "made/file.txt", "line": 1, "text": "one", "after": "2\n"}]

@@ -152,26 +152,31 @@ def test_a_search_has_a_time_limit_and_can_be_cancelled(mcp, workdir):
 # ---- reading and writing ----
 
 
+def texts(mcp):
+    return [block["text"] for block in mcp.content]
+
+
 def test_read_file(mcp, tree):
-    assert mcp.call("read_file", path="a.txt") == {"path": "a.txt", "size": 17, "encoding": "utf-8", "next_offset": 17, "end": True,
-                                                   "content": "alpha\nbeta\ngamma\n"}
+    assert mcp.call("read_file", path="a.txt") == "alpha\nbeta\ngamma\n"
     assert mcp.content == [{"type": "text", "text": "alpha\nbeta\ngamma\n"}]
-    part = mcp.call("read_file", path="a.txt", offset=6, max_bytes=4)
-    assert (part["content"], part["next_offset"], part["end"]) == ("beta", 10, False)
-    assert mcp.call("read_file", path="a.txt", offset=1000)["content"] == ""
+    mcp.call("read_file", path="a.txt", offset=6, max_bytes=4)
+    assert texts(mcp) == ["beta", "[These are bytes 6 to 9 of 17; offset 10 goes on]"]
+    assert mcp.call("read_file", path="a.txt", offset=1000) == ""
     with pytest.raises(ToolError, match="offset"):
         mcp.call("read_file", path="a.txt", offset=-1)
-    assert base64.b64decode(mcp.call("read_file", path="binary.dat", encoding="base64")["content"]) == b"alpha\x00beta"
-    assert mcp.call("read_file", path="/proc/version")["content"].startswith("Linux")
-    assert mcp.call("read_file", path="empty")["content"] == ""
+    assert base64.b64decode(mcp.call("read_file", path="binary.dat", encoding="base64")) == b"alpha\x00beta"
+    assert mcp.call("read_file", path="/proc/version").startswith("Linux")
+    assert mcp.call("read_file", path="empty") == ""
 
 
 def test_read_file_cuts_between_characters(mcp, workdir):
     (workdir / "f").write_text("äöü" * 1000)
-    text, offset, end = "", 0, False
-    while not end:
-        part = mcp.call("read_file", path="f", offset=offset, max_bytes=7)
-        text, offset, end = text + part["content"], part["next_offset"], part["end"]
+    text, offset, more = "", 0, True
+    while more:
+        mcp.call("read_file", path="f", offset=offset, max_bytes=7)
+        part, *more = texts(mcp)
+        text += part
+        offset = more and int(more[0].split("offset ")[1].split()[0])
     assert text == "äöü" * 1000
 
 
@@ -195,7 +200,7 @@ def test_images_are_seen(mcp, workdir, name, content, kind):
         mcp.call(tool, path=name, **more)
         image = mcp.content[0]
         assert (image["type"], image["mimeType"], base64.b64decode(image["data"])) == ("image", kind, content)
-    assert mcp.call("read_file", path=name, encoding="base64")["content"] == base64.b64encode(content).decode()
+    assert mcp.call("read_file", path=name, encoding="base64") == base64.b64encode(content).decode()
 
 
 def test_what_looks_like_an_image_but_is_too_large(mcp, workdir):
@@ -239,14 +244,14 @@ def test_write_file_says_no(mcp, workdir):
 
 
 def test_text_editor(mcp, workdir):
-    assert "File created" in mcp.call("text_editor", command="create", path="f", file_text="a\nb\n")["text"]
-    assert "     2\tb" in mcp.call("text_editor", command="view", path="f")["text"]
-    assert mcp.content == [{"type": "text", "text": mcp.call("text_editor", command="view", path="f")["text"]}]
+    assert "File created" in mcp.call("text_editor", command="create", path="f", file_text="a\nb\n")
+    assert "     2\tb" in mcp.call("text_editor", command="view", path="f")
+    assert mcp.content == [{"type": "text", "text": mcp.call("text_editor", command="view", path="f")}]
     mcp.call("text_editor", command="insert", path="f", insert_line=1, new_str="mid")
     mcp.call("text_editor", command="str_replace", path="f", old_str="mid", new_str="MID")
     assert (workdir / "f").read_text() == "a\nMID\nb\n"
-    assert mcp.call("text_editor", command="view", path="f", view_range=[2, 2])["text"].count("\t") == 1
-    for arguments, why in (({"command": "view"}, "path"), ({"command": "fly", "path": "f"}, "must be one of view"), ({"command": "view", "path": "f", "x": 1}, "x"),
+    assert mcp.call("text_editor", command="view", path="f", view_range=[2, 2]).count("\t") == 1
+    for arguments, why in (({"command": "view"}, "path"), ({"command": "fly", "path": "f"}, "must be one of view"),
                            ({"command": "str_replace", "path": "f", "old_str": "nope"}, ".")):
         with pytest.raises(ToolError, match=why):
             mcp.call("text_editor", **arguments)
@@ -293,7 +298,7 @@ def test_jobs(mcp, workdir):
     job = mcp.call("job_start", command="echo $A; pwd; cat; exit 5", env={"A": "b"}, cwd="/", input="in")["job"]
     end = mcp.call("job_wait", job=job)
     assert end == {"job": job, "state": "completed", "exit_code": 5, "stdout": "b\n/\nin", "stderr": "", "omitted_bytes": 0}
-    assert job in [one["pid"] for one in mcp.call("job_list")["jobs"]]
+    assert job in [one["job"] for one in mcp.call("job_list")["jobs"]]
     assert mcp.call("job_wait", job=job)["exit_code"] == 5
     slow = mcp.call("job_start", command=f"echo first; sleep {SLEEP}", timeout=86400)["job"]
     assert mcp.call("job_wait", job=slow, for_="output")["stdout"] == "first\n"
@@ -305,16 +310,16 @@ def test_jobs(mcp, workdir):
     cat = mcp.call("job_start", argv=["cat"], stdin_open=True)["job"]
     for text in "one\n", "two":
         mcp.call("job_write", job=cat, text=text)
-    wait_until(lambda: [one["unread_stdout"] for one in mcp.call("job_list")["jobs"] if one["pid"] == cat] == [7], "it has come back")
+    wait_until(lambda: [one["unread_stdout"] for one in mcp.call("job_list")["jobs"] if one["job"] == cat] == [7], "it has come back")
     mcp.call("job_write", job=cat, close=True)  # whose answer brings it along, and doesn't tell it
     assert mcp.call("job_wait", job=cat)["stdout"] == "one\ntwo"
 
 
 def test_jobs_say_no(mcp):
-    for tool, arguments, why in (("job_start", {}, "command"), ("job_start", {"argv": ["/no/such"]}, "/no/such: not found"), ("job_start", {"argv": []}, "argv"),
+    for tool, arguments, why in (("job_start", {}, "command"), ("job_start", {"argv": ["/no/such"]}, "/no/such: not found"), ("job_start", {"argv": []}, "command"),
                                  ("job_start", {"command": "true", "cwd": "/no/such"}, "/no/such"), ("job_wait", {"job": 999999}, "job|999999"),
                                  ("job_write", {"job": 999999, "text": "x"}, "."), ("job_write", {"job": 1}, "text"), ("job_kill", {"job": 0}, "job"),
-                                 ("job_wait", {"job": "1"}, "job"), ("job_wait", {"job": 1, "for": "ever"}, "must be one of end, output")):
+                                 ("job_wait", {"job": "x"}, "job"), ("job_wait", {"job": 1, "for": "ever"}, "must be one of end, output")):
         with pytest.raises(ToolError, match=why):
             mcp.call(tool, **arguments)
 
@@ -338,7 +343,7 @@ def test_in_poor_containers(namespaces, toolbox, name, options):
         assert mcp.call("probe")["uid"] == 0
         if not options.get("read_only"):
             mcp.call("write_file", path="/file", content="text")
-            assert mcp.call("read_file", path="/file")["content"] == "text"
+            assert mcp.call("read_file", path="/file") == "text"
             job = mcp.call("job_start", argv=["/toolbox", "--version"])["job"]
             assert mcp.call("job_wait", job=job)["stdout"].startswith("toolbox ")
         else:

@@ -240,9 +240,19 @@ int mcp_job_list(struct work *w, struct err *err)
     struct buf result BUF_AUTO = BUF_INIT;
     if (call_method("exec_remote_list", (struct span){"{}", 2}, &result, err) < 0)
         return -1;
-    buf_adds(&w->structured, "{\"jobs\":");
-    buf_add(&w->structured, result.data, result.len);
-    buf_addc(&w->structured, '}');
+    struct span entry, key, value;
+    buf_adds(&w->structured, "{\"jobs\":[");
+    for (size_t at = 0; json_element(span_of(&result), &at, &entry);) {
+        buf_adds(&w->structured, w->structured.data[w->structured.len - 1] == '[' ? "{" : ",{");
+        for (size_t in = 0; json_next_member(entry, &in, &key, &value);) {
+            struct buf name BUF_AUTO = BUF_INIT;
+            json_string_text(key, &name);
+            json_key(&w->structured, strcmp(buf_str(&name), "pid") == 0 ? "job" : buf_str(&name));
+            buf_add(&w->structured, value.s, value.n);
+        }
+        buf_addc(&w->structured, '}');
+    }
+    buf_adds(&w->structured, "]}");
     return 0;
 }
 

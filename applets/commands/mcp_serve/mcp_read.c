@@ -7,6 +7,7 @@
 
 #include "base64.h"
 #include "io.h"
+#include "mem.h"
 #include "mcp_tools.h"
 #include "tools/text_editor/edit_path.h"
 #include "utf8.h"
@@ -95,21 +96,6 @@ int mcp_take_image(struct work *w, const char *path, struct err *err)
 
 /* ---- read_file ---- */
 
-static void put_file(struct work *w, const struct stat *st, const char *encoding)
-{
-    buf_addc(&w->structured, '{');
-    json_member_text(&w->structured, "path", w->args.path.s, w->args.path.n);
-    json_member_int(&w->structured, "size", st->st_size);
-    json_member_string(&w->structured, "encoding", encoding);
-}
-
-static void give_image(struct work *w, const struct stat *st)
-{
-    put_file(w, st, "image");
-    json_member_string(&w->structured, "mime_type", w->image_type);
-    buf_addc(&w->structured, '}');
-}
-
 /* Whether it is text as a whole, or but for a character that the end of the piece has cut (*n without it). */
 static bool is_text(const struct buf *data, bool at_end, size_t *n)
 {
@@ -135,19 +121,18 @@ static int give(struct work *w, int fd, const struct stat *st, struct err *err)
                        "%s is no UTF-8 text (%lld bytes); read it with encoding base64, or look at it with a "
                        "program",
                        a->path.s, (long long)st->st_size);
-    put_file(w, st, base64 ? "base64" : "utf-8");
-    json_member_int(&w->structured, "next_offset", a->offset + (long long)n);
-    json_member_bool(&w->structured, "end", at_end);
-    if (base64) {
-        json_key(&w->structured, "content");
-        buf_addc(&w->structured, '"');
-        base64_put(&w->structured, buf_str(&data), data.len);
-        buf_addc(&w->structured, '"');
-    } else {
-        json_member_text(&w->structured, "content", buf_str(&data), n);
+    if (base64)
+        base64_put(&w->text, buf_str(&data), data.len);
+    else
         buf_add(&w->text, buf_str(&data), n);
+    if (!at_end) {
+        char *note MEM_AUTO =
+            mem_printf("[These are bytes %lld to %lld of %lld; offset %lld goes on]", a->offset,
+                       a->offset + (long long)n - 1, (long long)st->st_size, a->offset + (long long)n);
+        buf_addc(&w->structured, '{');
+        json_member_string(&w->structured, "note", note);
+        buf_addc(&w->structured, '}');
     }
-    buf_addc(&w->structured, '}');
     return 0;
 }
 
@@ -160,10 +145,8 @@ int mcp_read_file(struct work *w, struct err *err)
     int image = w->args.encoding.s ? 0 : take_image(w, fd, w->args.path.s, &st, err);
     if (image < 0)
         return -1;
-    if (image > 0) {
-        give_image(w, &st);
+    if (image > 0)
         return 0;
-    }
     if (lseek(fd, 0, SEEK_SET) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot read %s", w->args.path.s);
     return give(w, fd, &st, err);

@@ -17,7 +17,7 @@
 static const char NAME[] = "mcp serve";
 
 const char mcp_serve_usage[] =
-    "Usage: toolbox mcp serve [--keep-sessions]\n"
+    "Usage: toolbox mcp serve [--keep-sessions] [--structured]\n"
     "       toolbox mcp serve --in TARGET [INJECT OPTION]... [--keep-sessions]\n"
     "\n"
     "An MCP server on stdin and stdout that offers this container to any MCP client:\n"
@@ -44,6 +44,7 @@ const char mcp_serve_usage[] =
     "                   are those of 'toolbox call --help'\n"
     "  --keep-sessions  leaves shells and jobs running: shell_list and job_list of a\n"
     "                   later server find them\n"
+    "  --structured     lists the schemas of results too (outputSchema)\n"
     "  --help           this text\n";
 
 #define PATIENCE_MS 10000 /* for calls that are open when the input ends */
@@ -154,11 +155,15 @@ static void on_signal(void *arg, int signal)
 static const struct serve_owner owner = {
     .line = serve_message, .stalled = be_patient, .deaf = finish, .advanced = advanced};
 
-static int serve(bool keep)
+static int serve(bool keep, bool schemas)
 {
     struct err err;
-    struct serve s = {
-        .owner = &owner, .pid = getpid(), .keep = keep, .level = LEVEL_WARNING, .in = {.line = BUF_INIT}};
+    struct serve s = {.owner = &owner,
+                      .pid = getpid(),
+                      .keep = keep,
+                      .schemas = schemas,
+                      .level = LEVEL_WARNING,
+                      .in = {.line = BUF_INIT}};
     s.calls.last = &s.calls.first;
     s.loop = loop_new(&err);
     if (!s.loop)
@@ -175,19 +180,22 @@ static int serve(bool keep)
 
 int mcp_serve_main(int argc, char **argv)
 {
-    bool keep = false;
+    bool keep = false, schemas = false;
 #ifndef TOOLBOX_GUEST /* it is the one that is served in */
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
             return serve_in(argc, argv);
 #endif
     for (int i = 1; i < argc; i++) {
-        static const char *const options[] = {"--keep-sessions", "--help", NULL};
+        static const char *const options[] = {"--keep-sessions", "--structured", "--help", NULL};
         if (argv[i][0] != '-')
             return usage_error(NAME, "takes no argument, not '%s'", argv[i]);
-        if (strcmp(argv[i], "--keep-sessions") != 0)
+        if (strcmp(argv[i], "--keep-sessions") == 0)
+            keep = true;
+        else if (strcmp(argv[i], "--structured") == 0)
+            schemas = true;
+        else
             return usage_unknown(NAME, "option", argv[i], options);
-        keep = true;
     }
-    return serve(keep);
+    return serve(keep, schemas);
 }

@@ -135,17 +135,6 @@ int mcp_shell_new(struct work *w, struct err *err)
 
 /* ---- commands ---- */
 
-/* What the sessions themselves say names their method, which is a tool of another name here. */
-static int in_our_words(struct err *err)
-{
-    static const char theirs[] = "bash_session", ours[] = "shell_input";
-    for (char *at; (at = strstr(err->msg, theirs)) != NULL;) {
-        memcpy(at, ours, sizeof ours - 1);
-        memmove(at + sizeof ours - 1, at + sizeof theirs - 1, strlen(at + sizeof theirs - 1) + 1);
-    }
-    return -1;
-}
-
 static int run(struct work *w, const char *session, bool command, struct err *err)
 {
     struct buf params BUF_AUTO = BUF_INIT;
@@ -159,7 +148,7 @@ static int run(struct work *w, const char *session, bool command, struct err *er
         buf_adds(&params, ",\"interrupt_abandoned\":true"); /* as a cancelled call is */
     buf_addc(&params, '}');
     if (call_method("bash_session_run", span_of(&params), &result, err) < 0)
-        return in_our_words(err);
+        return -1;
     begin_result(w, session);
     put_members(&w->structured, &result);
     buf_addc(&w->structured, '}');

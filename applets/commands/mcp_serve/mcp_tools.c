@@ -22,11 +22,11 @@
 #define MAX_OUTPUT                                                                                           \
     ARG_WITH("max_output_bytes", INT, max_bytes,                                                             \
              "Longest output; of more, the middle is left out and counted", .min = 1, .max = 10485760,       \
-             .otherwise = 65536)
+             .otherwise = 30000)
 #define MAX_READ                                                                                             \
     ARG_WITH("max_output_bytes", INT, max_bytes,                                                             \
              "Longest output; of more, the oldest is left out and counted", .min = 1, .max = 10485760,       \
-             .otherwise = 65536)
+             .otherwise = 30000)
 #define JOB                                                                                                  \
     ARG_WITH("job", INT, job, "Number that job_start gave", .required = true, .min = 1, .max = UNBOUNDED)
 #define HIDDEN ARG("hidden", BOOL, hidden, "Also look at names that begin with a dot")
@@ -72,7 +72,7 @@ static const struct field close_fields[] = {
 };
 static const struct field new_fields[] = {
     ARG("cwd", NAME, cwd, "Directory to start in"),
-    ARG("env", ENV, env, "Variables to set"),
+    ARG("env", ENV, env, "Variables to set, as NAME=VALUE"),
     ARG("user", NAME, user, "User to run as (takes root)"),
     ARG("shell", NAME, shell, "Path of the shell; default: bash where there is one, else sh"),
     ARG("program", NAMES, program,
@@ -89,7 +89,7 @@ static const struct field start_fields[] = {
     ARG("command", TEXT, command, "Command line for /bin/sh -c; or give argv"),
     ARG("argv", NAMES, argv, "Program and arguments, run without a shell"),
     ARG("cwd", NAME, cwd, "Directory to start in"),
-    ARG("env", ENV, env, "Variables to add"),
+    ARG("env", ENV, env, "Variables to add, as NAME=VALUE"),
     ARG("user", NAME, user, "User to run as (takes root)"),
     ARG("input", TEXT, text, "Text for its stdin"),
     ARG("stdin_open", BOOL, open, "Keep stdin open for job_write"),
@@ -148,7 +148,7 @@ static const struct field web_evaluate_fields[] = {
     ARG_WITH("expression", TEXT, expression, "JavaScript; a promise is waited for", .required = true),
 };
 
-#define PAGE_RESULT "web_url:s main_content:s? web_at:s error:s? notes?:[s]"
+#define PAGE_RESULT NULL /* text */
 #define WEB_HINTS (TOOL_DESTROYS | TOOL_OPEN_WORLD)
 
 /* ---- files ---- */
@@ -165,8 +165,8 @@ static const struct field editor_fields[] = {
 };
 static const struct field read_file_fields[] = {
     ARG_WITH("path", NAME, path, "File", .required = true),
-    ARG_WITH("offset", INT, offset, "First byte; next_offset of the result goes on", .max = UNBOUNDED),
-    ARG_WITH("max_bytes", INT, max_bytes, "Longest piece", .min = 1, .max = 10485760, .otherwise = 262144),
+    ARG_WITH("offset", INT, offset, "First byte; for what is longer than a piece", .max = UNBOUNDED),
+    ARG_WITH("max_bytes", INT, max_bytes, "Longest piece", .min = 1, .max = 10485760, .otherwise = 30000),
     ARG_WITH("encoding", TEXT, encoding,
              "How the content is given; default: an image as an image, else as UTF-8 text",
              .words = "utf-8|base64"),
@@ -290,7 +290,7 @@ const struct mcp_tool mcp_tools[] = {
      FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, JOB_RESULT, mcp_job_kill},
     {"job_list", "List jobs", "Lists the jobs that run and those that ended less than an hour ago.", NULL, 0,
      TOOL_READS, TURN_NONE,
-     "jobs:[pid:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n duration_s?:n "
+     "jobs:[job:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n duration_s?:n "
      "unread_stdout?:i unread_stderr?:i "
      "timed_out?:b oom_killed?:b]",
      mcp_job_list},
@@ -301,14 +301,12 @@ const struct mcp_tool mcp_tools[] = {
      "str_replace replaces one text that occurs exactly once; insert puts lines behind a line; undo_edit "
      "takes the last edit "
      "back, up to ten of them. No other byte of the file changes, and an edit that fails changes nothing.",
-     FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, "text:s", mcp_text_editor},
+     FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, NULL, mcp_text_editor},
     {"read_file", "Read a file",
      "Returns the content of a file as it is: text, an image (PNG, JPEG, GIF, WebP) for you to see, or any "
      "bytes as base64. Long "
      "files come in pieces.",
-     FIELDS(read_file_fields), TOOL_READS, TURN_NONE,
-     "path:s size:i encoding:w(utf-8|base64|image) mime_type?:s next_offset?:i end?:b content?:s",
-     mcp_read_file},
+     FIELDS(read_file_fields), TOOL_READS, TURN_NONE, NULL, mcp_read_file},
     {"write_file", "Write a file",
      "Writes a whole file, or more to the end of one; links and modes stay. It happens as a whole or not at "
      "all, and "
@@ -362,13 +360,11 @@ const struct mcp_tool mcp_tools[] = {
      FIELDS(web_history_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_history},
     {"web_tabs", "Tabs of the browser",
      "Lists the tabs; with tab shows or closes one, with new opens one, and returns the page then.",
-     FIELDS(web_tabs_fields), TOOL_DESTROYS, TURN_BROWSER,
-     "tabs?:[tab:i url:s title:s current:b] web_url?:s main_content?:s? web_at?:s error?:s? notes?:[s]",
-     mcp_web_tabs},
+     FIELDS(web_tabs_fields), TOOL_DESTROYS, TURN_BROWSER, NULL, mcp_web_tabs},
     {"web_text", "Read a whole page", "Returns all text of the page, also what is out of view.", NULL, 0,
-     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "web_url:s title:s text:s", mcp_web_text},
+     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, NULL, mcp_web_text},
     {"web_screenshot", "See the page", "Returns a picture of the page.", FIELDS(web_screenshot_fields),
-     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, "mime_type:s", mcp_web_screenshot},
+     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, NULL, mcp_web_screenshot},
     {"web_evaluate", "Run JavaScript in the page", "Returns the value of a JavaScript expression.",
      FIELDS(web_evaluate_fields), WEB_HINTS, TURN_BROWSER, "type:s value?:a description?:s",
      mcp_web_evaluate},

@@ -11,13 +11,6 @@
 
 /* ---- text_editor ---- */
 
-static void give_text(struct work *w)
-{
-    buf_addc(&w->structured, '{');
-    json_member_text(&w->structured, "text", buf_str(&w->text), w->text.len);
-    buf_addc(&w->structured, '}');
-}
-
 int mcp_text_editor(struct work *w, struct err *err)
 {
     struct buf result BUF_AUTO = BUF_INIT;
@@ -27,14 +20,12 @@ int mcp_text_editor(struct work *w, struct err *err)
             return -1;
         if (image > 0) {
             buf_addf(&w->text, "The image %s", w->args.path.s);
-            give_text(w);
             return 0;
         }
     }
     if (call_method("text_editor", w->arguments, &result, err) < 0)
         return -1;
     json_string_text(span_of(&result), &w->text);
-    give_text(w);
     return 0;
 }
 

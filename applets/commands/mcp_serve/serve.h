@@ -8,6 +8,7 @@
  *   serve_call.c      calls: when each is begun, how it ends
  *   serve_said.c      what its process says of it
  *   serve_work.c      the inside of such a process (mcp_tool.h)
+ *   serve_arguments.c arguments as they really come
  *   serve_answer.c    results and notifications as JSON
  *   serve_io.c        lines in, lines out */
 #ifndef APPLETS_MCP_SERVE_SERVE_H
@@ -161,6 +162,7 @@ struct serve {
     struct loop *loop;
     pid_t pid;              /* our own */
     bool keep;              /* sessions and jobs outlive us */
+    bool schemas;           /* of results are listed */
     enum revision revision; /* agreed by initialize */
     int level;              /* of log messages, as the client has set it */
     struct serve_input in;
@@ -198,7 +200,7 @@ void serve_log(struct call *c, const char *level, const char *text);
 void put_initialize(struct buf *out, enum revision r);
 void put_discover(struct buf *out);
 void put_versions(struct buf *out);
-void put_tools(struct buf *out, enum revision r);
+void put_tools(struct buf *out, enum revision r, bool schemas); /* of results as well */
 
 /* ---- serve_call.c ---- */
 
@@ -225,6 +227,11 @@ void serve_job_told(const struct call *c);
 
 /* serve_owner.line */
 void serve_message(struct serve *s, struct span line);
+
+/* ---- serve_arguments.c ---- */
+
+/* An object with the arguments that are `given` (s == NULL: none), as the tool's fields want them. */
+void serve_arguments(const struct mcp_tool *tool, struct span given, struct buf *out);
 
 /* ---- serve_work.c ---- */
 

@@ -180,9 +180,9 @@ static void put_field(struct buf *out, const struct field *f)
         [PARAM_INT] = "\"type\":\"integer\"",
         [PARAM_NUMBER] = "\"type\":\"number\"",
         [PARAM_BOOL] = "\"type\":\"boolean\"",
-        [PARAM_INTS] = "\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":2,\"maxItems\":2",
+        [PARAM_INTS] = "\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
         [PARAM_NAMES] = "\"type\":\"array\",\"items\":{\"type\":\"string\"}",
-        [PARAM_ENV] = "\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}",
+        [PARAM_ENV] = "\"type\":\"array\",\"items\":{\"type\":\"string\"}",
     };
     json_key(out, f->key);
     buf_addc(out, '{');
@@ -215,7 +215,7 @@ static void put_input_schema(struct buf *out, const struct mcp_tool *t)
         json_puts(out, t->fields[i].key);
         some = true;
     }
-    buf_adds(out, some ? "],\"additionalProperties\":false}" : ",\"additionalProperties\":false}");
+    buf_adds(out, some ? "]}" : "}");
 }
 
 static const char *put_object_schema(struct buf *out, const char *at);
@@ -237,11 +237,12 @@ static const char *put_type(struct buf *out, const char *at)
         return at + 1;
     }
     if (*at == 'a') {
-        buf_adds(out, "{}");
+        buf_adds(out, "{\"description\":\"Any value\"}");
         return at + 1;
     }
     const char *behind = *at == 'w' ? strchr(at, ')') + 1 : at + 1;
-    buf_addf(out, *behind == '?' ? "{\"type\":[\"%s\",\"null\"]" : "{\"type\":\"%s\"", word);
+    buf_addf(out, *behind == '?' ? "{\"anyOf\":[{\"type\":\"%s\"},{\"type\":\"null\"}]" : "{\"type\":\"%s\"",
+             word);
     if (*at == 'w') {
         buf_addc(out, ',');
         put_words(out, at + 2, (size_t)(behind - at) - 3);
@@ -289,7 +290,7 @@ static void put_hints(struct buf *out, const struct mcp_tool *t)
     buf_addc(out, '}');
 }
 
-static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r)
+static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r, bool schemas)
 {
     buf_addc(out, '{');
     json_member_string(out, "name", t->name);
@@ -298,7 +299,7 @@ static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r)
     json_member_string(out, "description", t->description);
     json_key(out, "inputSchema");
     put_input_schema(out, t);
-    if (r >= REVISION_2025_06_18 && t->result) {
+    if (r >= REVISION_2025_06_18 && t->result && schemas) {
         json_key(out, "outputSchema");
         put_object_schema(out, t->result);
     }
@@ -309,14 +310,14 @@ static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r)
     buf_addc(out, '}');
 }
 
-void put_tools(struct buf *out, enum revision r)
+void put_tools(struct buf *out, enum revision r, bool schemas)
 {
     buf_reserve(out, 32768);
     buf_adds(out, "\"tools\":[");
     for (const struct mcp_tool *t = mcp_tools; t->name; t++) {
         if (t > mcp_tools)
             buf_addc(out, ',');
-        put_tool(out, t, r);
+        put_tool(out, t, r, schemas);
     }
     buf_addc(out, ']');
     if (r == REVISION_2026_07_28)
@@ -358,27 +359,50 @@ static void tool_failed(struct serve *s, struct call *c)
     serve_result(s, &c->origin, span_of(&out));
 }
 
+/* A member of the result that is a text. */
+static bool result_text(const struct call *c, const char *key, struct buf *text)
+{
+    struct span value;
+    return c->structured.len > 0 && json_member(span_of(&c->structured), key, &value, NULL) &&
+           json_string_text(value, text);
+}
+
+/* A tool without a schema of its result gives text and pictures alone: clients show the structured one in
+ * their place. */
+static void put_plain(struct buf *out, const struct call *c)
+{
+    struct buf note BUF_AUTO = BUF_INIT;
+    const struct buf *text = c->plain.len > 0 ? &c->plain : &c->structured;
+    if (c->image.len > 0)
+        put_image_block(out, &c->image);
+    if (c->image.len > 0 && c->plain.len == 0)
+        return;
+    if (c->image.len > 0)
+        buf_addc(out, ',');
+    put_text_block(out, buf_str(text), text->len);
+    if (!result_text(c, "note", &note))
+        return;
+    buf_addc(out, ',');
+    put_text_block(out, buf_str(&note), note.len);
+}
+
 void serve_tool_result(struct serve *s, struct call *c)
 {
     struct buf out BUF_AUTO = BUF_INIT;
-    const struct buf *text = c->plain.len > 0 ? &c->plain : &c->structured;
+    struct buf error BUF_AUTO = BUF_INIT;
     if (c->error.code != 0) {
         tool_failed(s, c);
         return;
     }
-    buf_reserve(&out, 2 * c->structured.len + text->len + c->image.len + 128);
+    buf_reserve(&out, 2 * c->structured.len + c->plain.len + c->image.len + 128);
     buf_adds(&out, "\"content\":[");
-    if (c->image.len > 0) {
-        put_image_block(&out, &c->image);
-        buf_addc(&out, ',');
-    }
-    put_text_block(&out, text->data, text->len);
+    put_plain(&out, c);
     buf_addc(&out, ']');
-    if (c->origin.revision >= REVISION_2025_06_18) {
+    if (c->origin.revision >= REVISION_2025_06_18 && c->tool->result) {
         json_key(&out, "structuredContent");
         buf_add(&out, c->structured.data, c->structured.len);
     }
-    json_member_bool(&out, "isError", false);
+    json_member_bool(&out, "isError", !c->tool->result && result_text(c, "error", &error));
     serve_result(s, &c->origin, span_of(&out));
 }
 

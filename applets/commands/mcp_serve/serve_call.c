@@ -320,7 +320,7 @@ void serve_call_submit(struct call *c)
         c->lane = lane_enter(s, "browser");
     if (c->tool->turn == TURN_SHELL) {
         if (!c->arguments.s || !json_member(c->arguments, "session", &session, NULL) ||
-            !json_string_text(session, &name))
+            !json_string_text(session, &name) || name.len == 0)
             buf_adds(&name, s->made.shell ? s->made.shell : "");
         c->lane = lane_enter(s, buf_str(&name));
     }

@@ -113,7 +113,7 @@ static void do_list(struct serve *s, struct request *r)
         fail(s, r, ERR_PARAMS, "Invalid parameters: cursor: is none of this server's");
         return;
     }
-    put_tools(&out, r->origin.revision);
+    put_tools(&out, r->origin.revision, s->schemas);
     serve_result(s, &r->origin, span_of(&out));
 }
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -156,12 +157,40 @@ static int check_words(const struct mcp_tool *tool, const struct args *args, str
 
 static int take_arguments(struct work *w, const struct mcp_tool *tool, struct err *err)
 {
+    static struct buf text = BUF_INIT; /* for as long as the process */
+    serve_arguments(tool, w->arguments, &text);
+    w->arguments = span_of(&text);
     struct param list[32];
     struct params_table table = {.list = list, .n = tool->n_fields};
     mcp_tool_params(tool, list, &w->args);
     if (params_unpack(&table, w->arguments, &w->args, err) < 0)
         return -1;
     return check_words(tool, &w->args, err);
+}
+
+/* ---- words ---- */
+
+/* What the methods themselves say names others of them, which are tools of other names here. */
+static void in_our_words(struct err *err)
+{
+    static const char *const words[][2] = {
+        {"exec_remote_list", "job_list"},
+        {"exec_remote_start", "job_start"},
+        {"exec_remote_write_stdin", "job_write"},
+        {"exec_remote_wait", "job_wait"},
+        {"exec_remote_kill", "job_kill"},
+        {"bash_session_new_session", "shell_new"},
+        {"bash_session_list", "shell_list"},
+        {"bash_session_run", "shell_run"},
+        {"bash_session_close", "shell_close"},
+        {"bash_session", "shell_input"},
+        {"restart the session", "shell_restart starts it anew"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (char *at; (at = strstr(err->msg, words[i][0])) != NULL;) {
+            char *rest MEM_AUTO = mem_strdup(at + strlen(words[i][0]));
+            snprintf(at, sizeof err->msg - (size_t)(at - err->msg), "%s%s", words[i][1], rest);
+        }
 }
 
 /* ---- working ---- */
@@ -229,10 +258,12 @@ _Noreturn void serve_work(struct call *c, int out)
                      .text = BUF_INIT,
                      .image = BUF_INIT};
     w.args.job = c->job;
-    if (work(&w, c, &err) < 0)
+    if (work(&w, c, &err) < 0) {
+        in_our_words(&err);
         say(out, FRAME_ERROR, &err, sizeof err);
-    else
+    } else {
         say_result(&w);
+    }
     say(out, FRAME_DONE, NULL, 0);
     _exit(0);
 }

@@ -115,7 +115,7 @@ class McpClient:
         if result.get("isError"):
             raise ToolError(text)
         self.content = result["content"]
-        return result.get("structuredContent") if self.revision not in LEGACY[:2] else text
+        return result.get("structuredContent", text)
 
     def call(self, tool, **arguments):
         return self.call_result(self.start_call(tool, {key.rstrip("_"): value for key, value in arguments.items()}))
