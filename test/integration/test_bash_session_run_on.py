@@ -70,4 +70,5 @@ def test_lines_that_fail_are_no_interrupt(sessions):
 def test_the_status_before_several_lines(sessions, shell):
     run = sessions(shell).shell.run
     assert run("sh -c 'exit 7'")["exit_code"] == 7
-    assert run("echo $?\necho $?")["output"] == "7\n0\n"
+    status = "$status" if shell == "fish" else "$?"
+    assert run(f"echo {status}\necho {status}")["output"] == "7\n0\n"

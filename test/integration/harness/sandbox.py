@@ -12,7 +12,8 @@ GVISOR = {
         "test_answer_that_was_not_read_to_its_end", "test_not_delivered_to_a_client_that_does_not_read", "test_nobody_reads_stdout_any_more",
         "test_an_answer_counts_when_it_is_confirmed", "test_a_client_that_closes_before_it_has_read_all", "test_a_person_who_does_not_look_holds_nobody_up",
         "test_a_connection_that_is_lost_after_the_request_went_out", "test_only_an_acknowledged_answer_is_delivered",
-        "test_what_was_not_acknowledged_is_there_for_the_next_stream"),
+        "test_what_was_not_acknowledged_is_there_for_the_next_stream", "test_killed_while_it_prints",
+        "test_c104_answer_that_cannot_be_stored_is_not_lost"),
     "nothing tells which signals a program handles, so a shell goes on behind one that was interrupted": (
         "test_nothing_behind_it_runs", "test_nor_at_any_other_moment", "test_nor_where_nobody_waits_any_more"),
     "no container can be started within it, and its mounts, namespaces and descriptors of others are not those of Linux": (
