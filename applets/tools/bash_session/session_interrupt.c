@@ -46,7 +46,7 @@ struct target {
     bool alone;      /* in its group */
     bool hooked;     /* with nobody but what is young, as what it substitutes in its prompt is */
     bool losable;    /* the signal may have no effect there */
-    int handles;     /* it does so itself, as proc_handles has it */
+    int handles;     /* it does so itself, as handles() has it */
     bool with_shell; /* which was interrupted too */
 };
 
@@ -90,13 +90,20 @@ static bool is_copy(const struct shell *sh, pid_t pid)
     return its.len > 0 && its.len == own.len && memcmp(its.data, own.data, own.len) == 0;
 }
 
-/* As proc_handles has it. A copy that is about to become something else doesn't do it for itself, and the
- * shell may not have begun all of a pipe. */
+#define COPY 2
+
+/* As proc_handles has it, or COPY. A copy that is about to become something else doesn't do it for itself,
+ * and the shell may not have begun all of a pipe. */
 static int handles(const struct shell *sh, const struct proc *p)
 {
     int its = proc_handles(p->pid, SIGINT);
     bool own = its != 1 || (!sh->kind->copies_catch && age_ms(p->start) >= YOUNG_MS);
-    return own || !is_copy(sh, p->pid) ? its : 0;
+    return own || !is_copy(sh, p->pid) ? its : COPY;
+}
+
+static int of_both(int a, int b)
+{
+    return a == 1 || b == 1 ? 1 : a > b ? a : b;
 }
 
 /* What else is in the group. `orphaned`: its leader has ended, the first of a pipe. */
@@ -114,8 +121,8 @@ static void look_at_members(const struct shell *sh, struct target *t, const char
         if (list[i].pid == t->group)
             continue;
         bool copy = strcmp(shell, m->name) == 0;
-        if (orphaned && (t->alone || t->handles == 0))
-            t->handles = handles(sh, &list[i]);
+        if (orphaned)
+            t->handles = t->alone ? handles(sh, &list[i]) : of_both(t->handles, handles(sh, &list[i]));
         t->alone = false;
         t->hooked = t->hooked && age_ms(list[i].start) < YOUNG_MS;
         if (!copy && is_sure(&list[i], m->name))
@@ -246,7 +253,8 @@ static void strike_shell(struct shell *sh, struct target *t)
         input_release(&sh->channel.outgoing);
         channel_flush(&sh->channel);
     }
-    if (t->handles != 0 || !sh->kind->is_shell)
+    bool alike = t->handles == 0 && !sh->kind->copies_catch; /* those take it once more, at their prompt */
+    if (!sh->kind->is_shell || (t->handles != COPY && !alike))
         return;
     kill(sh->pid, SIGINT);
     t->with_shell = true;
@@ -255,7 +263,7 @@ static void strike_shell(struct shell *sh, struct target *t)
 static void strike(struct shell *sh, struct target *t)
 {
     strike_shell(sh, t);
-    if (t->handles < 0 && sh->kind->is_shell)
+    if (t->handles < 0 && sh->kind->is_bash)
         t->with_shell = dies_of_it(sh, t->group);
     else
         kill(-t->group, SIGINT);

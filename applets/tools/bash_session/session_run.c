@@ -207,6 +207,8 @@ static int64_t check_typed(struct session *s, struct session_call *c)
             return session_run_answer(s, c, RUN_COMPLETED);
         if (w == WAITING_SHELL && !c->run.asked && session_can_ask(s))
             return session_run_ask(s, c, true);
+        if (w == WAITING_SHELL && s->shell.interrupt)
+            return UNKNOWN_TICK_MS; /* it may not have noticed yet */
         /* It has told of its prompt and not shown it yet: nobody knows that it waits for something else. */
         if (w == WAITING_UNKNOWN && now_ms() - s->shell.known.last_prompt < BUSY_MS)
             return UNKNOWN_TICK_MS;
