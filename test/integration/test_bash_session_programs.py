@@ -3,6 +3,7 @@ import os
 import shutil
 import socket
 import threading
+import time
 
 import pytest
 
@@ -111,6 +112,22 @@ def test_it_ends_and_is_started_anew(other):
     assert other.out("echo anew") == "anew\n"
     other.restart()
     assert other.out("cd /tmp; false", 1) == ""
+
+
+@pytest.mark.parametrize("name", ["mksh", "ksh93", "zsh", "dash", "busybox"])
+def test_its_time_limit_does_not_end_it(begin, name):
+    """Slow: it waits for longer than the limit."""
+    session = begin(name, *(["ash"] if name == "busybox" else []))
+    assert session.out("TMOUT=1") == ""
+    time.sleep(2.5)
+    assert session.out("set -u; sh -c 'exit 3'", 3) == ""
+    assert session.out("echo $?") == "3\n"
+    if name == "ksh93":  # it warns a minute before
+        assert session.out("echo $TMOUT") == "0\n"
+    if name != "mksh":  # a limit that can't be changed stays there
+        assert session.out("readonly TMOUT") == ""
+        assert session.out("echo on") == "on\n"
+    assert "typed" in session.bs("echo typed\n", wait=10)
 
 
 def test_its_own_startup_file_is_read(server, home, begin):

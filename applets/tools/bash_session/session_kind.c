@@ -7,12 +7,14 @@
 
 #define SH_BEFORE "exec 3<&-\nunset TMOUT 2>@\n"
 
-/* Lines are made by the terminal, which doesn't echo, and not by an editor, which would. */
+/* Lines are made by the terminal, which doesn't echo, and not by an editor, which would. ksh93 looks at its
+ * time limit before it prompts. */
 static const char ksh_setup[] =
-    "set +o emacs +o vi 2>@\nset +o gmacs 2>@\nunset TMOUT 2>@\nunset ENV\n__word=\x02\n"
-    "PS1='$(s=$?; [ $s -le 256 ] || s=$((s - 128)); [ \"${__word-}\" ] && { printf "
-    "\"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$__word\" \"$$\" \"$s\" \"$PWD\" >@; read -r s <@; } 2>@)'"
-    "\"${PS1:-$ }\"\n";
+    "set +o emacs +o vi 2>@\nset +o gmacs 2>@\nunset TMOUT 2>@\nunset ENV\n__word=\x02 __zero=0\n"
+    "case ${KSH_VERSION-} in *93*) eval 'function TMOUT.set { .sh.value=0; }';; esac\n"
+    "PS1='${__zero#$(($(s=$?; [ $s -le 256 ] || s=$((s - 128)); [ \"${__word-}\" ] && { printf "
+    "\"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$__word\" \"$$\" \"$s\" \"$PWD\" >@; read -r s <@; } "
+    "2>@; " SHELL_STAY ")0))}'\"${PS1:-$ }\"\n";
 
 static const char zsh_before[] = "exec 3<&-\nsetopt rcs\n\4"
                                  "[[ -r ${ZDOTDIR:-~}/.zshenv ]] && . ${ZDOTDIR:-~}/.zshenv\n"

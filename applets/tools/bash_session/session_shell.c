@@ -82,12 +82,12 @@ static const char bash_query[] =
 
 /* The others evaluate command substitutions in PS1. Where they can't start a process for that they show it
  * all as it stands here, so it stands in what is a note to the terminal (SHELL_SHOWN); the status, which that
- * error takes the place of, is kept before. */
+ * error takes the place of, is kept before. In arithmetic the shell's own time limit can be taken back. */
 const char shell_posix_setup[] =
     "unset ENV\n" SECRET "=\x02\n"
-    "PS1='\033]7771;$((" STATUS "=$?))$(s=$?; { [ \"${" SECRET "-}\" ] && printf "
+    "PS1='\033]7771;$((" STATUS "=$?))$(($(s=$?; { [ \"${" SECRET "-}\" ] && printf "
     "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
-    "\"${PS2-}\" && read -r _; } <>@ >&0 2>&0)\a'"
+    "\"${PS2-}\" && read -r _; } <>@ >&0 2>&0; " SHELL_STAY ")0))\a'"
     "\"${PS1:-$ }\"\n";
 
 /* Without another process, which it could not start. */

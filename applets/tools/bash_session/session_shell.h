@@ -21,6 +21,10 @@ void shell_put(struct buf *out, const char *template, const struct channel *chan
 /* Templates: the hook at the prompt of bash, and of shells that evaluate command substitutions in PS1. */
 extern const char shell_bash_setup[], shell_posix_setup[];
 
+/* Within what a prompt substitutes: the front of an assignment that keeps TMOUT from ending the shell;
+ * nothing where it isn't set, or can't be. */
+#define SHELL_STAY "[ -z \"${TMOUT-}\" ] || case $(readonly -p) in *TMOUT*) ;; *) echo TMOUT=;; esac"
+
 /* bash: tells its state (message Q: pid, status, directory, whether the hook was still in place, the prompt
  * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */
 void shell_put_query(struct buf *out, struct channel *channel);
