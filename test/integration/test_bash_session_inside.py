@@ -7,7 +7,7 @@ from harness import needs, relays
 from harness.client import RpcError
 from harness.sessions import LONG
 
-SHELLS = {"bash": "bash --norc", "dash": "dash", "sh in bash": "bash --norc -c 'sh; :'", "zsh": "zsh -f", "mksh": "mksh", "busybox": "busybox sh",
+SHELLS = {"bash": "bash --norc", "dash": "dash", "sh in bash": "bash --norc -c 'sh; :'", "zsh": "zsh -f", "mksh": "mksh", "ksh93": "ksh93", "busybox": "busybox sh",
           "script": "script -q /dev/null", "su": "su --pty root", "sudo": "sudo -i", "ssh": "ssh -F {ssh} there",
           "ssh, dash": "ssh -tt -F {ssh} there dash"}
 PYTHONS = {"python3": "python3 -q", "ssh, python3": "ssh -tt -F {ssh} there python3 -q"}
@@ -86,6 +86,34 @@ def test_a_python_within_a_session(python):
     assert python.run("time.sleep(60)", timeout=1)["state"] == "timeout"
     python.bs("\x03", wait=LONG, idle=LONG)
     check(python, "print('after')", "after\n")
+
+
+def test_a_fish_within_a_session(shell):
+    """Where nobody sees that it is one as well, as behind a relay: then the others are tried before."""
+    needs.program("fish")
+    for line in ("fish --no-config", "script -qc 'fish --no-config' /dev/null"):
+        shell.bs(line + "\n", wait=LONG, idle=LONG)
+        check(shell, "echo hi", "hi\n")
+        check(shell, "set x 'a  b'; sh -c 'exit 3'", "", 3)
+        check(shell, "echo $status\nfor i in 1 2\n\n  echo \"$x$i\"\nend", "3\na  b1\na  b2\n")
+        check(shell, "cd /tmp", "", cwd="/tmp")
+        check(shell, "printf '\\033]7771;%s;E;0;/\\007' (string repeat -n 32 0); sleep 0.2; false", "", 1)
+        assert shell.run("sleep 60; echo later", timeout=1)["state"] == "timeout"
+        shell.bs("\x03", wait=LONG, idle=LONG)
+        check(shell, "echo after", "after\n")
+        shell.bs("\x04", wait=LONG, idle=LONG)
+        shell.works()
+
+
+@pytest.mark.parametrize("line", ["tcsh -f", "TERM=xterm tmux -f /dev/null -S {}/tmux new-session 'bash --norc'"])
+def test_a_shell_that_cannot_take_any_is_given_none(shell, workdir, line):
+    needs.program("tmux" if "tmux" in line else "tcsh")
+    shell.bs(line.format(workdir) + "\n", wait=LONG, idle=2)
+    with pytest.raises(RpcError, match="'(tcsh|tmux: client)' is waiting for input"):
+        shell.run("echo no")
+    assert "no" not in shell.bs(wait=0)
+    shell.bs("exit\n", wait=LONG, idle=LONG)
+    shell.works()
 
 
 @pytest.mark.parametrize("program,asks", [("cat", ""), ("gdb -q -nx", "(gdb) "), ("bc -q", ""), ("sh -c 'printf \"sure? [y/N] \"; read x'", "")])

@@ -21,6 +21,14 @@ static const char shell_line[] = " __word=@; __tell='printf \"" NOTE(
          "printf '\\033]7771;%s;B\\007' \"$__word\"; eval \"$(printf %b \"$__line\")\"; __status=$?; "
          "printf '" NOTE("E") "' \"$__word\" \"$__status\" \"$PWD\"\n";
 
+static const char fish_line[] =
+    " functions -q __tell; or begin; function __back; return $argv; end; "
+    "function __tell --on-event fish_prompt; set -l s $status; printf '" NOTE(
+        "P") "' $__word $s \"$PWD\"; end; end; set -g __word @; "
+             "set -q __status; or set -g __status 0; printf '\\033]7771;%s;B\\007' $__word; "
+             "set -g __line (printf %b $__line | string collect); __back $__status; eval $__line; "
+             "set -g __status $status; printf '" NOTE("E") "' $__word $__status \"$PWD\"\n";
+
 static const char python_run[] =
     "import sys,ast,os\n"
     "def __run(w,l):\n"
@@ -55,39 +63,43 @@ static void put_escaped(struct buf *out, const char *text, size_t n)
     }
 }
 
-void inner_begin(struct inner *in, bool python)
+void inner_begin(struct inner *in, enum inner_kind kind)
 {
-    bool tried = in->tried;
+    unsigned char tried = in->tried;
     inner_release(in);
-    *in = (struct inner){.python = python, .tried = tried};
+    *in = (struct inner){.kind = (unsigned char)kind, .tried = tried};
     channel_make_secret(in->word);
 }
+
+/* How a line begins that adds to the text, and the whole that is sent behind it. */
+static const struct {
+    const char *front, *more, *run;
+} lines[INNER_KINDS] = {[INNER_SH] = {" __line=\n", " __line=\"$__line\"'", shell_line},
+                        [INNER_FISH] = {" set -g __line ''\n", " set -g __line \"$__line\"'", fish_line},
+                        [INNER_PYTHON] = {"__line=''\n", "__line+='", python_run}};
 
 void inner_put(struct buf *out, const struct inner *in, const char *command, size_t n)
 {
     static const char status[] = "(exit ${__status:-0})\n";
-    const char *front = in->python ? "__line=''\n" : " __line=\n";
-    buf_adds(out, front);
-    if (!in->python) {
+    bool python = in->kind == INNER_PYTHON;
+    buf_adds(out, lines[in->kind].front);
+    if (in->kind == INNER_SH) {
         buf_adds(out, " __line='");
         put_escaped(out, status, sizeof status - 1);
         buf_adds(out, "'\n");
     }
     for (size_t at = 0; at < n; at += PIECE / 5) {
         size_t len = n - at < PIECE / 5 ? n - at : PIECE / 5;
-        buf_adds(out, in->python ? "__line+='" : " __line=\"$__line\"'");
-        if (in->python)
-            put_hex(out, command + at, len);
-        else
-            put_escaped(out, command + at, len);
+        buf_adds(out, lines[in->kind].more);
+        (python ? put_hex : put_escaped)(out, command + at, len);
         buf_adds(out, "'\n");
     }
-    if (!in->python) {
-        kind_fill(out, shell_line, in->word);
+    struct buf text BUF_AUTO = BUF_INIT;
+    kind_fill(&text, lines[in->kind].run, in->word);
+    if (!python) {
+        buf_add(out, text.data, text.len);
         return;
     }
-    struct buf text BUF_AUTO = BUF_INIT;
-    kind_fill(&text, python_run, in->word);
     buf_adds(out, "exec(bytes.fromhex('");
     put_hex(out, text.data, text.len);
     buf_adds(out, "').decode())\n");
@@ -112,7 +124,7 @@ bool inner_take(struct inner *in, const char *text)
     return true;
 }
 
-bool inner_is_prompt(const struct buf *printed, bool *python)
+bool inner_is_prompt(const struct buf *printed, enum inner_kind *kind)
 {
     size_t n = printed->len;
     const char *line = n > 0 ? memrchr(printed->data, '\n', n) : NULL;
@@ -120,10 +132,11 @@ bool inner_is_prompt(const struct buf *printed, bool *python)
     while (n > 0 && printed->data + n > from && printed->data[n - 1] == ' ')
         n--;
     size_t len = n > 0 ? (size_t)(printed->data + n - from) : 0;
-    *python =
+    bool python =
         (len >= 3 && memcmp(from + len - 3, ">>>", 3) == 0) || (len >= 4 && memcmp(from, "In [", 4) == 0);
-    if (*python || len == 0)
-        return *python;
+    *kind = python ? INNER_PYTHON : INNER_SH;
+    if (python || len == 0)
+        return python;
     char last = from[len - 1], before = len > 1 ? from[len - 2] : ' ';
     if (last == '%') /* "45%", "==>" and "####" are none */
         return before != '.' && (before < '0' || before > '9');

@@ -11,10 +11,13 @@
 #include "buf.h"
 #include "session_channel.h"
 
+/* What takes them: each is tried in this order, from the likeliest on. */
+enum inner_kind { INNER_SH, INNER_FISH, INNER_PYTHON, INNER_KINDS };
+
 struct inner {
     char word[CHANNEL_SECRET + 1]; /* of the command; "": none was given to one */
-    bool python;                   /* it was given as to a Python, not to a shell */
-    bool tried;                    /* the other kind has been tried before */
+    unsigned char kind;            /* enum inner_kind: as to which it was given */
+    unsigned char tried;           /* how many kinds have been before */
     bool begun, ended;
     bool back;          /* and nothing was typed since: it is at its prompt */
     int status;         /* once it has ended, as the following */
@@ -23,7 +26,7 @@ struct inner {
 };
 
 /* Begins with a command: another word. */
-void inner_begin(struct inner *in, bool python);
+void inner_begin(struct inner *in, enum inner_kind kind);
 /* Appends the lines that have it run that. */
 void inner_put(struct buf *out, const struct inner *in, const char *command, size_t n);
 
@@ -31,7 +34,7 @@ void inner_put(struct buf *out, const struct inner *in, const char *command, siz
 bool inner_take(struct inner *in, const char *text);
 
 /* What was printed last is the prompt of a shell or a Python, as far as can be told from its end. */
-bool inner_is_prompt(const struct buf *printed, bool *python);
+bool inner_is_prompt(const struct buf *printed, enum inner_kind *kind);
 
 void inner_release(struct inner *in);
 

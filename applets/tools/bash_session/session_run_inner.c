@@ -17,24 +17,26 @@ static bool may_be_inner(const struct session *s, enum waiting w)
 {
     char name[16];
     pid_t group = pty_foreground(&s->terminal.pty);
-    if (w == WAITING_FAR_END)
-        return true;
     proc_name(group, name);
-    return w == WAITING_PROGRAM && group != s->shell.pid &&
-           (kind_of(name)->is_shell || strncmp(name, "python", 6) == 0 || strncmp(name, "ipython", 7) == 0 ||
-            session_passes_on(group));
+    /* A screen shows no output, and what csh takes in a line is too little. */
+    if (strncmp(name, "tmux", 4) == 0 || strcmp(name, "screen") == 0 || strcmp(name, "tcsh") == 0 ||
+        strcmp(name, "csh") == 0)
+        return false;
+    return w == WAITING_FAR_END || (w == WAITING_PROGRAM && group != s->shell.pid &&
+                                    (kind_of(name)->is_shell || strncmp(name, "python", 6) == 0 ||
+                                     strncmp(name, "ipython", 7) == 0 || session_passes_on(group)));
 }
 
 bool session_inner_waits(struct session *s, bool *soon)
 {
-    bool python;
+    enum inner_kind kind;
     *soon = false;
     if (!s->shell.kind->is_shell || s->shell.state <= SHELL_STARTING ||
         !input_is_taken(&s->terminal.input, &s->terminal.pty))
         return false;
     enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
     *soon = w == WAITING_FAR_END || (s->inner.back && w == WAITING_NOT);
-    if (!may_be_inner(s, w) || (!s->inner.back && !inner_is_prompt(&s->terminal.tail, &python)))
+    if (!may_be_inner(s, w) || (!s->inner.back && !inner_is_prompt(&s->terminal.tail, &kind)))
         return false;
     bool quiet = s->inner.back || w == WAITING_PROGRAM || now_ms() - s->pace.last_activity >= QUIET_MS;
     *soon = !quiet;
@@ -56,16 +58,18 @@ static void type(struct session *s, struct session_call *c)
 
 int64_t session_inner_give(struct session *s, struct session_call *c)
 {
-    bool python = false;
+    char name[16];
+    enum inner_kind kind = s->inner.kind;
     if (!s->inner.back)
-        inner_is_prompt(&s->terminal.tail, &python);
-    else
-        python = s->inner.python;
+        inner_is_prompt(&s->terminal.tail, &kind);
+    proc_name(pty_foreground(&s->terminal.pty), name);
+    if (strcmp(name, "fish") == 0)
+        kind = INNER_FISH;
     session_run_yield(s);
     session_run_close(s);
     session_stop_capture(s);
-    s->inner.tried = false;
-    inner_begin(&s->inner, python);
+    s->inner.tried = 0;
+    inner_begin(&s->inner, kind);
     type(s, c);
     return QUIET_MS;
 }
@@ -83,7 +87,8 @@ static int64_t give_up(struct session *s, struct session_call *c)
     inner_release(&s->inner);
     terminal_type(&s->terminal, INTERRUPT, 1);
     err_set(&err, ERR_TOOL,
-            "what waits for input there is no shell or Python; type into it with bash_session");
+            "what waits for input there is no shell or Python that takes commands; type into it with "
+            "bash_session");
     return session_run_fail(c, &err);
 }
 
@@ -92,10 +97,12 @@ int64_t session_inner_check(struct session *s, struct session_call *c)
     bool late = now_ms() - c->run.progress >= TAKE_MS;
     if (!late && !shell_settled(&s->shell))
         return QUIET_MS;
-    if (late || s->inner.tried)
+    if (late || s->inner.tried == INNER_KINDS - 1)
         return give_up(s, c);
-    s->inner.tried = true;
-    inner_begin(&s->inner, !s->inner.python);
+    s->inner.tried++;
+    if (terminal_is_raw(&s->terminal)) /* it may wait for the rest of what it takes for its own */
+        terminal_type(&s->terminal, INTERRUPT, 1);
+    inner_begin(&s->inner, (s->inner.kind + 1) % INNER_KINDS);
     type(s, c);
     return QUIET_MS;
 }
