@@ -12,6 +12,7 @@ void http_parser_init(struct http_parser *p)
     buf_init(&p->body, HTTP_BODY_MAX);
     buf_init(&p->line, HTTP_HEAD_MAX + 1);
     buf_init(&p->target, HTTP_HEAD_MAX + 1);
+    buf_init(&p->fields, HTTP_HEAD_MAX + 1);
 }
 
 void http_parser_init_any(struct http_parser *p)
@@ -25,6 +26,25 @@ void http_parser_release(struct http_parser *p)
     buf_release(&p->body);
     buf_release(&p->line);
     buf_release(&p->target);
+    buf_release(&p->fields);
+}
+
+bool http_next_field(const struct http_parser *p, const char **name, const char **value)
+{
+    const char *next = *name ? *value + strlen(*value) + 1 : buf_str(&p->fields);
+    if (next >= buf_str(&p->fields) + p->fields.len)
+        return false;
+    *name = next;
+    *value = next + strlen(next) + 1;
+    return true;
+}
+
+const char *http_field(const struct http_parser *p, const char *wanted)
+{
+    for (const char *name = NULL, *value; http_next_field(p, &name, &value);)
+        if (strcmp(name, wanted) == 0)
+            return value;
+    return "";
 }
 
 static void refuse(struct http_parser *p, int status)
@@ -161,8 +181,18 @@ static int host(struct http_parser *p)
     return again ? 400 : 0;
 }
 
+static void keep_field(struct http_parser *p, const char *name, const char *value)
+{
+    for (; *name; name++)
+        buf_addc(&p->fields, (char)(*name >= 'A' && *name <= 'Z' ? *name | 0x20 : *name));
+    buf_addc(&p->fields, '\0');
+    buf_add(&p->fields, value, strlen(value) + 1);
+}
+
 static int field(struct http_parser *p, const char *name, const char *value)
 {
+    if (p->any)
+        keep_field(p, name, value);
     if (strcasecmp(name, "Content-Length") == 0)
         return content_length(p, value);
     if (strcasecmp(name, "Transfer-Encoding") == 0)

@@ -132,13 +132,13 @@ def proxy(s):
             bridge.ask("GET", "/v1/models")
             body = json.dumps(CHAT).encode()
             with bridge.connect() as sock:
-                sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+                sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
                 s.check(sock.recv(100), "no answer to Expect")
                 sock.sendall(body)
                 s.check(sock.recv(100), "no answer")
             bridge.paused.set()
             with bridge.connect() as sock:
-                sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
                 time.sleep(0.1)
             time.sleep(0.1)
         except (OSError, ValueError, KeyError, AssertionError) as error:

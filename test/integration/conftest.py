@@ -18,6 +18,7 @@ import pytest
 
 from harness import containers, inherited, leftovers, mcp_client, needs, processes, roots, sandbox, users
 from harness import docker as docker_engine
+from harness.bridge import Bridge
 from harness.client import Client
 from harness.machine import Host
 from harness.sessions import Shell, shared_server
@@ -173,6 +174,16 @@ def _test_leaves_nothing():
     watch.check()
     new = set(processes.descriptors(os.getpid()).items()) - set(descriptors.items())
     assert not new, f"the test left descriptors open: {new}"
+
+
+@pytest.fixture
+def bridge(toolbox, workdir):
+    """A model proxy whose host answers; it ends well and leaves no file."""
+    bridge = Bridge(toolbox, workdir / "service")
+    yield bridge
+    status, said = bridge.end()
+    assert (status, said) == (0, "")
+    assert bridge.files() == []
 
 
 @pytest.fixture

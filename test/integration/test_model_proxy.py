@@ -13,51 +13,26 @@ import time
 import pytest
 
 from harness import needs
-from harness.bridge import Bridge, events
+from harness.bridge import (
+    CHAT,
+    GOOGLE,
+    MESSAGES,
+    PATHS,
+    RESPONSES,
+    TEXT,
+    Bridge,
+    completion,
+    events,
+    message,
+    read_all,
+    response,
+    send_post,
+)
 from harness.machine import HANG
 from harness.processes import wait_until
 from harness.sessions import SANITIZED
 
-TEXT = "".join(chr(c) for c in range(1, 128)) + "é漢\U0001F600\u2028" * 60
-CHAT = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
-RESPONSES = {"model": "m", "input": "x"}
-MESSAGES = {"model": "m", "max_tokens": 9, "messages": []}
-GOOGLE = {"contents": []}
 CUT_OFF = (OSError, http.client.HTTPException)  # what a client sees of a proxy that ends
-PATHS = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES,
-         "/v1beta/models/g:generateContent": GOOGLE}
-
-
-def completion(text=TEXT, **message):
-    return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": {"total_tokens": 3}, "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}]}
-
-
-def response(*output, **more):
-    return {"id": "r", "object": "response", "status": "completed", "output": list(output), "usage": {"total_tokens": 3}, **more}
-
-
-def message(*content):
-    return {"id": "a", "type": "message", "role": "assistant", "model": "m", "content": list(content), "stop_reason": "end_turn",
-            "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 7, "service_tier": "standard"}}
-
-
-@pytest.fixture
-def bridge(toolbox, workdir):
-    bridge = Bridge(toolbox, workdir / "service")
-    bridge.answers = {
-        "generate_completions": lambda params: completion(),
-        "generate_responses": lambda params: response(),
-        "generate_anthropic": lambda params: message({"type": "text", "text": TEXT}),
-        "generate_google": lambda params: {"candidates": []},
-        "list_tools": lambda params: [{"name": "t", "inputSchema": {"type": "object"}}],
-        "call_tool": lambda params: "done",
-    }
-    yield bridge
-    status, said = bridge.end()
-    assert (status, said) == (0, "")
-    assert bridge.files() == []
-
 
 # ---- what the host is asked ----
 
@@ -253,7 +228,7 @@ def test_google_stream(bridge):
 def test_an_old_client_gets_a_stream_that_ends_with_the_connection(bridge):
     with bridge.connect() as connection:
         body = json.dumps(dict(CHAT, stream=True)).encode()
-        connection.sendall(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         head, _, text = read_all(connection).partition(b"\r\n\r\n")
     assert b"chunked" not in head and events(text)[-1] == (None, "[DONE]")
 
@@ -376,14 +351,6 @@ def test_what_is_not_there(bridge, method, path, form):
     assert (answer.get("type") == "error") == (form == "anthropic")
 
 
-def test_what_browsers_ask(bridge):
-    for path in ("/v1/chat/completions", "/anything"):
-        status, headers, text = bridge.ask("OPTIONS", path)
-        assert (status, text) == (204, b"") and headers["Access-Control-Allow-Origin"] == "*"
-        assert "POST" in headers["Access-Control-Allow-Methods"]
-    assert bridge.ask("GET", "/v1/models")[1]["Access-Control-Allow-Origin"] == "*"
-
-
 def test_the_models(bridge):
     status, _, text = bridge.ask("GET", "/v1/models")
     assert status == 200 and json.loads(text)["object"] == "list" and json.loads(text)["data"][0]["object"] == "model"
@@ -475,18 +442,6 @@ def test_mcp_nonsense(bridge, body, code):
 # ---- connections ----
 
 
-def send_post(connection, path, body, head=b""):
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection.sendall(b"POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n" % (path.encode(), head, len(data)) + data)
-
-
-def read_all(connection):
-    text = b""
-    while piece := connection.recv(1 << 20):
-        text += piece
-    return text
-
-
 def test_requests_in_a_row_and_ahead(bridge):
     with bridge.connect() as connection:
         for path in ("/v1/chat/completions", "/v1/responses", "/nothing", "/v1/messages"):
@@ -499,7 +454,7 @@ def test_requests_in_a_row_and_ahead(bridge):
 
 def test_a_body_in_chunks(bridge):
     with bridge.connect() as connection:
-        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
         data = json.dumps(CHAT).encode()
         for at in range(0, len(data), 7):
             piece = data[at:at + 7]
@@ -513,7 +468,7 @@ def test_expect(bridge):
     with bridge.connect() as connection:
         body = json.dumps(CHAT).encode()
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\n"
-                           b"Content-Length: %d\r\n\r\n" % len(body))
+                           b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body))
         assert connection.recv(100).startswith(b"HTTP/1.1 100")
         connection.sendall(body)
         assert b"HTTP/1.1 200" in read_all(connection)

@@ -223,6 +223,27 @@ static void takes_any_method_and_target(void **state)
     }
 }
 
+static void keeps_the_fields(void **state)
+{
+    static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\nX-A:  b c \r\nx-a: d\r\nEmpty:\r\n\r\n";
+    static const char *const expected[] = {"host", "x", "x-a", "b c", "x-a", "d", "empty", ""};
+    const char *name = NULL, *value;
+    struct http_parser p;
+    size_t n = 0;
+    (void)state;
+    http_parser_init_any(&p);
+    assert_false(http_next_field(&p, &name, &value));
+    http_parse(&p, text, sizeof text - 1);
+    for (; http_next_field(&p, &name, &value); n += 2) {
+        assert_string_equal(name, expected[n]);
+        assert_string_equal(value, expected[n + 1]);
+    }
+    assert_int_equal(n, 8);
+    assert_string_equal(http_field(&p, "x-a"), "b c");
+    assert_string_equal(http_field(&p, "b c"), "");
+    http_parser_release(&p);
+}
+
 static void bounds_the_head(void **state)
 {
     (void)state;
@@ -739,6 +760,7 @@ int main(void)
         cmocka_unit_test(leaves_the_next_request),
         cmocka_unit_test(refuses),
         cmocka_unit_test(takes_any_method_and_target),
+        cmocka_unit_test(keeps_the_fields),
         cmocka_unit_test(bounds_the_head),
         cmocka_unit_test(waits_only_after_the_head),
         SERVED(keeps_connections),

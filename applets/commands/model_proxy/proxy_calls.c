@@ -5,6 +5,7 @@
 
 #include "mem.h"
 #include "proxy_dialect.h"
+#include "proxy_gate.h"
 #include "proxy_streams.h"
 
 #define PING_MS 5000
@@ -281,21 +282,31 @@ static void list_models(struct proxy_conn *conn)
     proxy_answer(conn, 200, JSON_FIELDS, (struct span){body, sizeof body - 1});
 }
 
+static enum dialect dialect_of(const char *path)
+{
+    return strncmp(path, "/v1/messages", 12) == 0                            ? ANTHROPIC
+           : strncmp(path, "/v1beta", 7) == 0 || matches("/models*", path) ? GOOGLE
+                                                                             : OPENAI;
+}
+
 static void not_found(struct proxy_conn *conn, const char *path)
 {
     struct buf message BUF_AUTO = BUF_INIT;
-    enum dialect dialect = strncmp(path, "/v1/messages", 12) == 0                          ? ANTHROPIC
-                           : strncmp(path, "/v1beta", 7) == 0 || matches("/models*", path) ? GOOGLE
-                                                                                           : OPENAI;
     buf_addf(&message, "Path %s not found", path);
-    refuse_with(conn, dialect, 404, span_of(&message), (struct span){0});
+    refuse_with(conn, dialect_of(path), 404, span_of(&message), (struct span){0});
 }
 
 void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request *r)
 {
     struct proxy *proxy = arg;
+    struct buf why BUF_AUTO = BUF_INIT;
     if (strcmp(r->method, "OPTIONS") == 0) {
-        proxy_answer(conn, 204, "", (struct span){"", 0});
+        proxy_answer(conn, 405, "Allow: GET, HEAD, POST\r\n", (struct span){"", 0});
+        return;
+    }
+    int refused = proxy_gate(r->head, &why);
+    if (refused) {
+        refuse_with(conn, dialect_of(r->path), refused, span_of(&why), (struct span){0});
         return;
     }
     if (matches("/mcp/*", r->path)) {

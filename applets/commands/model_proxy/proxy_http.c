@@ -18,11 +18,6 @@
 #define ACCEPT_RETRY_MS 100
 #define SPARE_FDS 8 /* that connections leave free, for the files of the service */
 
-/* What browsers ask for: any page may talk to the proxy, as any program in the container may. */
-#define CORS                                                                                                 \
-    "Access-Control-Allow-Origin: *\r\nAccess-Control-Allow-Headers: *, Authorization\r\n"                   \
-    "Access-Control-Allow-Methods: GET, POST, OPTIONS\r\nAccess-Control-Max-Age: 600\r\n"
-
 enum state {
     READING,   /* a request is being read, or none has begun */
     WAITING,   /* it was handed on */
@@ -172,7 +167,7 @@ static void begin_head(struct proxy_conn *c, int status)
 {
     c->frame.last = c->frame.last || !c->frame.parser.keep_alive;
     buf_release(&c->frame.parser.body);
-    buf_addf(&c->out, "HTTP/1.1 %d %s\r\nServer: toolbox\r\n" CORS "%s", status, http_reason(status),
+    buf_addf(&c->out, "HTTP/1.1 %d %s\r\nServer: toolbox\r\n%s", status, http_reason(status),
              c->frame.last ? "Connection: close\r\n" : "");
 }
 
@@ -252,7 +247,7 @@ static void hand_on(struct proxy_conn *c)
         *query++ = '\0';
     decode(path);
     struct proxy_request request = {c->frame.parser.method, path, query ? query : "",
-                                    span_of(&c->frame.parser.body)};
+                                    span_of(&c->frame.parser.body), &c->frame.parser};
     c->state = WAITING;
     c->server->handler(c->server->arg, c, &request);
     free(path);

@@ -5,6 +5,7 @@
 #ifndef APPLETS_MODEL_PROXY_PROXY_HTTP_H
 #define APPLETS_MODEL_PROXY_PROXY_HTTP_H
 
+#include "http_parse.h"
 #include "json.h"
 #include "loop.h"
 #include "proxy_events.h"
@@ -17,6 +18,7 @@ struct proxy_request {
     const char *path;  /* decoded, without the query */
     const char *query; /* as it was sent, without the question mark; "" where there is none */
     struct span body;  /* until the connection is answered or gone */
+    const struct http_parser *head; /* for its fields */
 };
 
 /* Answers now (proxy_answer, proxy_stream) or later. */

@@ -11,13 +11,47 @@ from harness.machine import HANG
 from harness.processes import wait_until
 
 
+TEXT = "".join(chr(c) for c in range(1, 128)) + "é漢\U0001F600\u2028" * 60
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+RESPONSES = {"model": "m", "input": "x"}
+MESSAGES = {"model": "m", "max_tokens": 9, "messages": []}
+GOOGLE = {"contents": []}
+PATHS = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES,
+         "/v1beta/models/g:generateContent": GOOGLE}
+
+
+def completion(text=TEXT, **message):
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": {"total_tokens": 3}, "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}]}
+
+
+def response(*output, **more):
+    return {"id": "r", "object": "response", "status": "completed", "output": list(output), "usage": {"total_tokens": 3}, **more}
+
+
+def message(*content):
+    return {"id": "a", "type": "message", "role": "assistant", "model": "m", "content": list(content), "stop_reason": "end_turn",
+            "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 7, "service_tier": "standard"}}
+
+
+def usual_answers():
+    return {
+        "generate_completions": lambda params: completion(),
+        "generate_responses": lambda params: response(),
+        "generate_anthropic": lambda params: message({"type": "text", "text": TEXT}),
+        "generate_google": lambda params: {"candidates": []},
+        "list_tools": lambda params: [{"name": "t", "inputSchema": {"type": "object"}}],
+        "call_tool": lambda params: "done",
+    }
+
+
 class Bridge:
     """A running proxy with its service directory. `answers` maps a method to what gives its result from the params."""
 
     def __init__(self, toolbox, directory, env=None, make_dirs=True):
         self.directory = Path(directory)
         self.requests, self.responses = self.directory / "requests", self.directory / "responses"
-        self.answers, self.seen = {}, []
+        self.answers, self.seen = usual_answers(), []
         self.paused = threading.Event()  # while it is set nothing is answered
         if make_dirs:
             self.make_dirs()
@@ -65,7 +99,7 @@ class Bridge:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-            connection.request(method, path, data, dict(headers))
+            connection.request(method, path, data, {"Content-Type": "application/json", **dict(headers)})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
         finally:
@@ -102,3 +136,15 @@ def events(text):
         data = lines["data"]
         found.append((lines.get("event"), data if data == "[DONE]" else json.loads(data)))
     return found
+
+
+def send_post(connection, path, body, head=b""):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.sendall(b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n" % (path.encode(), head, len(data)) + data)
+
+
+def read_all(connection):
+    text = b""
+    while piece := connection.recv(1 << 20):
+        text += piece
+    return text
