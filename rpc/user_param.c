@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "title.h"
+
 #define AT(member) offsetof(struct user_param, member)
 #define ID_MAX 4294967294.0
 
@@ -21,14 +23,21 @@ static const struct param numbers_list[] = {
     {.key = "groups",
      .type = PARAM_INTS,
      .offset = AT(groups),
+     .required = true,
      .max = ID_MAX,
-     PARAM_DOC("More groups", "none")},
+     PARAM_DOC("More groups", NULL)},
     {.key = "home",
      .type = PARAM_NAME,
      .offset = AT(home),
      PARAM_DOC("Home directory", "that of the uid's entry in /etc/passwd")},
 };
 const struct params_table user_param_numbers = PARAMS_TABLE(numbers_list);
+
+void err_of_setting(struct err *err)
+{
+    if (title_is_inspect() && err->code == ERR_TOOL)
+        err->code = ERR_INTERNAL;
+}
 
 bool user_param_given(const struct user_param *p)
 {
@@ -52,7 +61,12 @@ static int find_numbers(const struct user_param *p, struct user *u, struct err *
 
 int user_param_find(const struct user_param *p, struct user *u, struct err *err)
 {
-    return p->by_numbers ? find_numbers(p, u, err) : user_lookup(u, p->name.s, err);
+    if (p->by_numbers)
+        return find_numbers(p, u, err);
+    if (user_lookup(u, p->name.s, err) == 0)
+        return 0;
+    err_of_setting(err);
+    return -1;
 }
 
 int user_param_wanted(const struct user_param *p, struct user *u, bool *other, struct err *err)

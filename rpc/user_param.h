@@ -1,5 +1,5 @@
 /* Whom a program is to run as, as a parameter says it: a name (or a uid in decimal), or the numbers of a
- * user, {uid, gid, groups?, home?}, as hosts send them that have looked at the container themselves. */
+ * user, {uid, gid, groups, home?}, as hosts send them that have looked at the container themselves. */
 #ifndef RPC_USER_PARAM_H
 #define RPC_USER_PARAM_H
 
@@ -19,10 +19,14 @@ struct user_param {
 /* The members of the object. */
 extern const struct params_table user_param_numbers;
 
+/* For what no model has chosen, but who set the evaluation up: a user, an MCP server. Hosts of the inspect-* names
+ * end a sample by an internal error, and would show another one to the model and go on. */
+void err_of_setting(struct err *err);
+
 /* False: the parameter was not given. */
 bool user_param_given(const struct user_param *p);
 
-/* Looks up who that is. ERR_TOOL when there is no such user. */
+/* Looks up who that is. ERR_TOOL, as one of a setting, when there is no such user. */
 int user_param_find(const struct user_param *p, struct user *u, struct err *err);
 
 /* The same, followed by user_wanted; *other is false when the parameter was not given. */

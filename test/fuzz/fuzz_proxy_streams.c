@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "commands/model_proxy/proxy_dialect.h"
 #include "commands/model_proxy/proxy_streams.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,12 +23,22 @@ static void check_events(const struct buf *out)
     }
 }
 
+/* A stream that has begun, and fails by what a provider has said. */
+static void fail(struct events *plan, struct span said)
+{
+    struct buf body BUF_AUTO = BUF_INIT;
+    dialect_error(&body, OPENAI, 429, (struct span){"m", 1}, said);
+    int told = stream_responses_wait(&plan->text, 0);
+    assert(told == 2 && stream_responses_wait(&plan->text, told) == 3);
+    stream_responses_error(&plan->text, 3, span_of(&body));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span text = {(const char *)data, size};
     if (json_check(text, NULL) < 0 || json_kind(text) != JSON_OBJECT)
         return 0;
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 5; kind++) {
         struct events plan;
         struct buf out BUF_AUTO = BUF_INIT;
         int status = 0;
@@ -36,7 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (kind == 0)
             status = stream_completions(&plan, true, NULL);
         else if (kind == 1)
-            status = stream_responses(&plan, NULL);
+            status = stream_responses(&plan, (int)size % 3, NULL);
+        else if (kind == 4)
+            fail(&plan, text);
         else if (kind == 2)
             status = stream_messages(&plan, NULL);
         else

@@ -182,7 +182,7 @@ def test_the_servers_own_uid_with_other_numbers(server, open_shell, workdir):
 def test_numbers_that_only_root_could_have_are_refused(new_client):
     """A server that isn't root has the groups that it has."""
     client = new_client(user=NOBODY_KNOWS)
-    for numbers in ({"uid": NOBODY_KNOWS, "gid": 1}, {"uid": NOBODY_KNOWS, "gid": NOBODY_KNOWS, "groups": [1]}):
+    for numbers in ({"uid": NOBODY_KNOWS, "gid": 1, "groups": []}, {"uid": NOBODY_KNOWS, "gid": NOBODY_KNOWS, "groups": [1]}):
         refused(client, TOOLERR, "other groups", user=numbers)
     assert client.new(user={"uid": NOBODY_KNOWS, "gid": NOBODY_KNOWS, "groups": []})
 
@@ -192,6 +192,7 @@ def test_numbers_that_only_root_could_have_are_refused(new_client):
     [
         (5, "user: must be a string or an object"),
         ({"uid": 1}, "user.gid: is missing"),
+        ({"uid": 1, "gid": 1}, "user.groups: is missing"),
         ({"uid": "1", "gid": 1}, "user.uid: must be an integer"),
         ({"uid": 1, "gid": -1}, "user.gid: must be between"),
         ({"uid": 1, "gid": 4294967295}, "user.gid: must be between"),

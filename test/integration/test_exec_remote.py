@@ -351,6 +351,26 @@ def test_c082_failures_in_a_row(client):
     no_keepers()
 
 
+def test_what_was_closed_takes_nothing(client):
+    """Whether the job runs still, has ended, or is kept on file: data that is lost is no success."""
+    def refuses(job):
+        with pytest.raises(RpcError) as refused:
+            job.write("lost")
+        return refused.value.code == TOOLERR and "has been closed" in refused.value.message
+
+    job, other = Job(client, "cat; exec sleep 60", stdin_open=True), Job(client, "true", stdin_open=True)
+    job.close()
+    assert refuses(job)
+    job.kill()
+    assert refuses(job)
+    other.finish()
+    other.close()
+    no_keepers()
+    assert refuses(job)
+    job.close()
+    assert refuses(job) and job.wait()["state"] == "killed"
+
+
 # ---- start failures ----
 
 

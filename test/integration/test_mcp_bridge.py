@@ -157,7 +157,9 @@ def test_request_params(client, params, field):
 
 
 def test_unknown_keys_are_ignored(client):
-    session = client.rpc("mcp_launch_server", {"server_params": {**server_params(["cat"], {}), "x": 1}, "y": 2})
+    session = client.rpc("mcp_launch_server", {"server_params": {**server_params(["cat"], {}), "x": 1}})
+    found = error(client.rpc, "mcp_launch_server", {"server_params": server_params(["cat"], {}), "y": 2})
+    assert found.code == PARAMERR and "y: " in found.message
     client.rpc("mcp_send_notification", {"session_id": session, "z": 3, "notification": {"jsonrpc": "2.0", "method": "n", "w": 4}})
     assert error(client.rpc, "mcp_send_notification",
                  {"session_id": session, "notification": {"jsonrpc": "2.0", "method": "n", "id": 1}}).code == PARAMERR
@@ -208,6 +210,23 @@ def test_another_user(client, user):
         assert uid == user.uid and 0 not in groups and leader
         assert env["HOME"] == ("/usr" if isinstance(who, dict) else user.home)
     assert error(launch, "no-such-user").code == TOOLERR
+
+
+@needs_root
+def test_another_user_is_at_home_whatever_its_variables(client, user):
+    def env_of(who, env):
+        params = {"server_params": {**server_params([sys.executable, "-c", PRELUDE + WHERE], {}), "env": env}, "user": who}
+        server = Server.__new__(Server)
+        server.client, server.session = client, client.rpc("mcp_launch_server", params)
+        found = server.ask()["result"][1]
+        found.pop("LC_CTYPE", None)
+        return found
+
+    numbers = {"uid": user.uid, "gid": user.gid, "groups": [user.gid], "home": "/usr"}
+    assert env_of(user.name, {"A": "1"}) == {"A": "1", "HOME": str(user.home)}
+    assert env_of(numbers, {"A": "1"}) == {"A": "1", "HOME": "/usr"}
+    assert env_of(numbers, {}) == {"HOME": "/usr"}
+    assert env_of(numbers, {"HOME": "/own"}) == {"HOME": "/own"}
 
 
 # ---- clients that go ----

@@ -2,6 +2,7 @@
 import concurrent.futures
 import contextlib
 import http.client
+import io
 import json
 import os
 import resource
@@ -64,6 +65,46 @@ def test_parallel_calls_are_never_asked_for(bridge):
 def test_google_paths(bridge, path, model):
     assert bridge.post(path, dict(GOOGLE, model="other"))[0] == 200
     assert bridge.seen[0]["params"]["json_data"]["model"] == model
+
+
+@pytest.fixture
+def inspect_bridge(toolbox, workdir):
+    """Under the name by which the evaluation's own host places it."""
+    (workdir / "inspect-sandbox-tools").symlink_to(toolbox)
+    bridge = Bridge(str(workdir / "inspect-sandbox-tools"), workdir / "service")
+    yield bridge
+    assert bridge.end() == (0, "") and bridge.files() == []
+
+
+FIELDS = {"anthropic-beta": "a,b", "X-Twice": "1", "Accept-Encoding": "gzip"}
+
+
+def test_headers_are_handed_to_a_host_that_knows_them(inspect_bridge):
+    for path in PATHS:
+        inspect_bridge.ask("POST", path, PATHS[path], FIELDS)
+        params = inspect_bridge.seen[-1]["params"]
+        if "google" in inspect_bridge.seen[-1]["method"]:
+            assert "headers" not in params
+        else:
+            assert {"anthropic-beta": "a,b", "x-twice": "1", "accept-encoding": "gzip", "content-type": "application/json"}.items() <= params["headers"].items()
+    with inspect_bridge.connect() as connection:
+        send_post(connection, "/v1/messages", MESSAGES, b"X-Twice: 1\r\nx-twice: 2\r\nConnection: close\r\n")
+        read_all(connection)
+    assert inspect_bridge.seen[-1]["params"]["headers"]["x-twice"] == "1, 2"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_host_from_before_there_were_headers(inspect_bridge, stream):
+    """It says so once, and is asked without them from then on."""
+    def old(params):
+        if "headers" in params:
+            raise RuntimeError("Error calling method m: generate_messages.<locals>.generate() got an unexpected keyword argument 'headers'")
+        return message({"type": "text", "text": "x"})
+
+    inspect_bridge.answers["generate_anthropic"] = old
+    for _ in range(2):
+        assert inspect_bridge.ask("POST", "/v1/messages", dict(MESSAGES, stream=stream))[0] == 200
+    assert ["headers" in request["params"] for request in inspect_bridge.seen] == [True, False, False]
 
 
 def test_an_answer_in_a_string(bridge):
@@ -149,7 +190,9 @@ def test_responses_events(bridge, item, names):
     own = found[4:-1]
     inner = [name for i, name in enumerate(kinds[4:-1]) if not (name.endswith(".delta") and kinds[3 + i] == name)]
     assert inner == ["output_item.added", *names.split(), "output_item.done"]
-    assert all(data["output_index"] == 1 for _, data in own) and own[-1][1]["item"] == item
+    status = {} if item["type"] in ("reasoning", "mcp_list_tools", "not_known_yet") else {"status": "completed"}
+    assert all(data["output_index"] == 1 for _, data in own) and own[-1][1]["item"] == {**item, **status}
+    assert own[0][1]["item"].get("status") == (status and "in_progress" or None)
     assert all(data["item_id"] == "i" for _, data in own[1:-1])
     streamed = {"function_call": "arguments", "message": None}.get(item["type"])
     if streamed:
@@ -206,6 +249,33 @@ def test_anthropic_events(bridge):
     assert found[-2][1]["usage"] == {"input_tokens": 5, "output_tokens": 7}
 
 
+def test_blocks_of_a_message_that_hosts_write_otherwise(bridge):
+    blocks = [{"type": "fallback", "from_": {"model": "a"}, "to": {"model": "b"}, "trigger": {"type": "refusal"}},
+              {"type": "compaction", "content": TEXT, "encrypted_content": "e"}, {"type": "fallback", "from": {"model": "c"}}]
+    bridge.answers["generate_anthropic"] = lambda params: message(*blocks)
+    found = bridge.stream("/v1/messages", dict(MESSAGES, stream=True))
+    starts = [data["content_block"] for name, data in found if name == "content_block_start"]
+    assert starts == [{"type": "fallback", "from": {"model": "a"}, "to": {"model": "b"}, "trigger": {"type": "refusal"}},
+                      {"type": "compaction", "content": "", "encrypted_content": "e"}, blocks[2]]
+    assert [data["delta"] for name, data in found if name == "content_block_delta"] == [
+        {"type": "compaction_delta", "content": TEXT, "encrypted_content": "e"}]
+
+
+def test_items_that_lack_what_clients_demand(bridge):
+    """Members that hosts leave out, or give as null."""
+    tools = [{"name": "t", "input_schema": {"type": "object"}, "annotations": None, "description": None}]
+    bridge.answers["generate_responses"] = lambda params: response(
+        {"type": "function_call", "id": None, "status": None, "call_id": "k", "name": "f", "arguments": "{}"},
+        {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": tools, "error": None},
+        {"type": "function_call", "id": "i", "status": "incomplete", "call_id": "k", "name": "f", "arguments": "{"})
+    found = bridge.stream("/v1/responses", dict(RESPONSES, stream=True))
+    added, done = ([data["item"] for name, data in found if name == f"response.output_item.{when}"] for when in ("added", "done"))
+    assert (added[0]["id"], added[0]["status"], done[0]["id"], done[0]["status"]) == ("item_0", "in_progress", "item_0", "completed")
+    assert {data["item_id"] for _, data in found if data.get("output_index") == 0 and "item_id" in data} == {"item_0"}
+    assert done[1] == {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": [{"name": "t", "input_schema": {"type": "object"}}]}
+    assert done[2]["status"] == "incomplete" and done[2]["id"] == "i"
+
+
 def test_a_message_starts_before_there_is_an_answer(bridge):
     bridge.paused.set()
     with bridge.connect() as connection:
@@ -231,6 +301,73 @@ def test_an_old_client_gets_a_stream_that_ends_with_the_connection(bridge):
         connection.sendall(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         head, _, text = read_all(connection).partition(b"\r\n\r\n")
     assert b"chunked" not in head and events(text)[-1] == (None, "[DONE]")
+
+
+# ---- answers that take long ----
+
+
+SLOW = {"/v1/chat/completions": b": waiting\n\n", "/v1/responses": b'"type":"response.in_progress"', "/v1beta/models/g:streamGenerateContent": b"\n"}
+
+
+def ask_slowly(bridge, path, body):
+    """A connection whose request is with the host, which is paused."""
+    bridge.paused.set()
+    connection = bridge.connect()
+    send_post(connection, path, body, b"Connection: close\r\n")
+    wait_until(lambda: len(bridge.files()) == 1, "the request file")
+    return connection
+
+
+@pytest.mark.parametrize("path", SLOW)
+@pytest.mark.parametrize("error", [False, True])
+def test_a_stream_begins_before_there_is_an_answer(bridge, path, error):
+    """Its client would give up otherwise, and ask again. Slow: a host is given some seconds to say no with a status."""
+    method = METHODS[path.replace(":streamGenerate", ":generate")]
+    if error:
+        bridge.answers[method] = provider_error(429)
+    body = dict(PATHS[path.replace(":streamGenerate", ":generate")], stream=True)
+    with ask_slowly(bridge, path, body) as connection:
+        text = b""
+        while SLOW[path] not in text.partition(b"\r\n\r\n")[2].partition(b"\r\n")[2]:
+            piece = connection.recv(4096)
+            assert piece
+            text += piece
+        assert text.startswith(b"HTTP/1.1 200") and b"text/event-stream" in text and bridge.seen == []
+        bridge.paused.clear()
+        rest = read_all(connection)
+    assert rest.endswith(b"0\r\n\r\n")
+    if path == "/v1/responses":
+        assert b'"type":"response.created","sequence_number":1' in text and b"response.created" not in rest
+        assert error or b'"sequence_number":3' in rest
+    if not error:
+        assert {"/v1/chat/completions": b"[DONE]", "/v1/responses": b"response.completed"}.get(path, b"candidates") in rest
+    elif path == "/v1/responses":
+        assert b'"type":"error","sequence_number":3' in rest and b'"code":"rate_limit_exceeded"' in rest and b"event: response.failed" in rest
+    else:
+        assert b"data: {\"error\":" in rest and b"said so" in rest
+
+
+def test_an_answer_as_a_whole_begins_before_it_is_there(bridge):
+    """Of Gemini's clients each gives up after a minute without a head. Slow: that is why it begins as late as it can."""
+    with ask_slowly(bridge, "/v1/chat/completions", CHAT) as connection:
+        connection.settimeout(HANG + 60)
+        text = connection.recv(4096)
+        assert text.startswith(b"HTTP/1.1 200") and b"application/json" in text
+        bridge.paused.clear()
+        answer = http.client.HTTPResponse(Replay(connection, text))
+        answer.begin()
+        whole = answer.read()
+    assert whole.startswith(b" ") and json.loads(whole) == completion()
+
+
+class Replay:
+    """A socket of which some has been read."""
+
+    def __init__(self, connection, text):
+        self.connection, self.text = connection, text
+
+    def makefile(self, mode):
+        return io.BytesIO(self.text + read_all(self.connection))
 
 
 # ---- errors ----
@@ -259,14 +396,23 @@ def test_a_body_that_lacks_something(bridge, path, member):
     for value in ({}, {member: None}):
         body = {key: v for key, v in PATHS[path].items() if key != member} | value
         status, answer = bridge.post(path, body)
-        assert status == 400 and member in FORMS[path](answer)[0]
+        assert status == 400 and f"'{member}'" in FORMS[path](answer)[0]
+        if path != "/v1/messages":
+            assert (answer["error"]["param"], answer["error"]["code"]) == (member, "missing_required_parameter")
     assert bridge.seen == []
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+@pytest.mark.parametrize("model", ["", 7, ["m"], {}, True])
+def test_a_model_that_is_none(bridge, path, model):
+    status, answer = bridge.post(path, dict(PATHS[path], model=model))
+    assert status == 400 and "'model'" in FORMS[path](answer)[0] and bridge.seen == []
 
 
 STATUSES = {
     "/v1/chat/completions": {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 503: "server_error"},
     "/v1/messages": {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
-                     413: "request_too_large", 422: "invalid_request_error", 429: "rate_limit_error", 500: "api_error",
+                     408: "invalid_request_error", 409: "conflict_error", 413: "request_too_large", 422: "invalid_request_error", 429: "rate_limit_error", 500: "api_error",
                      504: "timeout_error", 529: "overloaded_error"},
     "/v1beta/models/g:generateContent": {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED",
                                          500: "INTERNAL", 503: "UNAVAILABLE"},
@@ -295,7 +441,10 @@ def test_a_provider_s_error_without_a_status(bridge, status):
 def test_a_provider_s_own_words(bridge):
     body = {"message": "theirs", "type": "tokens", "code": "rate_limit", "extra": [1]}
     bridge.answers["generate_completions"] = provider_error(429, body=body)
-    assert bridge.post("/v1/chat/completions", CHAT)[1]["error"] == dict(body, message="said so", param=None)
+    assert bridge.post("/v1/chat/completions", CHAT)[1]["error"] == dict(body, param=None)
+    bridge.answers["generate_completions"] = provider_error(429, body={"code": "slow"})
+    assert bridge.post("/v1/chat/completions", CHAT)[1]["error"] == {
+        "message": "said so", "type": "rate_limit_error", "param": None, "code": "slow"}
 
 
 def test_a_provider_s_error_in_a_stream(bridge):
@@ -340,20 +489,81 @@ def test_an_object_that_is_no_answer_can_t_be_streamed(toolbox, workdir, path, m
 
 
 @pytest.mark.parametrize("method, path, form", [
-    ("GET", "/", "message"), ("POST", "/v1/completions", "message"), ("GET", "/v1/chat/completions", "message"),
-    ("PUT", "/v1/responses", "message"), ("POST", "/v1/messages/count_tokens", "anthropic"), ("DELETE", "/v1/messages", "anthropic"),
-    ("POST", "/v1beta/models/g:countTokens", "google"), ("POST", "/v1beta/models/g", "google"), ("GET", "/v1beta/models", "google")])
+    ("POST", "/", "message"), ("POST", "/v1/completions", "message"), ("GET", "/v1/chat/completions", "message"),
+    ("PUT", "/v1/responses", "message"), ("DELETE", "/v1/messages", "anthropic"), ("POST", "/v1/messages/batches", "anthropic"),
+    ("POST", "/v1beta/models/g:embedContent", "google"), ("POST", "/v1beta/models/g", "google"), ("GET", "/v1beta/files", "google"),
+    ("POST", "/v1/moderations", "message"), ("POST", "/v1/embeddings", "message"), ("POST", "/v1/responses/compact", "message"),
+    ("GET", "/v1/responses/r", "message"), ("GET", "/v1x/models", "message"), ("GET", "/v1/modelsx", "message"), ("DELETE", "/v1/models/m", "message"),
+    ("POST", "//mcp/host", "message"), ("GET", "/v1", "message")])
 def test_what_is_not_there(bridge, method, path, form):
     status, _, text = bridge.ask(method, path, b"{}")
     answer = json.loads(text)
     assert status == 404
+    assert path in answer["error"]["message"]
     assert {"message": "code", "google": "status", "anthropic": "type"}[form] in answer["error"]
     assert (answer.get("type") == "error") == (form == "anthropic")
 
 
 def test_the_models(bridge):
-    status, _, text = bridge.ask("GET", "/v1/models")
-    assert status == 200 and json.loads(text)["object"] == "list" and json.loads(text)["data"][0]["object"] == "model"
+    def ask(path, **headers):
+        status, _, text = bridge.ask("GET", path, headers=headers)
+        assert status == 200
+        return json.loads(text)
+
+    of_anthropic, of_google = {"anthropic-version": "2023-06-01"}, {"x-goog-api-key": "k"}
+    for path in ("/v1/models", "/models", "/v1/models/", "//v1//models"):
+        found = ask(path)
+        assert found["object"] == "list" and found["data"][0]["object"] == "model"
+    assert ask("/v1/models", **of_anthropic)["data"][0]["type"] == "model" and ask("/v1/models", **of_anthropic)["has_more"] is False
+    for found in (ask("/v1beta/models"), ask("/v1/models", **of_google)):
+        assert "generateContent" in found["models"][0]["supportedGenerationMethods"]
+    for path in ("/v1/models/some/name:1", "/models/some%2Fname:1"):
+        assert ask(path)["id"] == "some/name:1" and ask(path, **of_anthropic)["id"] == "some/name:1"
+    assert ask("/v1beta/models/g")["name"] == "models/g"
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/health", "/api/hello", "/healthz/"])
+def test_whether_it_is_there(bridge, path):
+    assert bridge.ask("GET", path)[::2] == (200, b'{"status":"ok"}')
+    assert bridge.ask("HEAD", path)[::2] == (200, b"")
+
+
+@pytest.mark.parametrize("path, as_path", [
+    ("/chat/completions", "/v1/chat/completions"), ("//v1/chat/completions", "/v1/chat/completions"), ("/v1/v1/messages/", "/v1/messages"),
+    ("/messages", "/v1/messages"), ("/v1/responses/", "/v1/responses"), ("/responses", "/v1/responses"),
+    ("/v1//messages?beta=true", "/v1/messages"), ("/v1alpha/models/g:generateContent", "/v1beta/models/g:generateContent"),
+    ("/v1/v1beta/models/g:generateContent", "/v1beta/models/g:generateContent")])
+def test_paths_as_bases_make_them(bridge, path, as_path):
+    assert bridge.post(path, PATHS[as_path])[0] == 200
+    assert bridge.seen[0]["method"] == METHODS[as_path]
+
+
+@pytest.mark.parametrize("path, member", [("/v1/messages/count_tokens", "input_tokens"), ("/v1/responses/input_tokens", "input_tokens"),
+                                          ("/v1beta/models/g:countTokens", "totalTokens")])
+def test_tokens_are_counted_on_the_safe_side(bridge, path, member):
+    def count(text):
+        status, headers, answer = bridge.ask("POST", path, {"model": "m", "messages": [{"role": "user", "content": text}]})
+        assert status == 200 and headers["X-Toolbox-Estimate"] == "true"
+        return json.loads(answer)[member]
+
+    assert 1 <= count("") < 100
+    english, code = "The quick brown fox jumps over the lazy dog. " * 200, "for (int i = 0; i < n; i++) { a[i] += b->c; }\n" * 200
+    assert 10 * 200 <= count(english) < 2.5 * 10 * 200  # ten tokens, by any tokenizer
+    assert 20 * 200 <= count(code) < 2.5 * 24 * 200
+    assert 2000 <= count("漢字" * 1000) < 8000
+    picture = "iVBORw0KGgo" + "A0b+" * 50000
+    assert 1600 < count(picture) < 10000 and 1600 < count("data:image/png;base64," + picture) < 10000
+    assert count("JVBERi0xLjcK" + "A0b+" * 500000) > 50000  # any number of pages
+    for bad in (b"", b"[]", b"{", b"7"):
+        assert bridge.ask("POST", path, bad)[0] == 400
+    assert bridge.seen == []
+
+
+def test_a_socket_is_declined(bridge):
+    """What Codex tries first: it goes on over HTTP at once where it is told so."""
+    asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}
+    status, headers, text = bridge.ask("GET", "/v1/responses", headers=asked)
+    assert status == 426 and headers["Upgrade"] and "WebSocket" in json.loads(text)["error"]["message"]
 
 
 def test_head_has_no_body(bridge):

@@ -14,6 +14,7 @@
 #include "io.h"
 #include "mem.h"
 #include "proxy_calls.h"
+#include "title.h"
 
 #define SERVICE "/var/tmp/sandbox-services/bridge_model_service"
 #define PORT "13131"
@@ -132,6 +133,7 @@ static int serve(int listen_fd, const char *directory)
         return applet_failed("model_proxy", "%s", err.msg);
     }
     proxy.service = service_new(proxy.loop, directory);
+    proxy.headers = title_is_inspect();
     proxy.failed = on_failed;
     proxy.arg = &proxy;
     struct proxy_server *server = proxy_server_new(proxy.loop, listen_fd, proxy_handle, &proxy);

@@ -4,45 +4,29 @@
 #include <string.h>
 
 #include "mem.h"
-#include "proxy_dialect.h"
-#include "proxy_gate.h"
 #include "proxy_streams.h"
 
-#define PING_MS 5000
 #define PROVIDER_ERROR "__inspect_provider_error__"
 
-/* A path of a provider. */
-struct route {
-    const char *path;   /* ends with '*' where more follows */
-    const char *method; /* of the service */
-    enum dialect dialect;
-    const char *wants; /* a member that the body has to have */
-};
-
-static const struct route routes[] = {
-    {"/v1/chat/completions", "generate_completions", OPENAI, "messages"},
-    {"/v1/responses", "generate_responses", OPENAI, "input"},
-    {"/v1/messages", "generate_anthropic", ANTHROPIC, "messages"},
-    {"/v1beta/models/*", "generate_google", GOOGLE, NULL},
-    {"/v1/models/*", "generate_google", GOOGLE, NULL}, /* newer SDKs ask there */
-    {"/models/*", "generate_google", GOOGLE, NULL},
-};
+/* When a client is given a head before there is an answer. With it goes the status, so it is late enough for a
+ * host that looks every two seconds to say no at once; who waits for the whole of an answer gets one just before
+ * clients give up, of which the first do after a minute. */
+#define STREAM_HEAD_MS 2500
+#define WHOLE_HEAD_MS 45000
+#define PING_MS 5000
 
 /* A call of a model that the host is to answer. */
 struct model_call {
     struct proxy *proxy;
     struct proxy_conn *conn;
-    const struct route *route;
+    const struct proxy_route *route;
     struct service_call *service;
-    struct loop_source *ping; /* set: message_start is out */
+    struct loop_source *ping;
+    struct buf plain; /* the parameters without headers, for a host that doesn't know those */
     bool stream, usage;
+    bool begun; /* the head is out */
+    int told;   /* and so many events of the Responses API */
 };
-
-static bool matches(const char *pattern, const char *path)
-{
-    size_t n = strlen(pattern);
-    return pattern[n - 1] == '*' ? strncmp(pattern, path, n - 1) == 0 : strcmp(pattern, path) == 0;
-}
 
 /* ---- errors ---- */
 
@@ -54,9 +38,22 @@ static void refuse_with(struct proxy_conn *conn, enum dialect dialect, int statu
     proxy_answer(conn, status, JSON_FIELDS, span_of(&body));
 }
 
-static void refuse(struct proxy_conn *conn, enum dialect dialect, int status, const char *message)
+void proxy_refuse(struct proxy_conn *conn, enum dialect dialect, int status, const char *message)
 {
     refuse_with(conn, dialect, status, (struct span){message, strlen(message)}, (struct span){0});
+}
+
+/* As the provider says it of a parameter. */
+static void refuse_without(struct proxy_conn *conn, enum dialect dialect, const char *parameter)
+{
+    struct buf message BUF_AUTO = BUF_INIT;
+    struct buf more BUF_AUTO = BUF_INIT;
+    buf_addf(&message, "Missing required parameter: '%s'.", parameter);
+    buf_addc(&more, '{');
+    json_member_string(&more, "param", parameter);
+    json_member_string(&more, "code", "missing_required_parameter");
+    buf_addc(&more, '}');
+    refuse_with(conn, dialect, 400, span_of(&message), span_of(&more));
 }
 
 /* ---- the answer ---- */
@@ -64,6 +61,7 @@ static void refuse(struct proxy_conn *conn, enum dialect dialect, int status, co
 static void end(struct model_call *c)
 {
     loop_drop(&c->ping);
+    buf_release(&c->plain);
     free(c);
 }
 
@@ -72,6 +70,11 @@ static void on_gone(void *arg)
     struct model_call *c = arg;
     service_cancel(c->service);
     end(c);
+}
+
+static bool is_responses(const struct proxy_route *route)
+{
+    return route->wants && *route->wants == 'i';
 }
 
 /* {"status", "message", "body"}, which the provider said on the host's side. */
@@ -85,15 +88,19 @@ static void provider_error(struct model_call *c, struct span error)
     if (body.s && json_kind(body) != JSON_OBJECT)
         body.s = NULL;
     json_string_text(stream_string(error, "message"), &message);
-    if (!c->ping) {
+    if (!c->begun) {
         refuse_with(c->conn, c->route->dialect, (int)number, span_of(&message), body);
         return;
     }
     struct events plan;
+    struct buf text BUF_AUTO = BUF_INIT;
     events_init(&plan);
-    buf_adds(&plan.text, "event: error\ndata: ");
-    dialect_error(&plan.text, c->route->dialect, (int)number, span_of(&message), body);
-    buf_adds(&plan.text, "\n\n");
+    dialect_error(&text, c->route->dialect, (int)number, span_of(&message), body);
+    if (is_responses(c->route) && c->stream)
+        stream_responses_error(&plan.text, c->told, span_of(&text));
+    else
+        buf_addf(&plan.text, c->stream ? "%sdata: %s\n\n" : "%s%s",
+                 c->stream && c->route->dialect == ANTHROPIC ? "event: error\n" : "", buf_str(&text));
     proxy_stream_end(c->conn, &plan);
 }
 
@@ -105,8 +112,8 @@ static int plan_stream(const struct model_call *c, struct events *plan, struct e
     }
     if (c->route->dialect == ANTHROPIC)
         return stream_messages(plan, err);
-    return strcmp(c->route->wants, "input") == 0 ? stream_responses(plan, err)
-                                                 : stream_completions(plan, c->usage, err);
+    return is_responses(c->route) ? stream_responses(plan, c->told, err)
+                                  : stream_completions(plan, c->usage, err);
 }
 
 /* The text of the object that a result is, or that a string holds. */
@@ -124,6 +131,13 @@ static int take_result(struct span result, struct buf *out, struct err *err)
     return 0;
 }
 
+static void begin(struct model_call *c)
+{
+    if (!c->begun)
+        proxy_stream(c->conn, c->stream ? "text/event-stream; charset=utf-8" : "application/json");
+    c->begun = true;
+}
+
 static int answer_with(struct model_call *c, struct span result, struct err *err)
 {
     struct events plan;
@@ -134,17 +148,26 @@ static int answer_with(struct model_call *c, struct span result, struct err *err
         error = stream_member(span_of(&plan.answer), PROVIDER_ERROR);
     if (error.s) {
         provider_error(c, error);
-    } else if (status == 0 && !c->stream) {
+    } else if (status == 0 && !c->stream && !c->begun) {
         proxy_answer(c->conn, 200, JSON_FIELDS, span_of(&plan.answer));
     } else if (status == 0) {
-        status = plan_stream(c, &plan, err);
-        if (status == 0 && !c->ping)
-            proxy_stream(c->conn);
+        if (c->stream)
+            status = plan_stream(c, &plan, err);
+        else
+            events_put(&plan, span_of(&plan.answer));
+        if (status == 0)
+            begin(c);
         if (status == 0)
             proxy_stream_end(c->conn, &plan);
     }
     events_release(&plan);
     return status;
+}
+
+/* Hosts from before there were headers say that their method has no such argument. */
+static bool is_about_headers(const struct err *failed)
+{
+    return failed && strstr(failed->msg, "unexpected keyword argument 'headers'");
 }
 
 static void on_answer(void *arg, struct span result, struct buf *text, const struct err *failed)
@@ -153,6 +176,13 @@ static void on_answer(void *arg, struct span result, struct buf *text, const str
     struct proxy *proxy = c->proxy;
     struct err err;
     (void)text;
+    if (c->plain.len > 0 && is_about_headers(failed)) {
+        proxy->headers = false;
+        c->service = service_call(proxy->service, c->route->method, span_of(&c->plain), on_answer, c);
+        buf_release(&c->plain);
+        return;
+    }
+    proxy->headers_known = proxy->headers_known || c->plain.len > 0;
     if (failed)
         err = *failed;
     proxy_on_gone(c->conn, NULL, NULL);
@@ -163,17 +193,28 @@ static void on_answer(void *arg, struct span result, struct buf *text, const str
     end(c);
 }
 
+/* Something that says nothing, and keeps the client: an event, which of Responses has to be a real one (Codex counts
+ * no others), a comment, which Google's clients don't know, or white space. */
 static void on_ping(void *arg)
 {
-    static const char text[] = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
     struct model_call *c = arg;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (c->stream && is_responses(c->route))
+        c->told = stream_responses_wait(&text, c->told);
+    else
+        buf_adds(&text, !c->stream                      ? " "
+                        : c->route->dialect == ANTHROPIC ? "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+                        : c->route->dialect == OPENAI    ? ": waiting\n\n"
+                                                         : "\n");
+    begin(c);
     loop_timer_set(c->ping, PING_MS);
-    proxy_stream_text(c->conn, (struct span){text, sizeof text - 1});
+    proxy_stream_text(c->conn, span_of(&text));
 }
 
 /* ---- the request ---- */
 
-void proxy_put_with(struct buf *out, struct span object, const char *key, const char *value)
+/* Appends a copy of an object with this member, in the place of any that it has. */
+static void put_with(struct buf *out, struct span object, const char *key, struct span value)
 {
     struct span name, old;
     buf_addc(out, '{');
@@ -187,50 +228,60 @@ void proxy_put_with(struct buf *out, struct span object, const char *key, const 
         buf_add(out, old.s, old.n);
     }
     json_key(out, key);
-    buf_adds(out, value);
+    buf_add(out, value.s, value.n);
     buf_addc(out, '}');
 }
 
-/* What is wrong with a body; NULL: nothing. */
-static const char *body_fault(const struct route *route, struct span body, struct err *err)
+/* Refuses a body that makes no sense, or lacks something. */
+static bool is_sound(struct proxy_conn *conn, const struct proxy_route *route, struct span body)
 {
-    if (json_check(body, err) < 0)
-        return err->msg;
-    if (json_kind(body) != JSON_OBJECT)
-        return "the body is no JSON object";
-    if (route->dialect == GOOGLE)
-        return NULL;
-    if (!stream_member(body, "model").s)
-        return "model: Field required";
-    if (!stream_member(body, route->wants).s)
-        return *route->wants == 'i' ? "input: Field required" : "messages: Field required";
-    return NULL;
-}
-
-/* The name in .../models/NAME:ACTION, as JSON; false when the action is none that is served. */
-static bool google_model(const char *path, struct buf *model, bool *stream)
-{
-    const char *name = strstr(path, "/models/") + 8, *action = strrchr(name, ':');
-    if (!action || action == name)
+    struct err err;
+    struct span model;
+    const char *fault = json_check(body, &err) < 0             ? err.msg
+                        : json_kind(body) != JSON_OBJECT ? "the body is no JSON object"
+                                                         : NULL;
+    if (fault) {
+        proxy_refuse(conn, route->dialect, 400, fault);
         return false;
-    *stream = strcmp(action, ":streamGenerateContent") == 0;
-    json_put_string(model, name, (size_t)(action - name));
-    return *stream || strcmp(action, ":generateContent") == 0;
+    }
+    if (!route->wants)
+        return true;
+    model = stream_string(body, "model");
+    if (model.n == 2 || !stream_member(body, route->wants).s) {
+        refuse_without(conn, route->dialect, model.n == 2 ? "model" : route->wants);
+        return false;
+    }
+    return true;
 }
 
-static void put_params(struct buf *out, const struct route *route, struct span body, const char *model)
+/* Fields by their names, in small letters; several of a name as one, with commas. */
+static void put_headers(struct buf *out, const struct http_parser *head)
+{
+    buf_adds(out, ",\"headers\":{");
+    for (const char *name = NULL, *value; http_next_field(head, &name, &value);) {
+        struct buf all BUF_AUTO = BUF_INIT;
+        if (http_field(head, name) != value)
+            continue;
+        for (const char *other = NULL, *more; http_next_field(head, &other, &more);)
+            if (strcmp(other, name) == 0)
+                buf_addf(&all, "%s%s", all.len || more != value ? ", " : "", more);
+        json_member_text(out, name, buf_str(&all), all.len);
+    }
+    buf_addc(out, '}');
+}
+
+static void put_params(struct buf *out, const struct proxy_route *route, struct span body, struct span model)
 {
     struct buf compact BUF_AUTO = BUF_INIT;
     json_compact(&compact, body);
     buf_adds(out, "{\"json_data\":");
     if (route->dialect == GOOGLE)
-        proxy_put_with(out, span_of(&compact), "model", model);
+        put_with(out, span_of(&compact), "model", model);
     else if (strcmp(route->method, "generate_completions") == 0)
         /* clients have been seen to run the arguments of parallel calls together */
-        proxy_put_with(out, span_of(&compact), "parallel_tool_calls", "false");
+        put_with(out, span_of(&compact), "parallel_tool_calls", (struct span){"false", 5});
     else
         buf_add(out, compact.data, compact.len);
-    buf_addc(out, '}');
 }
 
 static bool is_true(struct span value)
@@ -242,85 +293,46 @@ static void begin_messages(struct model_call *c, struct span body)
 {
     struct buf start BUF_AUTO = BUF_INIT;
     stream_messages_start(&start, stream_string(body, "model"));
-    c->ping = loop_timer(c->proxy->loop, PING_MS, on_ping, c);
-    proxy_stream(c->conn);
+    begin(c);
     proxy_stream_text(c->conn, span_of(&start));
 }
 
-static void call_model(struct proxy *proxy, struct proxy_conn *conn, const struct route *route,
-                       const struct proxy_request *r)
+/* Asks the host, with the fields of the request where it is one that knows of them. */
+static void ask(struct model_call *c, const struct proxy_request *r, struct span model)
 {
-    struct err err;
+    struct proxy *proxy = c->proxy;
     struct buf params BUF_AUTO = BUF_INIT;
-    struct buf model BUF_AUTO = BUF_INIT;
-    bool stream = false;
-    if (route->dialect == GOOGLE && !google_model(r->path, &model, &stream)) {
-        refuse(conn, GOOGLE, 404, "no such method: generateContent and streamGenerateContent are served");
-        return;
+    put_params(&params, c->route, r->body, model);
+    if (proxy->headers && c->route->dialect != GOOGLE) {
+        if (!proxy->headers_known) {
+            buf_add(&c->plain, params.data, params.len);
+            buf_addc(&c->plain, '}');
+        }
+        put_headers(&params, r->head);
     }
-    const char *fault = body_fault(route, r->body, &err);
-    if (fault) {
-        refuse(conn, route->dialect, 400, fault);
+    buf_addc(&params, '}');
+    c->service = service_call(proxy->service, c->route->method, span_of(&params), on_answer, c);
+    proxy_on_gone(c->conn, on_gone, c);
+}
+
+void proxy_call(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_route *route,
+                const struct proxy_request *r, struct span model, bool stream)
+{
+    if (!is_sound(conn, route, r->body))
         return;
-    }
-    put_params(&params, route, r->body, buf_str(&model));
     struct model_call *c = mem_zalloc(sizeof *c);
     *c = (struct model_call){.proxy = proxy, .conn = conn, .route = route, .stream = stream};
-    if (route->dialect != GOOGLE)
+    buf_init(&c->plain, BUF_NO_MAX);
+    if (route->wants)
         c->stream = is_true(stream_member(r->body, "stream"));
     c->usage = is_true(stream_member(stream_member(r->body, "stream_options"), "include_usage"));
-    c->service = service_call(proxy->service, route->method, span_of(&params), on_answer, c);
-    proxy_on_gone(conn, on_gone, c);
-    if (c->stream && route->dialect == ANTHROPIC)
+    bool at_once = c->stream && route->dialect == ANTHROPIC;
+    c->ping = loop_timer(proxy->loop,
+                         at_once     ? PING_MS
+                         : c->stream ? STREAM_HEAD_MS
+                                     : WHOLE_HEAD_MS,
+                         on_ping, c);
+    ask(c, r, model);
+    if (at_once)
         begin_messages(c, r->body);
-}
-
-static void list_models(struct proxy_conn *conn)
-{
-    static const char body[] = "{\"object\":\"list\",\"data\":[{\"id\":\"inspect\",\"object\":\"model\","
-                               "\"created\":0,\"owned_by\":\"inspect\"}]}";
-    proxy_answer(conn, 200, JSON_FIELDS, (struct span){body, sizeof body - 1});
-}
-
-static enum dialect dialect_of(const char *path)
-{
-    return strncmp(path, "/v1/messages", 12) == 0                            ? ANTHROPIC
-           : strncmp(path, "/v1beta", 7) == 0 || matches("/models*", path) ? GOOGLE
-                                                                             : OPENAI;
-}
-
-static void not_found(struct proxy_conn *conn, const char *path)
-{
-    struct buf message BUF_AUTO = BUF_INIT;
-    buf_addf(&message, "Path %s not found", path);
-    refuse_with(conn, dialect_of(path), 404, span_of(&message), (struct span){0});
-}
-
-void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request *r)
-{
-    struct proxy *proxy = arg;
-    struct buf why BUF_AUTO = BUF_INIT;
-    if (strcmp(r->method, "OPTIONS") == 0) {
-        proxy_answer(conn, 405, "Allow: GET, HEAD, POST\r\n", (struct span){"", 0});
-        return;
-    }
-    int refused = proxy_gate(r->head, &why);
-    if (refused) {
-        refuse_with(conn, dialect_of(r->path), refused, span_of(&why), (struct span){0});
-        return;
-    }
-    if (matches("/mcp/*", r->path)) {
-        proxy_mcp(proxy, conn, r);
-        return;
-    }
-    if (strcmp(r->method, "GET") == 0 && strcmp(r->path, "/v1/models") == 0) {
-        list_models(conn);
-        return;
-    }
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (strcmp(r->method, "POST") == 0 && matches(routes[i].path, r->path)) {
-            call_model(proxy, conn, &routes[i], r);
-            return;
-        }
-    not_found(conn, r->path);
 }

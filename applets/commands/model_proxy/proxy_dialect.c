@@ -13,7 +13,7 @@ static const struct word openai_types[] = {{401, "authentication_error"},  {403,
                                            {400, "invalid_request_error"}, {500, "server_error"}};
 static const struct word anthropic_types[] = {
     {401, "authentication_error"},  {402, "billing_error"}, {403, "permission_error"},
-    {404, "not_found_error"},       {408, "timeout_error"}, {413, "request_too_large"},
+    {404, "not_found_error"},       {409, "conflict_error"}, {413, "request_too_large"},
     {429, "rate_limit_error"},      {504, "timeout_error"}, {529, "overloaded_error"},
     {400, "invalid_request_error"}, {500, "api_error"}};
 static const struct word google_statuses[] = {
@@ -31,21 +31,28 @@ static const char *word_for(const struct word *words, size_t n, int status)
 
 #define WORD_FOR(words, status) word_for(words, sizeof(words) / sizeof *(words), status)
 
+static bool has(struct span object, const char *key)
+{
+    return json_member(object, key, &(struct span){0}, NULL);
+}
+
+/* What the provider itself has said goes first. */
 static void openai_error(struct buf *out, int status, struct span message, struct span more)
 {
-    static const char *const names[] = {"message", NULL};
+    static const char *const none[] = {NULL};
     struct buf ours BUF_AUTO = BUF_INIT;
-    json_member_text(&ours, "message", message.s, message.n);
     struct events object;
     events_init(&object);
-    bool typed = more.s && json_member(more, "type", &(struct span){0}, NULL);
-    if (!typed)
+    more = more.s ? more : (struct span){"{}", 2};
+    if (!has(more, "message"))
+        json_member_text(&ours, "message", message.s, message.n);
+    if (!has(more, "type"))
         json_member_string(&ours, "type", WORD_FOR(openai_types, status));
-    if (!more.s || !json_member(more, "param", &(struct span){0}, NULL))
+    if (!has(more, "param"))
         json_member_string(&ours, "param", NULL);
-    if (!more.s || !json_member(more, "code", &(struct span){0}, NULL))
+    if (!has(more, "code"))
         json_member_string(&ours, "code", NULL);
-    events_put_object(&object, more.s ? more : (struct span){"{}", 2}, names, buf_str(&ours));
+    events_put_object(&object, more, none, buf_str(&ours));
     buf_adds(out, "{\"error\":");
     while (events_next(&object, out, BUF_NO_MAX))
         ;

@@ -184,13 +184,13 @@ void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct s
     send_on(c);
 }
 
-void proxy_stream(struct proxy_conn *c)
+void proxy_stream(struct proxy_conn *c, const char *type)
 {
     c->chunked = !c->frame.parser.http10;
     if (!c->chunked)
         c->frame.parser.keep_alive = false;
     begin_head(c, 200);
-    buf_addf(&c->out, "Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n%s\r\n",
+    buf_addf(&c->out, "Content-Type: %s\r\nCache-Control: no-cache\r\n%s\r\n", type,
              c->chunked ? "Transfer-Encoding: chunked\r\n" : "");
     c->state = STREAMING;
 }

@@ -34,8 +34,8 @@ void proxy_on_gone(struct proxy_conn *conn, void (*gone)(void *arg), void *arg);
 /* The whole answer. `fields`: more lines of the head, each with its CRLF. */
 void proxy_answer(struct proxy_conn *conn, int status, const char *fields, struct span body);
 
-/* A stream of events: begun, given something (any number of times), given the rest. `plan` is taken. */
-void proxy_stream(struct proxy_conn *conn);
+/* An answer in pieces: begun, given something (any number of times), given the rest. `plan` is taken. */
+void proxy_stream(struct proxy_conn *conn, const char *type);
 void proxy_stream_text(struct proxy_conn *conn, struct span text);
 void proxy_stream_end(struct proxy_conn *conn, struct events *plan);
 

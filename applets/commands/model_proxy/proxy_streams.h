@@ -11,8 +11,12 @@
 /* Chat Completions: chunks, then [DONE]. */
 int stream_completions(struct events *plan, bool include_usage, struct err *err);
 
-/* Responses: numbered events. */
-int stream_responses(struct events *plan, struct err *err);
+/* Responses: numbered events, of which `told` are out. */
+int stream_responses(struct events *plan, int told, struct err *err);
+/* What such a stream says before there is an answer: that it has begun (told 0), or goes on. How many are out now. */
+int stream_responses_wait(struct buf *out, int told);
+/* And instead of one, of an error's body in OpenAI's dialect. */
+void stream_responses_error(struct buf *out, int told, struct span body);
 
 /* Messages: message_start, which is sent before there is an answer; the rest. */
 void stream_messages_start(struct buf *out, struct span model);

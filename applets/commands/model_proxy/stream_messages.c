@@ -61,6 +61,7 @@ static const struct block_kind block_kinds[] = {
     {"tool_use", {"input"}, "\"input\":{}"},
     {"server_tool_use", {"input"}, "\"input\":{}"},
     {"mcp_tool_use", {"input"}, "\"input\":{}"},
+    {"compaction", {"content"}, "\"content\":\"\""},
     {0},
 };
 
@@ -82,10 +83,26 @@ static void deltas(struct events *plan, int number, const struct block_kind *kin
             stream_put(plan, "signature", value);
             end_delta(plan);
         }
+    } else if (strcmp(kind->type, "compaction") == 0) { /* never in pieces */
+        begin_delta(plan, number, "compaction_delta");
+        stream_put(plan, "content", stream_string(block, "content"));
+        stream_put(plan, "encrypted_content", stream_member(block, "encrypted_content"));
+        end_delta(plan);
     } else {
         value = stream_member(block, "input");
         run_input(plan, number, value.s ? value : (struct span){"{}", 2});
     }
+}
+
+/* A member that Python hosts can't name as it is called: "from". */
+static void put_renamed(struct events *plan, struct span block)
+{
+    static const char *const names[] = {"from_", NULL};
+    struct span from = stream_member(block, "from_");
+    struct buf member BUF_AUTO = BUF_INIT;
+    if (from.s)
+        buf_addf(&member, "\"from\":%.*s", (int)from.n, from.s);
+    events_put_object(plan, block, names, buf_str(&member));
 }
 
 static void stream_block(struct events *plan, int number, struct span block)
@@ -98,7 +115,7 @@ static void stream_block(struct events *plan, int number, struct span block)
     if (kind->type)
         events_put_object(plan, block, kind->streamed, kind->empty);
     else
-        events_put(plan, block);
+        put_renamed(plan, block);
     buf_adds(&plan->text, "}\n\n");
     if (kind->type)
         deltas(plan, number, kind, block);

@@ -162,28 +162,91 @@ static void states(struct events *plan, const struct item_kind *kind, const char
     }
 }
 
-/* An item as it begins: what is streamed of it is empty. */
-static void put_begun(struct events *plan, const struct item_kind *kind, struct span item)
+/* Calls, their outputs and messages: clients demand that they say how far they are. */
+static bool has_status(struct span type)
 {
-    const char *names[] = {"content", "summary", "status", kind->text, NULL};
+    static const char *const ends[] = {"_call\"", "_output\"", "\"message\""};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t n = strlen(ends[i]);
+        if (type.n >= n && memcmp(type.s + type.n - n, ends[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_member(struct buf *members, const char *key, struct span value)
+{
+    json_key(members, key);
+    buf_add(members, value.s, value.n);
+}
+
+/* What clients demand and hosts leave out, or give as null. */
+static void put_demanded(struct buf *members, struct span item, struct span id, const char *status)
+{
+    put_member(members, "id", id);
+    if (stream_member(item, "status").s || has_status(stream_string(item, "type")))
+        json_member_string(members, "status", status);
+}
+
+/* An item as it begins: what is streamed of it is empty. */
+static void put_begun(struct events *plan, const struct item_kind *kind, struct span item, struct span id)
+{
+    const char *names[] = {"content", "summary", "status", "id", "error", kind->text, NULL};
     struct buf members BUF_AUTO = BUF_INIT;
-    if (stream_member(item, "status").s)
-        buf_adds(&members, "\"status\":\"in_progress\"");
+    put_demanded(&members, item, id, "in_progress");
     for (int i = 0; i < 2; i++)
-        if (stream_member(item, names[i]).s)
-            buf_addf(&members, "%s\"%s\":[]", members.len ? "," : "", names[i]);
+        if (stream_member(item, names[i]).s) {
+            json_key(&members, names[i]);
+            buf_adds(&members, "[]");
+        }
     if (kind->text)
-        buf_addf(&members, "%s\"%s\":\"\"", members.len ? "," : "", kind->text);
+        json_member_string(&members, kind->text, "");
     events_put_object(plan, item, names, buf_str(&members));
 }
 
-static void put_done(struct events *plan, struct span item)
+/* Tools without the members that are null, which is not what "may be left out" means to a schema. */
+static void put_tools(struct buf *members, struct span tools)
 {
-    static const char *const names[] = {"status", NULL};
-    if (json_string_is(stream_string(item, "status"), "in_progress"))
-        events_put_object(plan, item, names, "\"status\":\"completed\"");
-    else
-        events_put(plan, item);
+    struct span tool, key, value;
+    const char *comma = "";
+    json_key(members, "tools");
+    buf_addc(members, '[');
+    for (size_t i = 0; json_element(tools, &i, &tool) && json_kind(tool) == JSON_OBJECT; comma = ",") {
+        buf_addf(members, "%s{", comma);
+        comma = "";
+        for (size_t at = 0; json_next_member(tool, &at, &key, &value);) {
+            if (json_kind(value) == JSON_NULL)
+                continue;
+            buf_adds(members, comma);
+            buf_add(members, key.s, key.n);
+            buf_addc(members, ':');
+            buf_add(members, value.s, value.n);
+            comma = ",";
+        }
+        buf_addc(members, '}');
+    }
+    buf_addc(members, ']');
+}
+
+static void put_done(struct events *plan, struct span item, struct span id)
+{
+    struct span status = stream_string(item, "status"), error = stream_member(item, "error");
+    struct span tools = stream_member(item, "tools");
+    bool lists = json_string_is(stream_string(item, "type"), "mcp_list_tools") && tools.s &&
+                 json_kind(tools) == JSON_ARRAY;
+    const char *const names[] = {"id", "status", "error", lists ? "tools" : NULL, NULL};
+    struct buf members BUF_AUTO = BUF_INIT;
+    if (status.n > 2 && !json_string_is(status, "in_progress")) {
+        put_member(&members, "id", id);
+        put_member(&members, "status", status);
+    } else {
+        put_demanded(&members, item, id, "completed");
+    }
+    if (error.s)
+        put_member(&members, "error", error);
+    if (lists)
+        put_tools(&members, tools);
+    events_put_object(plan, item, names, buf_str(&members));
 }
 
 static void stream_item(struct events *plan, int number, struct span item)
@@ -200,7 +263,7 @@ static void stream_item(struct events *plan, int number, struct span item)
     }
     begin_event(plan, "output_item.added");
     buf_addf(&plan->text, ",\"output_index\":%d,\"item\":", number);
-    put_begun(plan, kind, item);
+    put_begun(plan, kind, item, at.item_id);
     end_event(plan);
     if (kind->type) {
         states(plan, kind, kind->before, item, &at);
@@ -213,7 +276,7 @@ static void stream_item(struct events *plan, int number, struct span item)
     }
     begin_event(plan, "output_item.done");
     buf_addf(&plan->text, ",\"output_index\":%d,\"item\":", number);
-    put_done(plan, item);
+    put_done(plan, item, at.item_id);
     end_event(plan);
 }
 
@@ -247,17 +310,68 @@ static void ended(struct events *plan, struct span all)
     end_event(plan);
 }
 
-int stream_responses(struct events *plan, struct err *err)
+int stream_responses(struct events *plan, int told, struct err *err)
 {
     struct span all = span_of(&plan->answer), output = stream_member(all, "output"), item;
     int n = 0;
     if (!output.s || json_kind(output) != JSON_ARRAY)
         return err_set(err, ERR_INTERNAL, "the service's answer is no response: it has no output");
-    plan->number = 1;
-    begun(plan, "created");
-    begun(plan, "in_progress");
+    plan->number = (unsigned)told + 1;
+    if (told == 0) {
+        begun(plan, "created");
+        begun(plan, "in_progress");
+    }
     for (size_t at = 0; json_element(output, &at, &item);)
         stream_item(plan, n++, item);
     ended(plan, all);
     return 0;
+}
+
+/* What a failed response is said to have failed by: one of the codes that there are, of which "invalid_prompt"
+ * is the one that isn't tried again. */
+static struct span code_of(struct span error)
+{
+    struct span code = stream_string(error, "code"), type = stream_string(error, "type");
+    if (code.n > 2)
+        return code;
+    if (json_string_is(type, "rate_limit_error"))
+        return (struct span){"\"rate_limit_exceeded\"", 21};
+    return json_string_is(type, "invalid_request_error") ? (struct span){"\"invalid_prompt\"", 16}
+                                                         : (struct span){"\"server_error\"", 14};
+}
+
+/* A response that isn't the host's: its own members, and an open object in the end. */
+static void put_stub(struct buf *out, const char *event, int number, const char *status)
+{
+    buf_addf(out,
+             "event: response.%s\ndata: {\"type\":\"response.%s\",\"sequence_number\":%d,\"response\":{"
+             "\"id\":\"resp_bridge\",\"object\":\"response\",\"created_at\":0,\"model\":\"\",\"status\":\"%s\","
+             "\"output\":[],\"tools\":[],\"tool_choice\":\"auto\",\"parallel_tool_calls\":false",
+             event, event, number, status);
+}
+
+int stream_responses_wait(struct buf *out, int told)
+{
+    for (bool first = told == 0;; first = false) {
+        put_stub(out, first ? "created" : "in_progress", ++told, "in_progress");
+        buf_adds(out, "}}\n\n");
+        if (!first)
+            return told;
+    }
+}
+
+void stream_responses_error(struct buf *out, int told, struct span body)
+{
+    struct span error = stream_member(body, "error"), code = code_of(error);
+    struct span message = stream_string(error, "message");
+    buf_addf(out, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":%d,\"param\":null", told + 1);
+    put_member(out, "code", code);
+    put_member(out, "message", message);
+    put_member(out, "error", error);
+    buf_adds(out, "}\n\n");
+    put_stub(out, "failed", told + 2, "failed");
+    buf_adds(out, ",\"error\":{");
+    put_member(out, "code", code);
+    put_member(out, "message", message);
+    buf_adds(out, "}}}\n\n");
 }

@@ -6,6 +6,7 @@
 #include "exec_remote_params.h"
 #include "ipc.h"
 #include "job_stored.h"
+#include "job_text.h"
 #include "mem.h"
 #include "user.h"
 
@@ -60,6 +61,14 @@ void job_answer(struct rpc_call *call, struct record *r, enum job_form form)
     rpc_result_take(call, &text, 0);
 }
 
+int job_unknown(long long pid, struct err *err)
+{
+    /* inspect_ai looks for the first words, to tell a job that is gone from one that can't be asked */
+    return err_set(err, ERR_TOOL,
+                   "No job found with pid %lld: there is no job %lld; exec_remote_list tells which there are",
+                   pid, pid);
+}
+
 /* ---- of a job that has ended ---- */
 
 static const struct {
@@ -89,6 +98,17 @@ static void too_late(struct rpc_call *call, const char *method, struct span para
     params_release(table, &p);
 }
 
+/* What was closed takes nothing any more; the answer to a write would say that it was taken. */
+static bool is_lost(struct record *r, const char *method, struct rpc_call *call)
+{
+    struct err err;
+    if (!r->end.stdin_closed || strcmp(method, "exec_remote_write_stdin") != 0)
+        return false;
+    err_set(&err, ERR_TOOL, JOB_STDIN_CLOSED, (long)r->pid);
+    rpc_fail(call, &err);
+    return true;
+}
+
 bool job_answer_from_file(struct rpc_call *call, const char *method, struct span params, const char *owner,
                           int dirfd)
 {
@@ -101,7 +121,7 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
     if (!record_exists(dirfd, pid)) {
         if (ipc_exists(dirfd, owner))
             return false;
-        err_set(&err, ERR_TOOL, "there is no job %ld; exec_remote_list tells which there are", (long)pid);
+        job_unknown(pid, &err);
         rpc_fail(call, &err);
         return true;
     }
@@ -114,7 +134,7 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
     } else {
         params_release(answers[i].params, &p);
         there = record_answer_stored(&r, dirfd, pid, p.ack_seq);
-        if (there)
+        if (there && !is_lost(&r, method, call))
             job_answer(call, &r, answers[i].form);
     }
     record_release(&r);

@@ -10,6 +10,9 @@
 enum job_form { JOB_OUTPUT, JOB_STATE, JOB_EVENT };
 void job_answer(struct rpc_call *call, struct record *r, enum job_form form);
 
+/* -1, and that there is no such job. */
+int job_unknown(long long pid, struct err *err);
+
 const char *job_state(const struct record_end *end);
 /* Members exit_code, timed_out, oom_killed: the first as null while it runs, the others only when true. */
 void job_put_end(struct buf *out, const struct record_end *end);

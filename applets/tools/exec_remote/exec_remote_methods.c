@@ -52,6 +52,7 @@ static void on_gone(void *arg)
     if (h->stored)
         return;
     j->record.end.ended = true;
+    j->record.end.stdin_closed = j->in.ever_open && j->in.closing;
     h->stored = record_store(&j->record, raw, j->latin1, h->keeper->base.dirfd, NULL) == 0;
     if (h->stored && h->holder)
         rpc_null(h->holder);

@@ -93,7 +93,7 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
     if (params_unpack(&job_pid_params, params, &p, err) < 0)
         return -1;
     if (p.pid <= 0 || p.pid > INT_MAX)
-        return err_set(err, ERR_TOOL, "there is no job %lld; exec_remote_list tells which there are", p.pid);
+        return job_unknown(p.pid, err);
     snprintf(owner, IPC_NAME_MAX, JOB_PREFIX "_%lld", p.pid);
     return 0;
 }

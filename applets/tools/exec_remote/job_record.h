@@ -35,6 +35,7 @@ struct record_end {
     bool killed;
     bool timed_out;
     bool oom_killed;
+    bool stdin_closed; /* by a client, who may write no more */
 };
 
 struct record {

@@ -70,7 +70,7 @@ int job_write(struct job *j, const char *data, size_t n, struct err *err)
     if (!j->in.ever_open)
         return err_set(err, ERR_TOOL, "stdin of job %ld is not open; start it with stdin_open", (long)j->pid);
     if (j->in.closing)
-        return err_set(err, ERR_TOOL, "stdin of job %ld has been closed", (long)j->pid);
+        return err_set(err, ERR_TOOL, JOB_STDIN_CLOSED, (long)j->pid);
     if (j->in.fd < 0)
         return 0; /* nobody reads it any more */
     size_t most = memory_share(&j->in.share, j->in.pending.len + n, JOB_STDIN_MAX);

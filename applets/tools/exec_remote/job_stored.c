@@ -26,7 +26,7 @@
 #define GIVEN_MAX (JOB_UNACKED_MAX + 3 * JOB_ANSWER_MAX)
 #define MARKS_MAX (RECORD_MARKS_MAX + 1024u) /* with those of the answers to come */
 
-enum { LATIN1 = 1, TOLD = 2, ENDED = 4, KILLED = 8, TIMED_OUT = 16, OOM_KILLED = 32, FLAGS_END = 64 };
+enum { LATIN1 = 1, TOLD = 2, ENDED = 4, KILLED = 8, TIMED_OUT = 16, OOM_KILLED = 32, STDIN_CLOSED = 64, FLAGS_END = 128 };
 
 /* As it stands in the file: whatever bytes are there make a value of each member. Offsets count from the
  * first byte that is stored. */
@@ -67,7 +67,7 @@ static uint32_t flags_of(const struct record *r, bool latin1)
 {
     return (latin1 ? LATIN1 : 0U) | (r->told ? TOLD : 0U) | (r->end.ended ? ENDED : 0U) |
            (r->end.killed ? KILLED : 0U) | (r->end.timed_out ? TIMED_OUT : 0U) |
-           (r->end.oom_killed ? OOM_KILLED : 0U);
+           (r->end.oom_killed ? OOM_KILLED : 0U) | (r->end.stdin_closed ? STDIN_CLOSED : 0U);
 }
 
 static struct record_end end_of(const struct head *h)
@@ -77,7 +77,8 @@ static struct record_end end_of(const struct head *h)
                                .ended = h->flags & ENDED,
                                .killed = h->flags & KILLED,
                                .timed_out = h->flags & TIMED_OUT,
-                               .oom_killed = h->flags & OOM_KILLED};
+                               .oom_killed = h->flags & OOM_KILLED,
+                               .stdin_closed = h->flags & STDIN_CLOSED};
 }
 
 static struct record_job job_of(const struct head *h)

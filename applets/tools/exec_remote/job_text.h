@@ -31,6 +31,7 @@ void text_room_use(struct text_room *room, size_t step, const char *text, size_t
 
 /* In the message of a write that was refused because the job has too much to read already: nothing of it was
  * taken, and it can be made again. */
+#define JOB_STDIN_CLOSED "stdin of job %ld has been closed"
 #define JOB_STDIN_FULL "of its stdin yet"
 
 #endif

@@ -260,8 +260,11 @@ static int start_server(struct hosted *h, const struct keeper *k, const struct s
 {
     const struct mcp_launch_params *p = s->params;
     char **argv MEM_AUTO = argv_of(p);
-    /* What is given is all that it sees. */
-    char **env = p->env.list ? spawn_env(NULL, p->env.list, NULL) : spawn_env(k->base.env, NULL, s->user);
+    /* What is given is all that it sees, and where another user is at home. */
+    char *home MEM_AUTO = s->user ? mem_printf("HOME=%s", s->user->home) : NULL;
+    char *at_home[] = {home, NULL};
+    char **env =
+        p->env.list ? spawn_env(at_home, p->env.list, NULL) : spawn_env(k->base.env, NULL, s->user);
     const char *programs[] = {p->command.s, NULL};
     struct spawn spawn = {
         .programs = programs,
@@ -281,6 +284,8 @@ static int start_server(struct hosted *h, const struct keeper *k, const struct s
     h->command = shown(argv);
     h->user = user_label(s->user ? s->user->uid : geteuid());
     int result = mcp_bridge_start(&h->bridge, k->base.loop, &spawn, line_max(), err);
+    if (result < 0)
+        err_of_setting(err);
     spawn_env_free(env);
     return result;
 }

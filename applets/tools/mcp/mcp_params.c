@@ -53,7 +53,7 @@ static const struct param launch_list[] = {
      .offset = LAUNCH(user),
      PARAM_DOC("Whom it runs as; another user than its own takes a server of root", "the server's user")},
 };
-const struct params_table mcp_launch_params = TABLE(launch_list);
+const struct params_table mcp_launch_params = PARAMS_TABLE(launch_list);
 
 /* A number that can't be is no fault of the form: it is that of no server. */
 #define SESSION_ID                                                                                           \

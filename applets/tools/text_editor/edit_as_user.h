@@ -1,7 +1,7 @@
 /* Doing the work as another user: in a child that has become that user for good.
  *
  * The user is `_run_as_user` of the params, a name; or `_run_as` as hosts send it that know the container's
- * default user by numbers alone: a name, or {uid, gid, groups?, home?}. */
+ * default user by numbers alone: a name, or {uid, gid, groups, home?}. */
 #ifndef EDIT_AS_USER_H
 #define EDIT_AS_USER_H
 

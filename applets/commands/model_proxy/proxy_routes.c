@@ -1,0 +1,219 @@
+/* Which request is answered by what. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+#include "proxy_calls.h"
+#include "proxy_gate.h"
+#include "proxy_streams.h"
+#include "proxy_tokens.h"
+
+/* Paths behind the version. */
+static const struct proxy_route routes[] = {
+    {"/chat/completions", "generate_completions", OPENAI, "messages"},
+    {"/responses", "generate_responses", OPENAI, "input"},
+    {"/messages", "generate_anthropic", ANTHROPIC, "messages"},
+};
+static const struct proxy_route google = {"", "generate_google", GOOGLE, NULL};
+
+/* A request as it is looked up. */
+struct asked {
+    struct proxy_conn *conn;
+    const struct proxy_request *r;
+    char *path;       /* with one slash for several, and none at the end */
+    const char *what; /* behind the version, or versions, of which there may be none */
+    enum dialect dialect;
+    bool posts;
+};
+
+/* ---- what is asked ---- */
+
+static void squeeze(char *path)
+{
+    char *to = path;
+    for (const char *s = path; *s; s++)
+        if (*s != '/' || (s[1] != '/' && s[1] != '\0'))
+            *to++ = *s;
+    *to = '\0';
+}
+
+/* A base address may have a version or none, and a client adds its own. */
+static const char *behind_versions(const char *path, bool *beta)
+{
+    static const char *const versions[] = {"/v1beta", "/v1alpha", "/v1"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        size_t n = strlen(versions[i]);
+        if (strncmp(path, versions[i], n) == 0 && (path[n] == '/' || path[n] == '\0')) {
+            *beta = *beta || versions[i][3] != '\0';
+            path += n;
+            i = (size_t)-1; /* and the next one */
+        }
+    }
+    return path;
+}
+
+static bool has_field(const struct asked *a, const char *name)
+{
+    return *http_field(a->r->head, name) != '\0';
+}
+
+static enum dialect dialect_of(const struct asked *a, bool beta)
+{
+    const char *action = strncmp(a->what, "/models/", 8) == 0 ? strrchr(a->what, ':') : NULL;
+    if (strncmp(a->what, "/messages", 9) == 0 || has_field(a, "anthropic-version"))
+        return ANTHROPIC;
+    return beta || has_field(a, "x-goog-api-key") || (a->posts && action) ? GOOGLE : OPENAI;
+}
+
+/* ---- answers of our own ---- */
+
+static void answer_with(const struct asked *a, const struct buf *body)
+{
+    proxy_answer(a->conn, 200, JSON_FIELDS, span_of(body));
+}
+
+static void put_model(struct buf *out, enum dialect dialect, const char *id)
+{
+    struct buf name BUF_AUTO = BUF_INIT;
+    buf_addf(&name, "%s%s", dialect == GOOGLE ? "models/" : "", id);
+    buf_addc(out, '{');
+    json_member_text(out, dialect == GOOGLE ? "name" : "id", buf_str(&name), name.len);
+    if (dialect == OPENAI)
+        buf_adds(out, ",\"object\":\"model\",\"created\":0,\"owned_by\":\"inspect\"}");
+    else if (dialect == ANTHROPIC)
+        buf_adds(out, ",\"type\":\"model\",\"display_name\":\"inspect\",\"created_at\":\"1970-01-01T00:00:00Z\"}");
+    else
+        buf_adds(out, ",\"displayName\":\"inspect\",\"version\":\"1\",\"supportedGenerationMethods\":"
+                      "[\"generateContent\",\"streamGenerateContent\",\"countTokens\"]}");
+}
+
+/* The one that there is by that name, or any by its own: the host takes every name. */
+static void models(const struct asked *a)
+{
+    static const char *const begin[] = {"{\"object\":\"list\",\"data\":[", "{\"data\":[", "{\"models\":["};
+    static const char *const end[] = {
+        "]}", "],\"has_more\":false,\"first_id\":\"inspect\",\"last_id\":\"inspect\"}", "]}"};
+    struct buf body BUF_AUTO = BUF_INIT;
+    bool one = a->what[7] == '/';
+    buf_adds(&body, one ? "" : begin[a->dialect]);
+    put_model(&body, a->dialect, one ? a->what + 8 : "inspect");
+    buf_adds(&body, one ? "" : end[a->dialect]);
+    answer_with(a, &body);
+}
+
+/* An estimate, and its answer says so. */
+static void count_tokens(const struct asked *a, const char *before, const char *after)
+{
+    struct buf body BUF_AUTO = BUF_INIT;
+    struct err err;
+    if (json_check(a->r->body, &err) < 0 || json_kind(a->r->body) != JSON_OBJECT) {
+        proxy_refuse(a->conn, a->dialect, 400, "the body is no JSON object");
+        return;
+    }
+    buf_addf(&body, "%s%lld%s", before, tokens_estimate(a->r->body), after);
+    proxy_answer(a->conn, 200, JSON_FIELDS "X-Toolbox-Estimate: true\r\n", span_of(&body));
+}
+
+/* Clients then go on over HTTP, at once. */
+static void no_socket(struct proxy_conn *conn)
+{
+    static const char why[] = "Responses are streamed over HTTP here, not over a WebSocket";
+    struct buf body BUF_AUTO = BUF_INIT;
+    dialect_error(&body, OPENAI, 426, (struct span){why, sizeof why - 1}, (struct span){0});
+    proxy_answer(conn, 426, JSON_FIELDS "Upgrade: HTTP/1.1\r\n", span_of(&body));
+}
+
+static void not_found(const struct asked *a)
+{
+    struct buf message BUF_AUTO = BUF_INIT;
+    buf_addf(&message,
+             "Path %s not found: nothing is served to a %s of it. Served are /v1/chat/completions, /v1/responses, "
+             "/v1/messages, /v1/models and /v1beta/models/MODEL:generateContent",
+             a->r->path, a->r->method);
+    proxy_refuse(a->conn, a->dialect, 404, buf_str(&message));
+}
+
+/* ---- looking it up ---- */
+
+/* .../models/NAME:ACTION */
+static bool google_action(struct proxy *proxy, const struct asked *a)
+{
+    struct buf model BUF_AUTO = BUF_INIT;
+    const char *name = strncmp(a->what, "/models/", 8) == 0 ? a->what + 8 : "", *action = strrchr(name, ':');
+    if (!action || action == name)
+        return false;
+    bool stream = strcmp(action, ":streamGenerateContent") == 0;
+    if (strcmp(action, ":countTokens") == 0) {
+        count_tokens(a, "{\"totalTokens\":", "}");
+    } else if (stream || strcmp(action, ":generateContent") == 0) {
+        json_put_string(&model, name, (size_t)(action - name));
+        proxy_call(proxy, a->conn, &google, a->r, span_of(&model), stream);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool post(struct proxy *proxy, const struct asked *a)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (strcmp(a->what, routes[i].path) == 0) {
+            proxy_call(proxy, a->conn, &routes[i], a->r, (struct span){0}, false);
+            return true;
+        }
+    if (strcmp(a->what, "/messages/count_tokens") == 0)
+        count_tokens(a, "{\"input_tokens\":", "}");
+    else if (strcmp(a->what, "/responses/input_tokens") == 0)
+        count_tokens(a, "{\"object\":\"response.input_tokens\",\"input_tokens\":", "}");
+    else
+        return google_action(proxy, a);
+    return true;
+}
+
+static bool get(const struct asked *a)
+{
+    static const char *const healthy[] = {"", "/healthz", "/health", "/api/hello"};
+    static const char alive[] = "{\"status\":\"ok\"}";
+    for (size_t i = 0; i < sizeof healthy / sizeof *healthy; i++)
+        if (strcmp(a->path, healthy[i]) == 0) {
+            proxy_answer(a->conn, 200, JSON_FIELDS, (struct span){alive, sizeof alive - 1});
+            return true;
+        }
+    if (strncmp(a->what, "/models", 7) == 0 && (a->what[7] == '\0' || a->what[7] == '/'))
+        models(a);
+    else if (strcmp(a->what, "/responses") == 0 && has_field(a, "upgrade"))
+        no_socket(a->conn);
+    else
+        return false;
+    return true;
+}
+
+static void look_up(struct proxy *proxy, struct asked *a)
+{
+    struct buf why BUF_AUTO = BUF_INIT;
+    bool beta = false;
+    squeeze(a->path);
+    a->what = behind_versions(a->path, &beta);
+    a->posts = strcmp(a->r->method, "POST") == 0;
+    a->dialect = dialect_of(a, beta);
+    int refused = proxy_gate(a->r->head, &why);
+    bool reads = strcmp(a->r->method, "GET") == 0 || strcmp(a->r->method, "HEAD") == 0;
+    if (refused)
+        proxy_refuse(a->conn, a->dialect, refused, buf_str(&why));
+    else if (strncmp(a->r->path, "/mcp/", 5) == 0)
+        proxy_mcp(proxy, a->conn, a->r);
+    else if (!(a->posts && post(proxy, a)) && !(reads && get(a)))
+        not_found(a);
+}
+
+void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request *r)
+{
+    struct asked a = {.conn = conn, .r = r};
+    if (strcmp(r->method, "OPTIONS") == 0) {
+        proxy_answer(conn, 405, "Allow: GET, HEAD, POST\r\n", (struct span){"", 0});
+        return;
+    }
+    a.path = mem_strdup(r->path);
+    look_up(arg, &a);
+    free(a.path);
+}
