@@ -1,6 +1,7 @@
 """The model proxy from its clients' side: routes, streams, errors, and everything that goes wrong between the two."""
 import concurrent.futures
 import contextlib
+import gzip
 import http.client
 import io
 import json
@@ -10,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import time
+import zlib
 
 import pytest
 
@@ -559,6 +561,51 @@ def test_tokens_are_counted_on_the_safe_side(bridge, path, member):
     assert bridge.seen == []
 
 
+# ---- compressed bodies ----
+
+
+def raw_deflate(data):
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return packer.compress(data) + packer.flush()
+
+
+PACKED = {"gzip": gzip.compress, "x-gzip": gzip.compress, "GZIP": lambda data: gzip.compress(data, 0), "deflate": zlib.compress,
+          "Deflate": raw_deflate, "identity": bytes}
+
+
+@pytest.mark.parametrize("coding", PACKED)
+@pytest.mark.parametrize("path", [*PATHS, "/v1/messages/count_tokens"])
+def test_a_compressed_body(bridge, coding, path):
+    body = dict(PATHS.get(path, MESSAGES), more=[TEXT + str(i * i) for i in range(500)])
+    packed = PACKED[coding](json.dumps(body).encode())
+    assert bridge.ask("POST", path, packed, {"Content-Encoding": coding})[0] == 200
+    if path in PATHS:
+        assert bridge.seen[0]["params"]["json_data"]["more"] == body["more"]
+
+
+def test_a_large_compressed_body(bridge):
+    body = dict(CHAT, more=[str(i * 7919) for i in range(900000)])
+    text = json.dumps(body).encode()
+    assert bridge.ask("POST", "/v1/chat/completions", gzip.compress(text, 6), {"Content-Encoding": "gzip"})[0] == 200
+    assert len(text) > 10_000_000 and bridge.seen[0]["params"]["json_data"]["more"] == body["more"]
+
+
+def test_a_compressed_call_of_a_tool(bridge):
+    packed = gzip.compress(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode())
+    assert b'"tools"' in bridge.ask("POST", "/mcp/srv", packed, {"Content-Encoding": "gzip"})[2]
+
+
+@pytest.mark.parametrize("coding, body, status", [
+    ("zstd", b"x", 415), ("br", b"x", 415), ("gzip, gzip", b"x", 415), ("gzip", b"x", 400), ("gzip", json.dumps(CHAT).encode(), 400),
+    ("gzip", gzip.compress(json.dumps(CHAT).encode())[:-9], 400), ("deflate", b"\x07", 400), ("gzip", gzip.compress(b"{"), 400),
+    ("gzip", gzip.compress(b" " * 50_000_000), 413), ("deflate", zlib.compress(b" " * 50_000_000), 413)],
+    ids=lambda value: None if isinstance(value, bytes) else value)
+def test_a_body_that_can_t_be_unpacked(bridge, coding, body, status):
+    got, headers, text = bridge.ask("POST", "/v1/messages", body, {"Content-Encoding": coding})
+    assert got == status and json.loads(text)["type"] == "error" and bridge.seen == []
+    assert status != 415 or (headers["Accept-Encoding"] == "gzip, deflate" and coding in json.loads(text)["error"]["message"])
+
+
 def test_a_socket_is_declined(bridge):
     """What Codex tries first: it goes on over HTTP at once where it is told so."""
     asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}
@@ -913,7 +960,51 @@ def test_the_variables(toolbox, workdir):
         assert done.returncode == 2 and done.stdout == b""
 
 
+def listening(pid, table):
+    with open(f"/proc/{pid}/net/{table}") as file:
+        return [line.split()[1] for line in file if line.split()[3] == "0A"]
+
+
 def test_only_this_machine_can_ask(bridge):
-    with open(f"/proc/{bridge.process.pid}/net/tcp") as file:
-        lines = [line.split() for line in file if line.split()[1].endswith(f":{bridge.port:04X}")]
-    assert [line[1] for line in lines if line[3] == "0A"] == [f"0100007F:{bridge.port:04X}"]
+    own = [address for table in ("tcp", "tcp6") for address in listening(bridge.process.pid, table) if address.endswith(f":{bridge.port:04X}")]
+    assert own[0] == f"0100007F:{bridge.port:04X}" and set(own[1:]) <= {f"{'0' * 24}01000000:{bridge.port:04X}"}
+
+
+def has_ipv6():
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="there is no [::1] here")
+def test_both_addresses_of_localhost(bridge, toolbox):
+    connection = http.client.HTTPConnection("::1", bridge.port, timeout=HANG)
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().status == 200
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:  # by somebody who would get what is asked of localhost
+        done = subprocess.run([toolbox, "model_proxy", "--port", str(taken.getsockname()[1])], capture_output=True, timeout=HANG)
+    assert done.returncode == 1 and b"[::1]" in done.stderr and b"in use" in done.stderr
+
+
+def test_where_it_is_told_to_listen(toolbox, workdir):
+    (workdir / "requests").mkdir()
+    (workdir / "responses").mkdir()
+    command = [toolbox, "model_proxy", "--directory", workdir, "--listen", "0.0.0.0:0", "--listen", workdir / "socket", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = [process.stdout.readline().strip() for _ in range(3)]
+        assert [line.rsplit(":", 1)[0] for line in said] == [
+            "Server running on http://0.0.0.0", "Server running on unix", "Server running on http://127.0.0.1"]
+        assert (workdir / "socket").stat().st_mode & 0o777 == 0o700
+        for line in said:
+            connection = http.client.HTTPConnection("localhost", timeout=HANG)
+            connection.sock = socket.socket(socket.AF_UNIX if "unix" in line else socket.AF_INET)
+            connection.sock.connect(line.split("unix:")[1] if "unix" in line else ("127.0.0.1", int(line.rsplit(":", 1)[1])))
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().status == 200
+            connection.close()
+        process.terminate()
+        assert process.wait(HANG) == 0 and not (workdir / "socket").exists()
+    done = subprocess.run([toolbox, "model_proxy", "--listen", "nonsense"], capture_output=True, timeout=HANG)
+    assert done.returncode == 1 and b"'nonsense'" in done.stderr

@@ -9,20 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "mem.h"
 #include "proxy_calls.h"
 #include "title.h"
+#include "commands/exec/dial.h"
 
 #define SERVICE "/var/tmp/sandbox-services/bridge_model_service"
 #define PORT "13131"
 
 static const char usage[] =
-    "Usage: toolbox model_proxy [--port PORT] [--directory DIR]\n"
+    "Usage: toolbox model_proxy [--port PORT | --listen WHERE...] [--directory DIR]\n"
     "\n"
-    "Stands in for model providers on 127.0.0.1: a request becomes a file, which the\n"
+    "Stands in for model providers on localhost: a request becomes a file, which the\n"
     "evaluation on the host answers with another, and the answer goes back in the\n"
     "provider's own form, as a stream where that was asked for. What programs in the\n"
     "container need to be told:\n"
@@ -35,7 +37,10 @@ static const char usage[] =
     "/v1beta/models/MODEL:ACTION, and tools of the host by MCP: /mcp/SERVER.\n"
     "\n"
     "  --port PORT      where to listen (default: $BRIDGE_MODEL_SERVICE_PORT,\n"
-    "                   else " PORT "; 0: any that is free)\n"
+    "                   else " PORT "; 0: any that is free), on 127.0.0.1 and [::1]\n"
+    "  --listen WHERE   where instead: ADDRESS:PORT, for others than this machine as\n"
+    "                   well, or the absolute path of a socket to be made; may be\n"
+    "                   given several times\n"
     "  --directory DIR  where requests/ and responses/ are; default:\n"
     "                   " SERVICE ",\n"
     "                   and in it $BRIDGE_MODEL_SERVICE_INSTANCE where that is set\n"
@@ -46,23 +51,40 @@ static const char usage[] =
     "be asked again and again.\n"
     "\n"
     "Example:\n"
-    "  toolbox model_proxy --port 8080 --directory /tmp/service\n";
+    "  toolbox model_proxy --port 8080 --directory /tmp/service\n"
+    "  toolbox model_proxy --listen 0.0.0.0:8080 --listen /run/model.sock\n";
+
+#define DOORS_MAX 8
 
 struct options {
     const char *port, *directory;
+    const char *listen[DOORS_MAX];
+    size_t n_listen; /* 0: on the loopback */
+};
+
+/* What it listens on; or the exit status where it can't. */
+struct doors {
+    int fds[DOORS_MAX];
+    size_t n;
+    int status;
 };
 
 /* EXIT_OK, or the exit status. */
 static int take_options(int argc, char **argv, struct options *o)
 {
-    static const char *const words[] = {"--port", "--directory", NULL};
+    static const char *const words[] = {"--port", "--directory", "--listen", NULL};
     static const struct option options[] = {
-        {"port", required_argument, NULL, 'p'}, {"directory", required_argument, NULL, 'd'}, {0}};
+        {"port", required_argument, NULL, 'p'}, {"directory", required_argument, NULL, 'd'},
+        {"listen", required_argument, NULL, 'l'}, {0}};
     for (int option; (option = usage_option(argv[0], argc, argv, ":", options, words)) >= 0;) {
         if (option == 'p')
             o->port = optarg;
         else if (option == 'd')
             o->directory = optarg;
+        else if (option == 'l' && o->n_listen == DOORS_MAX)
+            return usage_error(argv[0], "--listen can be given %d times", DOORS_MAX);
+        else if (option == 'l')
+            o->listen[o->n_listen++] = optarg;
         else
             return EXIT_USAGE;
     }
@@ -91,23 +113,94 @@ static int can_be_reached(const struct sockaddr_in *address)
     return fd < 0 ? 0 : connect(fd, (const struct sockaddr *)address, sizeof *address);
 }
 
-/* Listens; *port becomes the one that it is. -1 with errno. */
-static int listen_at(int *port)
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un path;
+};
+
+/* Listens on the loopback's address of that family; *port becomes the one that it is. -1 with errno. */
+static int listen_at(int family, int *port)
 {
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)*port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    union address a = {.v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof a.v4;
+    int on = 1, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
+    if (family == AF_INET6) {
+        a = (union address){.v6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback}};
+        size = sizeof a.v6;
+    }
+    a.v4.sin_port = htons((uint16_t)*port); /* at the same place in both */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &length) < 0 || can_be_reached(&address) < 0) {
+    if (bind(fd, &a.any, size) < 0 || listen(fd, SOMAXCONN) < 0 || getsockname(fd, &a.any, &size) < 0 ||
+        (family == AF_INET && can_be_reached(&a.v4) < 0)) {
         io_close(&fd);
         return -1;
     }
-    *port = ntohs(address.sin_port);
+    *port = ntohs(a.v4.sin_port);
     return fd;
+}
+
+/* Both addresses by which a client may take localhost. -1, and it was said why. */
+static int listen_locally(struct doors *d, const char *port_word)
+{
+    int port = port_number(port_word);
+    if (port < 0) {
+        d->status = usage_error("model_proxy", "no port: '%s'; give a number from 0 to 65535", port_word);
+        return -1;
+    }
+    d->fds[0] = listen_at(AF_INET, &port);
+    const char *host = "127.0.0.1";
+    if (d->fds[0] >= 0) {
+        d->n = 1;
+        d->fds[1] = listen_at(AF_INET6, &port);
+        d->n += d->fds[1] >= 0;
+        if (d->fds[1] >= 0 || errno != EADDRINUSE) /* most often there is no such address */
+            return 0;
+        host = "[::1]";
+    }
+    d->status = applet_failed("model_proxy", "can't listen on %s:%d: %s%s", host, port, err_text(errno),
+                              errno == EADDRINUSE    ? "; give another with --port (0: any that is free)"
+                              : errno == ENETUNREACH ? "; the loopback interface is down (ip link set lo up)"
+                                                     : "");
+    return -1;
+}
+
+static int listen_where(struct doors *d, const struct options *o)
+{
+    struct err err;
+    for (; d->n < o->n_listen; d->n++) {
+        d->fds[d->n] = dial_listen(o->listen[d->n], &err);
+        if (d->fds[d->n] < 0) {
+            d->status = applet_failed("model_proxy", "%s", err.msg);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Where it listens, for who started it; of the loopback once. */
+static void tell(const struct doors *d, bool locally)
+{
+    for (size_t i = 0; i < (locally ? 1 : d->n); i++) {
+        union address a;
+        char text[INET6_ADDRSTRLEN];
+        socklen_t size = sizeof a;
+        getsockname(d->fds[i], &a.any, &size);
+        if (a.any.sa_family == AF_UNIX)
+            printf("Server running on unix:%s\n", a.path.sun_path);
+        else if (a.any.sa_family == AF_INET6)
+            printf("Server running on http://[%s]:%d\n",
+                   inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text), ntohs(a.v6.sin6_port));
+        else
+            printf("Server running on http://%s:%d\n",
+                   inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text), ntohs(a.v4.sin_port));
+    }
+    if (fflush(stdout) != 0) { /* nobody reads it: the proxy serves all the same */
+        clearerr(stdout);
+    }
 }
 
 static void on_failed(void *arg, const char *reason)
@@ -124,22 +217,23 @@ static void on_signal(void *arg, int signal)
     loop_stop(proxy->loop, EXIT_OK);
 }
 
-static int serve(int listen_fd, const char *directory)
+static int serve(const struct doors *d, const char *directory)
 {
     struct err err;
+    struct proxy_server *servers[DOORS_MAX];
     struct proxy proxy = {.loop = loop_new(&err)};
-    if (!proxy.loop) {
-        close(listen_fd);
+    if (!proxy.loop)
         return applet_failed("model_proxy", "%s", err.msg);
-    }
     proxy.service = service_new(proxy.loop, directory);
     proxy.headers = title_is_inspect();
     proxy.failed = on_failed;
     proxy.arg = &proxy;
-    struct proxy_server *server = proxy_server_new(proxy.loop, listen_fd, proxy_handle, &proxy);
+    for (size_t i = 0; i < d->n; i++)
+        servers[i] = proxy_server_new(proxy.loop, d->fds[i], proxy_handle, &proxy);
     loop_on_signal(proxy.loop, on_signal, &proxy);
     int status = loop_run(proxy.loop);
-    proxy_server_free(server);
+    for (size_t i = 0; i < d->n; i++)
+        proxy_server_free(servers[i]);
     service_free(proxy.service);
     loop_free(proxy.loop);
     return status;
@@ -149,30 +243,25 @@ static int model_proxy_main(int argc, char **argv)
 {
     const char *instance = variable("BRIDGE_MODEL_SERVICE_INSTANCE", NULL);
     struct options o = {.port = variable("BRIDGE_MODEL_SERVICE_PORT", PORT)};
+    struct doors d = {.n = 0};
     int status = take_options(argc, argv, &o);
     if (status != EXIT_OK)
         return status;
-    int port = port_number(o.port);
-    if (port < 0)
-        return usage_error("model_proxy", "no port: '%s'; give a number from 0 to 65535", o.port);
     char *directory MEM_AUTO = o.directory ? mem_strdup(o.directory)
                                : instance  ? mem_printf(SERVICE "/%s", instance)
                                            : mem_strdup(SERVICE);
-    int fd = listen_at(&port);
-    if (fd < 0)
-        return applet_failed("model_proxy", "can't listen on 127.0.0.1:%d: %s%s", port, err_text(errno),
-                             errno == EADDRINUSE    ? "; give another with --port (0: any that is free)"
-                             : errno == ENETUNREACH ? "; the loopback interface is down (ip link set lo up)"
-                                                    : "");
-    printf("Server running on http://127.0.0.1:%d\n", port);
-    if (fflush(stdout) != 0) { /* nobody reads it: the proxy serves all the same */
-        clearerr(stdout);
-    }
+    if (o.n_listen > 0 ? listen_where(&d, &o) < 0 : listen_locally(&d, o.port) < 0)
+        return d.status;
+    tell(&d, o.n_listen == 0);
     if (access(directory, F_OK) < 0) /* it may come yet */
         fprintf(stderr,
                 "toolbox model_proxy: %s is not there: nothing is answered before the host has made it\n",
                 directory);
-    return serve(fd, directory);
+    status = serve(&d, directory);
+    for (size_t i = 0; i < o.n_listen; i++)
+        if (o.listen[i][0] == '/')
+            unlink(o.listen[i]);
+    return status;
 }
 
 const struct applet model_proxy_applet = {

@@ -1,7 +1,9 @@
 /* Which request is answered by what. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "inflate.h"
 #include "mem.h"
 #include "proxy_calls.h"
 #include "proxy_gate.h"
@@ -81,7 +83,8 @@ static void put_model(struct buf *out, enum dialect dialect, const char *id)
     if (dialect == OPENAI)
         buf_adds(out, ",\"object\":\"model\",\"created\":0,\"owned_by\":\"inspect\"}");
     else if (dialect == ANTHROPIC)
-        buf_adds(out, ",\"type\":\"model\",\"display_name\":\"inspect\",\"created_at\":\"1970-01-01T00:00:00Z\"}");
+        buf_adds(out, ",\"type\":\"model\",\"display_name\":\"inspect\",\"created_at\":\"1970-01-01T00:00:00Z\","
+                      "\"lifecycle\":\"active\"}");
     else
         buf_adds(out, ",\"displayName\":\"inspect\",\"version\":\"1\",\"supportedGenerationMethods\":"
                       "[\"generateContent\",\"streamGenerateContent\",\"countTokens\"]}");
@@ -114,13 +117,11 @@ static void count_tokens(const struct asked *a, const char *before, const char *
     proxy_answer(a->conn, 200, JSON_FIELDS "X-Toolbox-Estimate: true\r\n", span_of(&body));
 }
 
-/* Clients then go on over HTTP, at once. */
-static void no_socket(struct proxy_conn *conn)
+static void refuse_with(const struct asked *a, int status, const char *fields, const char *why)
 {
-    static const char why[] = "Responses are streamed over HTTP here, not over a WebSocket";
     struct buf body BUF_AUTO = BUF_INIT;
-    dialect_error(&body, OPENAI, 426, (struct span){why, sizeof why - 1}, (struct span){0});
-    proxy_answer(conn, 426, JSON_FIELDS "Upgrade: HTTP/1.1\r\n", span_of(&body));
+    dialect_error(&body, a->dialect, status, (struct span){why, strlen(why)}, (struct span){0});
+    proxy_answer(a->conn, status, fields, span_of(&body));
 }
 
 static void not_found(const struct asked *a)
@@ -182,10 +183,72 @@ static bool get(const struct asked *a)
     if (strncmp(a->what, "/models", 7) == 0 && (a->what[7] == '\0' || a->what[7] == '/'))
         models(a);
     else if (strcmp(a->what, "/responses") == 0 && has_field(a, "upgrade"))
-        no_socket(a->conn);
+        refuse_with(a, 426, JSON_FIELDS "Upgrade: HTTP/1.1\r\n", /* clients go on over HTTP, at once */
+                    "Responses are streamed over HTTP here, not over a WebSocket");
     else
         return false;
     return true;
+}
+
+/* ---- compressed bodies ---- */
+
+#define UNPACKED_MAX (64u << 20)
+#define UNPACKED_RATIO 200 /* texts come to a tenth; what comes to so much less is meant to be a bomb */
+#define UNPACKED_LEAST (1u << 20)
+
+static const char *known_coding(const char *coding, bool *gzip)
+{
+    static const char *const known[] = {"gzip", "x-gzip", "deflate", "identity", ""};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(coding, known[i]) == 0) {
+            *gzip = i < 2;
+            return known[i];
+        }
+    return NULL;
+}
+
+/* The body as it is meant: in *unpacked where it was compressed. False: it was refused. */
+static bool take_body(const struct asked *a, struct proxy_request *r, struct buf *unpacked)
+{
+    struct buf why BUF_AUTO = BUF_INIT;
+    struct memory_share share = {0};
+    const char *coding = http_field(a->r->head, "content-encoding");
+    bool gzip = false;
+    const char *known = known_coding(coding, &gzip);
+    if (known && (*known == '\0' || *known == 'i'))
+        return true;
+    size_t most = a->r->body.n < UNPACKED_MAX / UNPACKED_RATIO ? a->r->body.n * UNPACKED_RATIO : UNPACKED_MAX;
+    most = most > UNPACKED_LEAST ? most : UNPACKED_LEAST;
+    buf_init(unpacked, memory_share(&share, most, most));
+    int status = known ? inflate(a->r->body.s, a->r->body.n, gzip, unpacked) : 0;
+    if (!known)
+        buf_addf(&why, "Content-Encoding is '%s': gzip and deflate are known here, or leave it out", coding);
+    else if (status == INFLATE_BROKEN)
+        buf_addf(&why, "the body is not compressed as its Content-Encoding says: '%s'", coding);
+    else if (status == INFLATE_TOO_MUCH)
+        buf_addf(&why, "the body comes to more than %zu bytes when it is unpacked", unpacked->max);
+    r->body = span_of(unpacked);
+    if (why.len > 0)
+        refuse_with(a,
+                    !known                     ? 415
+                    : status == INFLATE_BROKEN ? 400
+                                               : 413,
+                    JSON_FIELDS "Accept-Encoding: gzip, deflate\r\n", buf_str(&why));
+    return why.len == 0;
+}
+
+static void answer(struct proxy *proxy, struct asked *a)
+{
+    struct proxy_request r = *a->r;
+    struct buf unpacked BUF_AUTO = BUF_INIT;
+    bool reads = strcmp(r.method, "GET") == 0 || strcmp(r.method, "HEAD") == 0;
+    if (!take_body(a, &r, &unpacked))
+        return;
+    a->r = &r;
+    if (strncmp(r.path, "/mcp/", 5) == 0)
+        proxy_mcp(proxy, a->conn, &r);
+    else if (!(a->posts && post(proxy, a)) && !(reads && get(a)))
+        not_found(a);
 }
 
 static void look_up(struct proxy *proxy, struct asked *a)
@@ -197,13 +260,10 @@ static void look_up(struct proxy *proxy, struct asked *a)
     a->posts = strcmp(a->r->method, "POST") == 0;
     a->dialect = dialect_of(a, beta);
     int refused = proxy_gate(a->r->head, &why);
-    bool reads = strcmp(a->r->method, "GET") == 0 || strcmp(a->r->method, "HEAD") == 0;
     if (refused)
         proxy_refuse(a->conn, a->dialect, refused, buf_str(&why));
-    else if (strncmp(a->r->path, "/mcp/", 5) == 0)
-        proxy_mcp(proxy, a->conn, a->r);
-    else if (!(a->posts && post(proxy, a)) && !(reads && get(a)))
-        not_found(a);
+    else
+        answer(proxy, a);
 }
 
 void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request *r)

@@ -56,6 +56,10 @@ long long tokens_estimate(struct span json)
             tokens += encoded(s, n);
         else
             sum += thirds(s, n);
+        if (i + n + 6 <= json.n && s[n] == '\\' && s[n + 1] == 'u') { /* a character of another script */
+            sum += 6;
+            i += 5;
+        }
         sum += i + n < json.n;
         i += n + 1;
     }

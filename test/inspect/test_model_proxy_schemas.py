@@ -1,0 +1,147 @@
+"""Each event that the model proxy streams, and each of its own answers, by the schemas of the providers' SDKs, for all kinds of items.
+
+The SDKs themselves take whatever comes; others that are made from the same schemas don't."""
+import json
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("openai", reason="the providers' SDKs are not installed")
+from anthropic.types import ErrorResponse, MessageTokensCount, ModelInfo, RawMessageStreamEvent  # noqa: E402
+from anthropic.types.beta import BetaRawMessageStreamEvent  # noqa: E402
+from google.genai import types as google  # noqa: E402
+from harness.bridge import CHAT, GOOGLE, MESSAGES, RESPONSES, Bridge  # noqa: E402
+from harness.containers import REPO  # noqa: E402
+from openai.types import Model  # noqa: E402
+from openai.types.chat import ChatCompletionChunk  # noqa: E402
+from openai.types.responses import ResponseStreamEvent  # noqa: E402
+from pydantic import TypeAdapter  # noqa: E402
+
+TEXT = "héllo \U0001F600 \"quoted\" \\ \t\n" * 10
+CALL = {"id": None, "call_id": "k"}
+# As hosts give them: what may be left out is, or is null.
+ITEMS = [
+    {"type": "message", "id": "i", "role": "assistant", "content": [
+        {"type": "output_text", "text": TEXT, "annotations": [
+            {"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1},
+            {"type": "file_citation", "file_id": "f", "filename": "n", "index": 0}]}, {"type": "refusal", "refusal": "no"}]},
+    {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": TEXT}], "content": [{"type": "reasoning_text", "text": TEXT}],
+     "encrypted_content": None, "status": None},
+    {"type": "function_call", **CALL, "name": "f", "arguments": json.dumps({"a": TEXT}), "status": None},
+    {"type": "custom_tool_call", **CALL, "name": "f", "input": TEXT},
+    {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "q"}},
+    {"type": "file_search_call", "id": "w", "queries": ["q"], "results": None},
+    {"type": "computer_call", "id": "c", "call_id": "k", "action": {"type": "screenshot"}, "pending_safety_checks": []},
+    {"type": "image_generation_call", "id": "g", "result": "AAAA"},
+    {"type": "code_interpreter_call", "id": "n", "code": "1", "container_id": "c", "outputs": None},
+    {"type": "local_shell_call", "id": "s", "call_id": "k", "action": {"type": "exec", "command": ["ls"], "env": {}}},
+    {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": "o", "error": None},
+    {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": None,
+     "error": {"type": "http_error", "code": 500, "message": "bad"}},
+    {"type": "mcp_list_tools", "id": "l", "server_label": "l", "error": None,
+     "tools": [{"name": "t", "input_schema": {"type": "object"}, "annotations": None, "description": None}]},
+    {"type": "mcp_approval_request", "id": "a", "name": "n", "server_label": "l", "arguments": "{}"},
+]
+BLOCKS = [
+    {"type": "text", "text": TEXT, "citations": [
+        {"type": "char_location", "cited_text": "c", "document_index": 0, "document_title": "t", "start_char_index": 0, "end_char_index": 1}]},
+    {"type": "text", "text": TEXT, "citations": None},
+    {"type": "thinking", "thinking": TEXT, "signature": "s"}, {"type": "redacted_thinking", "data": "d"},
+    {"type": "tool_use", "id": "v", "name": "f", "input": {"a": TEXT}}, {"type": "tool_use", "id": "v", "name": "f", "input": {}},
+    {"type": "server_tool_use", "id": "u", "name": "web_search", "input": {"query": TEXT}},
+    {"type": "web_search_tool_result", "tool_use_id": "u", "content": []},
+]
+BETA_BLOCKS = [
+    *BLOCKS, {"type": "mcp_tool_use", "id": "m", "name": "n", "server_name": "s", "input": {"a": 1}},
+    {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": False, "content": TEXT},
+    {"type": "compaction", "content": TEXT, "encrypted_content": None},
+    {"type": "fallback", "from_": {"model": "a"}, "to": {"model": "b"}, "trigger": {"type": "refusal", "category": None}},
+]
+MESSAGE = {"id": "a", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn", "stop_sequence": None,
+           "usage": {"input_tokens": 5, "output_tokens": 7, "cache_read_input_tokens": None, "service_tier": "standard"}}
+RESPONSE = {"id": "r", "object": "response", "created_at": 1, "model": "m", "parallel_tool_calls": False, "tool_choice": "auto", "tools": [],
+            "error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "temperature": 1, "top_p": 1, "usage": {
+                "input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+                "output_tokens_details": {"reasoning_tokens": 0}}}
+COMPLETION = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": {
+    "prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
+        "role": "assistant", "content": TEXT, "refusal": TEXT, "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": json.dumps({"a": TEXT})}}]}}]}
+
+
+@pytest.fixture
+def bridge():
+    with tempfile.TemporaryDirectory() as folder:
+        bridge = Bridge(str(REPO / "toolbox"), Path(folder) / "service")
+        yield bridge
+        assert bridge.end() == (0, "") and bridge.files() == []
+
+
+def checked(schema, events):
+    """Each of them is valid, and nothing in it unknown to the schema's top."""
+    adapter = TypeAdapter(schema)
+    for event in events:
+        adapter.validate_python(event)
+    return events
+
+
+def stream(bridge, path, body):
+    return [data for _, data in bridge.stream(path, dict(body, stream=True)) if data != "[DONE]"]
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item["type"])
+@pytest.mark.parametrize("status", ["completed", "incomplete"])
+def test_responses(bridge, item, status):
+    if item["type"] in ("function_call", "custom_tool_call"):
+        whole = {**item, "id": "i"}
+    else:
+        whole = {"status": "completed", **item} if item["type"] not in ("reasoning", "mcp_list_tools", "mcp_approval_request") else item
+    bridge.answers["generate_responses"] = lambda params: {**RESPONSE, "status": status, "output": [item]}
+    events = stream(bridge, "/v1/responses", RESPONSES)
+    last = {**events[-1], "response": {**events[-1]["response"], "output": [whole]}}  # the host's own
+    checked(ResponseStreamEvent, [*events[:-1], last])
+    assert events[-1]["type"] == f"response.{status}"
+
+
+def test_completions(bridge):
+    bridge.answers["generate_completions"] = lambda params: COMPLETION
+    checked(ChatCompletionChunk, stream(bridge, "/v1/chat/completions", dict(CHAT, stream_options={"include_usage": True})))
+
+
+@pytest.mark.parametrize("schema, blocks", [(RawMessageStreamEvent, BLOCKS), (BetaRawMessageStreamEvent, BETA_BLOCKS)], ids=["plain", "beta"])
+def test_messages(bridge, schema, blocks):
+    bridge.answers["generate_anthropic"] = lambda params: {**MESSAGE, "content": blocks}
+    checked(schema, [event for event in stream(bridge, "/v1/messages", MESSAGES) if event["type"] != "ping"])
+
+
+def test_google(bridge):
+    bridge.answers["generate_google"] = lambda params: {"candidates": [
+        {"content": {"role": "model", "parts": [{"text": TEXT}, {"functionCall": {"name": "f", "args": {}}}]}, "finishReason": "STOP", "index": 0}]}
+    checked(google.GenerateContentResponse, stream(bridge, "/v1beta/models/g:streamGenerateContent", GOOGLE))
+
+
+def test_what_the_proxy_answers_itself(bridge):
+    def ask(path, **headers):
+        return json.loads(bridge.ask("GET", path, headers=headers)[2])
+
+    checked(Model, [*ask("/v1/models")["data"], ask("/v1/models/m")])
+    version = {"anthropic-version": "2023-06-01"}
+    checked(ModelInfo, [*ask("/v1/models", **version)["data"], ask("/v1/models/m", **version)])
+    checked(google.Model, [*ask("/v1beta/models")["models"], ask("/v1beta/models/m")])
+    checked(MessageTokensCount, [bridge.post("/v1/messages/count_tokens", MESSAGES)[1]])
+    checked(google.CountTokensResponse, [bridge.post("/v1beta/models/g:countTokens", GOOGLE)[1]])
+    checked(ErrorResponse, [bridge.post("/v1/messages", {})[1]])
+
+
+@pytest.mark.parametrize("status", [400, 429, 500])
+def test_a_stream_of_responses_that_fails_late(bridge, status):
+    """Slow: the stream has to have begun."""
+    bridge.paused.set()
+    bridge.answers["generate_responses"] = lambda params: {"__inspect_provider_error__": {"status": status, "message": "no"}}
+    threading.Timer(4, bridge.paused.clear).start()
+    events = checked(ResponseStreamEvent, stream(bridge, "/v1/responses", RESPONSES))
+    assert [event["type"] for event in events[:2]] == ["response.created", "response.in_progress"]
+    assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
+    assert [event["sequence_number"] for event in events] == list(range(1, len(events) + 1))

@@ -1,0 +1,195 @@
+"""Real agents, and the AI SDK that many are made of, in front of the model proxy: whole turns with a call of a tool, streamed.
+
+Agents are found on the PATH or in the folder of node modules that TOOLBOX_TEST_AGENTS names:
+npm install --prefix DIR @anthropic-ai/claude-code @openai/codex @google/gemini-cli @qwen-code/qwen-code opencode-ai
+"""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from harness import needs, peers
+from harness.bridge import completion, message, response
+
+MARK = "echo made >mark"
+# ---- a model: calls the agent's shell once, then says that it is done ----
+SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell")
+
+
+def shell_of(tools):
+    names = [tool.get("name") or tool.get("function", {}).get("name") for tool in tools or [] if "functionDeclarations" not in tool]
+    names += [each["name"] for tool in tools or [] for each in tool.get("functionDeclarations", [])]
+    return next((name for name in SHELLS if name in names), None)
+
+
+def arguments_of(shell):
+    if shell == "shell":
+        return {"command": ["sh", "-c", MARK]}
+    return {"cmd": MARK} if shell == "exec_command" else {"command": MARK, "description": "make a mark"}
+
+
+def by_completions(params):
+    asked = params["json_data"]
+    shell, done = shell_of(asked.get("tools")), any(turn["role"] == "tool" for turn in asked["messages"])
+    if done or not shell:
+        return completion("all done")
+    call = {"id": "c", "type": "function", "function": {"name": shell, "arguments": json.dumps(arguments_of(shell))}}
+    answer = completion("I shall", tool_calls=[call])
+    answer["choices"][0]["finish_reason"] = "tool_calls"
+    return answer
+
+
+USAGE = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+
+
+def by_responses(params):
+    asked = params["json_data"]
+    shell, given = shell_of(asked.get("tools")), asked["input"]
+    done = isinstance(given, list) and any(item.get("type", "").endswith("_call_output") for item in given)
+    text = "all done" if done or not shell else "I shall"
+    items = [{"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}]
+    if shell and not done:  # as hosts give it
+        items.append({"type": "function_call", "id": None, "status": None, "call_id": "c", "name": shell,
+                      "arguments": json.dumps(arguments_of(shell))})
+    return response(*items, created_at=1, model=asked["model"], usage=USAGE)
+
+
+def by_messages(params):
+    asked = params["json_data"]
+    shell = shell_of(asked.get("tools"))
+    done = any(block.get("type") == "tool_result" for turn in asked["messages"] if isinstance(turn["content"], list) for block in turn["content"])
+    if done or not shell:
+        return message({"type": "text", "text": "all done"})
+    return {**message({"type": "text", "text": "I shall"}, {"type": "tool_use", "id": "c", "name": shell, "input": arguments_of(shell)}),
+            "stop_reason": "tool_use"}
+
+
+def by_google(params):
+    asked = params["json_data"]
+    shell, done = shell_of(asked.get("tools")), any("functionResponse" in part for turn in asked["contents"] for part in turn["parts"])
+    parts = [{"text": "all done"}] if done or not shell else [{"text": "I shall"}, {"functionCall": {"name": shell, "args": arguments_of(shell)}}]
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
+
+
+# ---- agents ----
+
+
+def program(name):
+    folder = os.environ.get("TOOLBOX_TEST_AGENTS", "")
+    return shutil.which(name, path=f"{folder}/node_modules/.bin:{os.environ['PATH']}") or needs.program(name)
+
+
+def codex(home, url):
+    (home / ".codex").mkdir()
+    (home / ".codex/config.toml").write_text(
+        'model = "m"\nmodel_provider = "p"\n[model_providers.p]\nname = "p"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n'
+        f'base_url = "{url}/v1"\n')
+    return ["exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "go"]
+
+
+def gemini(home, url):
+    (home / ".gemini").mkdir()
+    (home / ".gemini/settings.json").write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}))
+    return ["-y", "-m", "gemini-2.5-pro", "-p", "go"]
+
+
+def opencode(home, url):
+    (home / "work/opencode.json").write_text(json.dumps({
+        "model": "openai/m", "permission": {"bash": "allow"},
+        "provider": {"openai": {"options": {"baseURL": f"{url}/v1", "apiKey": "x"}, "models": {"m": {}}}}}))
+    return ["run", "go"]
+
+
+AGENTS = {
+    "claude": lambda home, url: ["-p", "go", "--dangerously-skip-permissions", "--model", "claude-sonnet-4-5"],
+    "codex": codex,
+    "gemini": gemini,
+    "qwen": lambda home, url: ["-y", "--auth-type", "openai", "-m", "m", "-p", "go"],
+    "opencode": opencode,
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_does_a_turn(bridge, workdir, name):
+    """Slow: agents take seconds to start."""
+    path = program(name)
+    bridge.answers.update(generate_completions=by_completions, generate_responses=by_responses, generate_anthropic=by_messages,
+                          generate_google=by_google)
+    url = f"http://127.0.0.1:{bridge.port}"
+    (workdir / "work").mkdir()
+    arguments = AGENTS[name](workdir, url)
+    env = {"HOME": str(workdir), "PATH": os.environ["PATH"], "TERM": "dumb", "IS_SANDBOX": "1", "NO_PROXY": "127.0.0.1",
+           "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "x", "OPENAI_MODEL": "m", "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x",
+           "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "x", "GEMINI_CLI_TRUST_WORKSPACE": "true", "DISABLE_AUTOUPDATER": "1",
+           "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    done = subprocess.run([path, *arguments], env=env, cwd=workdir / "work", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "all done" in done.stdout, done
+    assert (workdir / "work/mark").read_text() == "made\n"
+    assert 2 <= len(bridge.seen) <= 4  # nothing is asked again; a title may be asked for
+
+
+# ---- the AI SDK ----
+
+SCRIPT = """
+const [, , name, base, way] = process.argv;
+const sdk = await import(`@ai-sdk/${name}`);
+const make = {openai: 'createOpenAI', anthropic: 'createAnthropic', google: 'createGoogleGenerativeAI'}[name];
+const given = {prompt: [{role: 'user', content: [{type: 'text', text: 'x'}]}],
+  tools: [{type: 'function', name: 'bash', inputSchema: {type: 'object', properties: {command: {type: 'string'}}}}]};
+const {stream} = await sdk[make]({baseURL: base, apiKey: 'x'})[way]('m').doStream(given);
+const parts = [];
+for await (const part of stream) parts.push({type: part.type, error: part.error && String(part.error), name: part.toolName, input: part.input});
+console.log(JSON.stringify(parts));
+"""
+
+
+@pytest.fixture
+def ai_sdk(bridge, workdir):
+    """Streams through a provider of the SDK, which checks each event by its schemas: the parts that it makes of them."""
+    needs.program("node")
+    (workdir / "node_modules").symlink_to(peers.folder("node-sdks") / "node_modules")
+    (workdir / "script.mjs").write_text(SCRIPT)
+
+    def stream(name, way):
+        base = f"http://127.0.0.1:{bridge.port}/{'v1beta' if name == 'google' else 'v1'}"
+        done = subprocess.run(["node", workdir / "script.mjs", name, base, way], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        parts = json.loads(done.stdout)
+        assert not [part for part in parts if part["type"] == "error"], parts
+        return parts
+
+    return stream
+
+
+@pytest.mark.parametrize("name, way, method, answer", [
+    ("openai", "responses", "generate_responses", by_responses), ("openai", "chat", "generate_completions", by_completions),
+    ("anthropic", "languageModel", "generate_anthropic", by_messages), ("google", "languageModel", "generate_google", by_google)])
+def test_the_ai_sdk(bridge, ai_sdk, name, way, method, answer):
+    bridge.answers[method] = answer
+    [call] = [part for part in ai_sdk(name, way) if part["type"] == "tool-call"]
+    assert call["name"] == "bash" and json.loads(call["input"])["command"] == MARK
+
+
+# As hosts give them: what may be left out is, or is null.
+ITEMS = [
+    {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "s"}], "encrypted_content": None, "status": None},
+    {"type": "custom_tool_call", "id": None, "call_id": "k", "name": "bash", "input": "x"},
+    {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "q"}},
+    {"type": "file_search_call", "id": "w", "queries": ["q"], "results": None},
+    {"type": "computer_call", "id": "c", "call_id": "k", "action": {"type": "screenshot"}, "pending_safety_checks": []},
+    {"type": "image_generation_call", "id": "g", "result": "AAAA"},
+    {"type": "code_interpreter_call", "id": "n", "code": "1", "container_id": "c", "outputs": None},
+    {"type": "local_shell_call", "id": "s", "call_id": "k", "action": {"type": "exec", "command": ["ls"], "env": {}}},
+    {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": "o", "error": None},
+    {"type": "mcp_list_tools", "id": "l", "server_label": "l", "error": None,
+     "tools": [{"name": "t", "input_schema": {"type": "object"}, "annotations": None, "description": None}]},
+]
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item["type"])
+def test_the_ai_sdk_with_items_that_lack_members(bridge, ai_sdk, item):
+    bridge.answers["generate_responses"] = lambda params: response(item, created_at=1, model="m", usage=USAGE)
+    assert ai_sdk("openai", "responses")[-1]["type"] == "finish"
