@@ -71,7 +71,7 @@ const char *http_reason(int status)
 {
     static const struct {
         int status;
-        const char *text;
+        char text[32]; /* no pointer: those take room on the page that each start puts right */
     } reasons[] = {
         {200, "OK"},
         {202, "Accepted"},
