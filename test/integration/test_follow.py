@@ -203,3 +203,49 @@ def test_another_follower_takes_over(connect, client):
     server.notify("three")
     assert winner.event()["notifications"][0]["params"]["of"] == "three"
     server.kill()
+
+
+def _watched(connection, n):
+    events = []
+    while len(events) < n:
+        events += connection.event()["events"]
+    return events
+
+
+def test_what_begins_and_ends(connect, client):
+    client.rpc("remote_version")
+    connection = connect()
+    connection.follow("server_watch", {})
+    assert connection.event()["events"] == []
+    session = client.rpc("bash_session_new_session")["session_name"]
+    begun = _watched(connection, 1)[0]
+    assert {"event": "begun", "kind": "BashSession", "session_name": session}.items() <= begun.items()
+    pid = client.rpc("exec_remote_start", {"command": "read x", "stdin_open": True})["pid"]
+    assert _watched(connection, 1) == [{"event": "begun", "kind": "Job", "pid": pid}]
+    client.rpc("exec_remote_close_stdin", {"pid": pid, "ack_seq": 0})
+    assert _watched(connection, 1) == [{"event": "ended", "kind": "Job", "pid": pid}]
+    client.rpc("bash_session_close", {"session_name": session})
+    assert _watched(connection, 1) == [{**begun, "event": "ended"}]
+    server = Server(client, fake=ASKS)
+    assert _watched(connection, 1) == [{"event": "begun", "kind": "Mcp", "session_id": server.session}]
+    client.stop()
+    while not (event := connection.event())["ended"]:
+        pass
+
+
+def test_a_slow_watcher_is_told_what_it_has_missed(connect, client):
+    client.rpc("remote_version")
+    connection = connect()
+    connection.follow("server_watch", {})
+    first = connection.event(ack=False)
+    pids = [client.rpc("exec_remote_start", {"command": "true"})["pid"] for _ in range(5)]
+    for pid in pids:
+        while client.rpc("exec_remote_wait", {"pid": pid, "ack_seq": 0})["state"] == "running":
+            pass
+    connection.acknowledge()
+    events = _watched(connection, 10)
+    assert [event["pid"] for event in events if event["event"] == "begun"] == pids
+    assert sorted(event["pid"] for event in events if event["event"] == "ended") == sorted(pids)
+    poll = client.rpc("server_watch", {"cursor": first["cursor"]})
+    assert poll["events"] == events and poll["dropped"] == 0 and not poll["ended"]
+    assert client.rpc("server_watch", {"cursor": 10**9})["events"] == []

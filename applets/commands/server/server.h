@@ -17,7 +17,7 @@
 
 struct server;
 
-extern const struct tool server_tool;
+extern const struct tool server_tool, watch_tool;
 extern const struct applet server_applet, start_server_applet, stop_server_applet, healthcheck_applet,
     status_applet;
 
@@ -86,6 +86,7 @@ struct starting_kind {
 /* One on its way from the server to its keeper, which as a copy of the server reads it as it stands here. */
 struct starting {
     const struct starting_kind *kind;
+    struct server *server;
     struct rpc_call *call; /* NULL: the client has gone */
     void *params;
     struct user *user; /* whom its program is to run as: &other, or NULL: as the server's own */

@@ -139,6 +139,7 @@ void server_end_all(struct server *s, void (*done)(void *arg, size_t left), void
     s->ending->open = 2;
     struct tree_end_options others = {
         .grace_ms = GRACE_MS, .limit_ms = KEEPERS_MS, .spare = is_spared, .mark = orphans_mark(s)};
+    server_watch_end(s);
     server_find_others(s);
     tree_end(s->base.loop, &others, others_ended, s);
     server_ask(s, NULL, KEEPER_END, KEEPERS_MS, keepers_ended, s);

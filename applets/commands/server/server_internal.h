@@ -12,6 +12,7 @@ struct kept {
     pid_t pid;
     struct pooled_socket *pooled; /* NULL: its socket is its own */
     char name[IPC_NAME_MAX];
+    char *whom; /* it keeps, for server_watch; NULL: it is not up yet */
 };
 
 struct ending;
@@ -60,6 +61,17 @@ int server_query(const char *method, int timeout_ms, struct buf *answer, struct 
 /* Asks the server behind fd to end everything. 0; -1 when it said that something is left; -2 when it did not
  * answer (its keepers are still there then), killed where it is stuck: nothing below it comes to an end. */
 int server_shut_down(int fd, struct err *err);
+
+/* ---- who watches (server_watch.c) ---- */
+
+/* Tells all who wait that something has begun or ended: `whom` is the rest of an object of JSON. */
+void server_tell(const struct server *s, const char *what, const char *whom);
+/* That a keeper is up; `whom` is its own from then on. */
+void server_begun(struct server *s, pid_t pid, char *whom);
+/* There will be no more: the server is ending. */
+void server_watch_end(const struct server *s);
+/* Answers with what came behind the cursor (< 0: nothing, at once), now or when there is something. */
+void server_watch(const struct server *s, struct rpc_call *call, long long cursor);
 
 /* ---- the server process ---- */
 

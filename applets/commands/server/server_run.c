@@ -87,6 +87,7 @@ static void forget(struct kept *gone)
     for (struct kept **at = &gone->server->kept; *at; at = &(*at)->next) {
         if (*at == gone) {
             *at = gone->next;
+            free(gone->whom);
             free(gone);
             return;
         }
@@ -105,6 +106,8 @@ static void keeper_exited(void *arg, pid_t pid, int status)
         log_line(*k->name ? LOG_INFO : LOG_DEBUG, "%s (keeper %ld) has ended", name, (long)pid);
     if (k->pooled)
         socket_pool_return(k->pooled, s->base.dirfd);
+    if (k->whom)
+        server_tell(s, "ended", k->whom);
     forget(k);
     server_may_retire(s);
     if (WIFSIGNALED(status))

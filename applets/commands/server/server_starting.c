@@ -15,16 +15,27 @@ static void starting_free(struct starting *s)
     free(s);
 }
 
+/* What it is told of: the kind, and what its starter is answered. */
+static char *whom(const struct starting *s, struct span answer)
+{
+    const char *kind = s->kind->prefix ? s->kind->prefix : "Job";
+    bool object = answer.n > 0 && *answer.s == '{';
+    return mem_printf(object ? "\"kind\":\"%s\",%.*s" : "\"kind\":\"%s\",\"session_id\":%.*s}", kind,
+                      (int)(answer.n - object), answer.s + object);
+}
+
 static void on_up(void *arg, pid_t pid, const char *word, const struct err *err)
 {
     struct starting *s = arg;
-    if (s->call && pid < 0) {
-        rpc_fail(s->call, err);
-    } else if (s->call) {
-        struct buf text BUF_AUTO = BUF_INIT;
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (pid >= 0)
         s->kind->put_answer(&text, s->name, word);
+    if (s->call && pid < 0)
+        rpc_fail(s->call, err);
+    else if (s->call)
         rpc_result(s->call, span_of(&text));
-    }
+    if (pid >= 0)
+        server_begun(s->server, pid, whom(s, span_of(&text)));
     starting_free(s);
 }
 
@@ -61,7 +72,7 @@ void server_start_keeper(struct server *server, struct rpc_call *call, struct sp
 {
     struct starting *s = mem_zalloc(sizeof *s);
     struct err err;
-    *s = (struct starting){.call = call, .kind = kind, .params = mem_zalloc(kind->size)};
+    *s = (struct starting){.server = server, .call = call, .kind = kind, .params = mem_zalloc(kind->size)};
     if (kind->defaults)
         memcpy(s->params, kind->defaults, kind->size);
     if (take_params(s, params, &err) < 0) {
