@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from harness.mcp_client import LEGACY, ToolError
+from harness.mcp_client import LEGACY, McpError, ToolError
 
 
 # ---- what runs begins where its own connection stands ----
@@ -120,3 +120,31 @@ def test_errors_speak_of_tools(mcp):
 def test_a_result_is_no_longer_than_clients_take(mcp):
     run = mcp.call("shell_run", command="seq 100000")
     assert len(run["output"]) <= 31_000 and run["omitted_bytes"] > 500_000
+
+
+# ---- which tools there are ----
+
+
+def names_of(mcp):
+    return {tool["name"] for tool in mcp.request("tools/list")["tools"]}
+
+
+def test_tools_can_be_chosen(serve, client):
+    assert names_of(serve(LEGACY[-1], "--profile", "minimal")) == {"shell_run", "text_editor"}
+    assert names_of(serve(LEGACY[-1], "--tools=jobs,shell_r*,probe")) == {
+        "job_start", "job_wait", "job_write", "job_kill", "job_list", "shell_run", "shell_read", "shell_restart", "probe"}
+    assert {"web_go", "web_text"} <= names_of(serve(LEGACY[-1], "--tools", "browser"))
+    reading = serve(LEGACY[-1], "--read-only")
+    assert {"read_file", "find_files", "job_list"} <= names_of(reading) and not names_of(reading) & {"shell_run", "write_file", "text_editor", "job_kill"}
+    with pytest.raises(McpError, match="Unknown tool: shell_run"):
+        reading.call("shell_run", command="true")
+    for words in ["--tools", "nope"], ["--tools", ""], ["--tools", "[a"], ["--tools"]:
+        done = client.cli("mcp", "serve", *words)
+        assert done.returncode == 2 and b"tool" in done.stderr, words
+
+
+def test_tools_of_the_browser_are_listed_where_there_is_one(serve, workdir):
+    (workdir / "browser").write_text("#!/bin/sh\n")
+    (workdir / "browser").chmod(0o755)
+    assert not [name for name in names_of(serve(LEGACY[-1], env={"TOOLBOX_BROWSER": "/no/such", "PATH": "/no"})) if name.startswith("web_")]
+    assert "web_go" in names_of(serve(LEGACY[-1], env={"TOOLBOX_BROWSER": str(workdir / "browser")}))

@@ -1,6 +1,7 @@
 /* The command line of `mcp serve`, and its end. */
 #include "mcp_serve.h"
 
+#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,13 @@
 #include "mcp_tools.h"
 #include "proc.h"
 #include "serve.h"
+#include "walk.h"
 
 static const char NAME[] = "mcp serve";
 
 const char mcp_serve_usage[] =
-    "Usage: toolbox mcp serve [--keep-sessions] [--structured]\n"
-    "       toolbox mcp serve --in TARGET [INJECT OPTION]... [--keep-sessions]\n"
+    "Usage: toolbox mcp serve [OPTION]...\n"
+    "       toolbox mcp serve --in TARGET [INJECT OPTION]... [OPTION]...\n"
     "\n"
     "An MCP server on stdin and stdout that offers this container to any MCP client:\n"
     "shells that stay, background jobs, an exact editor, reading, writing, listing\n"
@@ -44,6 +46,11 @@ const char mcp_serve_usage[] =
     "                   are those of 'toolbox call --help'\n"
     "  --keep-sessions  leaves shells and jobs running: shell_list and job_list of a\n"
     "                   later server find them\n"
+    "  --tools LIST     offers these alone: names, patterns such as shell_*, and the\n"
+    "                   groups shell, jobs, files, browser, minimal (shell_run and\n"
+    "                   text_editor), coding (all but the browser) and all\n"
+    "  --profile GROUP  the same\n"
+    "  --read-only      offers no tool that changes anything\n"
     "  --structured     lists the schemas of results too (outputSchema)\n"
     "  --help           this text\n";
 
@@ -155,13 +162,13 @@ static void on_signal(void *arg, int signal)
 static const struct serve_owner owner = {
     .line = serve_message, .stalled = be_patient, .deaf = finish, .advanced = advanced};
 
-static int serve(bool keep, bool schemas)
+static int serve(bool keep, const struct serve_offer *offer)
 {
     struct err err;
     struct serve s = {.owner = &owner,
                       .pid = getpid(),
                       .keep = keep,
-                      .schemas = schemas,
+                      .offer = offer,
                       .level = LEVEL_WARNING,
                       .in = {.line = BUF_INIT}};
     s.calls.last = &s.calls.first;
@@ -178,24 +185,73 @@ static int serve(bool keep, bool schemas)
     return status;
 }
 
+/* The pattern for what --tools names: groups, names and patterns of names. */
+static char *tools_of(const char *list)
+{
+    static const char *const groups[][2] = {{"shell", "shell_*"},
+                                            {"jobs", "job_*"},
+                                            {"files", "text_editor,*_file,*_files"},
+                                            {"browser", "web_*"},
+                                            {"minimal", "shell_run,text_editor"},
+                                            {"coding", "shell_*,job_*,text_editor,*_file,*_files,probe"},
+                                            {"all", "*"}};
+    struct buf pattern = BUF_INIT;
+    size_t size;
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t n = strcspn(at, ","), i = 0;
+        buf_addc(&pattern, pattern.len > 0 ? ',' : '{');
+        while (i < sizeof groups / sizeof *groups &&
+               !(strlen(groups[i][0]) == n && memcmp(groups[i][0], at, n) == 0))
+            i++;
+        if (i < sizeof groups / sizeof *groups)
+            buf_adds(&pattern, groups[i][1]);
+        else
+            buf_add(&pattern, at, n);
+    }
+    buf_addc(&pattern, '}');
+    return buf_take(&pattern, &size);
+}
+
+static int check_tools(const struct serve_offer *offer, const char *list)
+{
+    struct err err;
+    char *pattern = (char *)offer->tools;
+    if (walk_check_patterns(&pattern, 1, "--tools", &err) < 0)
+        return usage_error(NAME, "%s", err.msg);
+    for (const struct mcp_tool *t = mcp_tools; t->name; t++)
+        if (serve_offers(offer, t))
+            return EXIT_OK;
+    return usage_error(
+        NAME, "there is no tool '%s'; groups are shell, jobs, files, browser, minimal, coding and all", list);
+}
+
 int mcp_serve_main(int argc, char **argv)
 {
-    bool keep = false, schemas = false;
+    static const struct option options[] = {{"keep-sessions", 0, NULL, 'k'}, {"structured", 0, NULL, 's'},
+                                            {"read-only", 0, NULL, 'r'},     {"tools", 1, NULL, 't'},
+                                            {"profile", 1, NULL, 't'},       {0}};
+    static struct serve_offer offer;
+    bool keep = false;
 #ifndef TOOLBOX_GUEST /* it is the one that is served in */
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
             return serve_in(argc, argv);
 #endif
-    for (int i = 1; i < argc; i++) {
-        static const char *const options[] = {"--keep-sessions", "--structured", "--help", NULL};
-        if (argv[i][0] != '-')
-            return usage_error(NAME, "takes no argument, not '%s'", argv[i]);
-        if (strcmp(argv[i], "--keep-sessions") == 0)
+    for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, NULL)) >= 0;) {
+        if (option == 'k' && strcmp(argv[at], "--keep-sessions") != 0) /* not by a part of its name */
+            return usage_unknown(NAME, "option", argv[at], (const char *[]){"--keep-sessions", NULL});
+        if (option == 'k')
             keep = true;
-        else if (strcmp(argv[i], "--structured") == 0)
-            schemas = true;
-        else
-            return usage_unknown(NAME, "option", argv[i], options);
+        else if (option == 's')
+            offer.schemas = true;
+        else if (option == 'r')
+            offer.read_only = true;
+        else if (option != 't')
+            return EXIT_USAGE;
+        else if (offer.tools = tools_of(optarg), check_tools(&offer, optarg) != EXIT_OK)
+            return EXIT_USAGE;
     }
-    return serve(keep, schemas);
+    if (optind < argc)
+        return usage_error(NAME, "takes no argument, not '%s'", argv[optind]);
+    return serve(keep, &offer);
 }

@@ -150,6 +150,14 @@ struct serve_made {
     struct job_notes jobs;
 };
 
+/* What the command line has of the tools. */
+struct serve_offer {
+    const char *tools; /* pattern of their names; NULL: all of them, and those of the browser are listed where
+                          there is one */
+    bool read_only;    /* none that changes anything */
+    bool schemas;      /* of results are listed */
+};
+
 /* How all of it ends (mcp_serve.c). */
 struct serve_end {
     bool begun;
@@ -160,9 +168,9 @@ struct serve_end {
 struct serve {
     const struct serve_owner *owner;
     struct loop *loop;
-    pid_t pid;              /* our own */
-    bool keep;              /* sessions and jobs outlive us */
-    bool schemas;           /* of results are listed */
+    pid_t pid; /* our own */
+    bool keep; /* sessions and jobs outlive us */
+    const struct serve_offer *offer;
     enum revision revision; /* agreed by initialize */
     int level;              /* of log messages, as the client has set it */
     struct serve_input in;
@@ -200,7 +208,8 @@ void serve_log(struct call *c, const char *level, const char *text);
 void put_initialize(struct buf *out, enum revision r);
 void put_discover(struct buf *out);
 void put_versions(struct buf *out);
-void put_tools(struct buf *out, enum revision r, bool schemas); /* of results as well */
+void put_tools(struct buf *out, enum revision r, const struct serve_offer *offer);
+bool serve_offers(const struct serve_offer *offer, const struct mcp_tool *t);
 
 /* ---- serve_call.c ---- */
 

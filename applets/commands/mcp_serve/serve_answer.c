@@ -1,12 +1,15 @@
 /* Results and notifications, as each revision wants them. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io.h"
 #include "mem.h"
 #include "rpc.h"
 #include "serve.h"
+#include "tools/web_browser/find.h"
 #include "version.h"
+#include "walk.h"
 
 #define HOUR_MS "3600000"
 
@@ -310,14 +313,30 @@ static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r,
     buf_addc(out, '}');
 }
 
-void put_tools(struct buf *out, enum revision r, bool schemas)
+bool serve_offers(const struct serve_offer *offer, const struct mcp_tool *t)
 {
+    return (!offer->read_only || (t->hints & TOOL_READS)) &&
+           (!offer->tools || walk_matches(offer->tools, t->name, t->name));
+}
+
+static bool has_browser(void)
+{
+    struct err err;
+    char *browser MEM_AUTO = browser_find(environ, false, &err);
+    return browser != NULL;
+}
+
+void put_tools(struct buf *out, enum revision r, const struct serve_offer *offer)
+{
+    bool all = offer->tools || has_browser();
     buf_reserve(out, 32768);
     buf_adds(out, "\"tools\":[");
     for (const struct mcp_tool *t = mcp_tools; t->name; t++) {
-        if (t > mcp_tools)
+        if (!serve_offers(offer, t) || (!all && t->turn == TURN_BROWSER))
+            continue;
+        if (out->data[out->len - 1] != '[')
             buf_addc(out, ',');
-        put_tool(out, t, r, schemas);
+        put_tool(out, t, r, offer->schemas);
     }
     buf_addc(out, ']');
     if (r == REVISION_2026_07_28)

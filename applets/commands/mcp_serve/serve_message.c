@@ -113,14 +113,14 @@ static void do_list(struct serve *s, struct request *r)
         fail(s, r, ERR_PARAMS, "Invalid parameters: cursor: is none of this server's");
         return;
     }
-    put_tools(&out, r->origin.revision, s->schemas);
+    put_tools(&out, r->origin.revision, s->offer);
     serve_result(s, &r->origin, span_of(&out));
 }
 
-static const struct mcp_tool *find_tool(struct span name)
+static const struct mcp_tool *find_tool(const struct serve *s, struct span name)
 {
     for (const struct mcp_tool *t = mcp_tools; t->name; t++)
-        if (json_string_is(name, t->name))
+        if (json_string_is(name, t->name) && serve_offers(s->offer, t))
             return t;
     return NULL;
 }
@@ -156,7 +156,7 @@ static void do_call(struct serve *s, struct request *r)
         fail(s, r, ERR_PARAMS, "Invalid parameters: arguments: must be an object");
         return;
     }
-    const struct mcp_tool *tool = find_tool(name);
+    const struct mcp_tool *tool = find_tool(s, name);
     if (!tool) {
         struct err err;
         json_string_text(name, &text);

@@ -12,16 +12,23 @@
 
 static const char NAME[] = "mcp serve";
 
-enum { OPT_IN = 512, OPT_KEEP };
+enum { OPT_IN = 512, OPT_KEEP, OPT_WORD };
+enum { WORDS_MAX = 16 };
+
+/* What the server inside is started with. */
+struct serve_words {
+    char *list[WORDS_MAX + 1];
+    size_t n;
+};
 
 /* Its client speaks with the runtime from here on. Returns when that can't be started. */
-static int become(void *keep, const char *applet, const struct target *t, const struct inject_result *r)
+static int become(void *arg, const char *applet, const struct target *t, const struct inject_result *r)
 {
-    const char *const arguments[] = {"mcp", "serve", *(bool *)keep ? "--keep-sessions" : NULL, NULL};
+    const struct serve_words *words = arg;
     struct argv command ARGV_AUTO = {0};
     struct err err;
     sigset_t none;
-    if (inject_command(t, r, arguments, &command, &err) < 0)
+    if (inject_command(t, r, (const char *const *)words->list, &command, &err) < 0)
         return applet_failed(applet, "%s", err.msg);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -31,12 +38,10 @@ static int become(void *keep, const char *applet, const struct target *t, const 
 }
 
 /* Over the connection that is kept, where there is one. False: there is none. */
-static bool serve_over_connection(const struct inject_options *o, const struct target *t, bool keep,
-                                  int *status)
+static bool serve_over_connection(const struct inject_options *o, const struct target *t,
+                                  const struct serve_words *words, int *status)
 {
-    char mcp[] = "mcp", serve[] = "serve", sessions[] = "--keep-sessions";
-    char *const words[] = {mcp, serve, keep ? sessions : NULL, NULL};
-    struct run_request request = {.argv = words, .self = true, .timeout_s = -1, .input = true};
+    struct run_request request = {.argv = words->list, .self = true, .timeout_s = -1, .input = true};
     struct link_options how = {.inject = *o, .persist_ms = -1};
     struct link *link = link_kept(&how, t);
     if (link)
@@ -46,20 +51,31 @@ static bool serve_over_connection(const struct inject_options *o, const struct t
 
 int serve_in(int argc, char **argv)
 {
-    static const struct option options[] = {
-        INJECT_OPTIONS, {"in", 1, NULL, OPT_IN}, {"keep-sessions", 0, NULL, OPT_KEEP}, {0}};
+    static const struct option options[] = {INJECT_OPTIONS,
+                                            {"in", 1, NULL, OPT_IN},
+                                            {"keep-sessions", 0, NULL, OPT_KEEP},
+                                            {"structured", 0, NULL, OPT_KEEP},
+                                            {"read-only", 0, NULL, OPT_KEEP},
+                                            {"tools", 1, NULL, OPT_WORD},
+                                            {"profile", 1, NULL, OPT_WORD},
+                                            {0}};
     struct inject_options o;
     struct target t TARGET_AUTO = {0};
     const char *where = NULL;
-    bool keep = false;
+    struct serve_words words = {.list = {(char *)"mcp", (char *)"serve"}, .n = 2};
     inject_options_init(&o);
     opterr = 0;
     for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
         if (option == OPT_IN)
             where = optarg;
+        else if ((option == OPT_KEEP || option == OPT_WORD) && words.n + 2 > WORDS_MAX)
+            return usage_error(NAME, "has too many options");
         else if (option == OPT_KEEP)
-            keep = true;
-        else if (inject_option(&o, options, option, NAME, argv[at]) != EXIT_OK)
+            words.list[words.n++] = argv[at];
+        else if (option == OPT_WORD) {
+            words.list[words.n++] = (char *)"--tools";
+            words.list[words.n++] = optarg;
+        } else if (inject_option(&o, options, option, NAME, argv[at]) != EXIT_OK)
             return EXIT_USAGE;
     }
     if (optind < argc || !where)
@@ -67,6 +83,6 @@ int serve_in(int argc, char **argv)
     if (inject_running_target(&t, where, &o, NAME) != EXIT_OK)
         return EXIT_USAGE;
     int status;
-    return serve_over_connection(&o, &t, keep, &status) ? status
-                                                        : inject_then(NAME, &o, &t, become, &keep, NULL);
+    return serve_over_connection(&o, &t, &words, &status) ? status
+                                                          : inject_then(NAME, &o, &t, become, &words, NULL);
 }
