@@ -1,6 +1,7 @@
 /* The command line of sessions, for people and scripts. Each command is one call; see bash_session_methods.c.
  */
 #include "bash_session.h"
+#include "bash_session_cast.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -113,6 +114,10 @@ static int do_new(const struct command_line *c)
     command_put_string(c, "cwd", &params, "cwd");
     command_put_string(c, "shell", &params, "shell");
     command_put_string(c, "term", &params, "term");
+#ifndef TOOLBOX_GUEST
+    if (command_value(c, "record"))
+        put_record_path(&params, "record", command_value(c, "record"));
+#endif
     for (size_t i = 0; i < 2 && status == EXIT_OK; i++)
         status = command_put_number(c, numbers[i], &params, numbers[i]);
     if (status == EXIT_OK)
@@ -358,6 +363,54 @@ static int do_attach(const struct command_line *c)
 
 /* ---- the table ---- */
 
+#ifdef TOOLBOX_GUEST
+#define CAST_OPTIONS
+#define CAST_NEW
+#define CAST_COMMANDS
+#else
+#define CAST_OPTIONS                                                                                         \
+    {"record", "FILE", "record what it shows and what is typed, for replay and asciinema", 0},               \
+        {"stop", NULL, "end the recording", 0}, {"v3", NULL, "in version 3 of asciicast, not 2", 0},         \
+        {"text", NULL, "plain text, without escape sequences", 0},                                           \
+        {"speed", "FACTOR", "how much faster than it was (1)", 0},
+#define CAST_NEW " record"
+#define CAST_COMMANDS                                                                                        \
+    {"watch",                                                                                                \
+     "SESSION",                                                                                              \
+     "text json",                                                                                            \
+     "show what the session shows, as it does, until interrupted",                                           \
+     "Nothing is taken from those who read it. With --json each event is a line: [SECONDS, \"o\", SHOWN], "  \
+     "or "                                                                                                   \
+     "\"i\" and what was typed.",                                                                            \
+     "BashSession",                                                                                          \
+     1,                                                                                                      \
+     1,                                                                                                      \
+     bash_session_watch,                                                                                     \
+     NULL},                                                                                                  \
+        {"record",                                                                                           \
+         "SESSION [FILE]",                                                                                   \
+         "stop v3 max json",                                                                                 \
+         "record what the session shows and what is typed, and print the file's name",                       \
+         "A file beside the server's sockets, where none is given. A file that has reached its --max "       \
+         "becomes FILE.1. What "                                                                             \
+         "is typed is left out unless the shell is at its prompt: passwords are typed elsewhere.",           \
+         "BashSession /tmp/session.cast",                                                                    \
+         1,                                                                                                  \
+         2,                                                                                                  \
+         bash_session_record,                                                                                \
+         NULL},                                                                                              \
+        {"replay",                                                                                           \
+         "FILE",                                                                                             \
+         "text speed idle json",                                                                             \
+         "show a recording (asciicast 2 or 3) with its pauses, or its text at once",                         \
+         NULL,                                                                                               \
+         "/tmp/session.cast --speed 4 --idle 1s",                                                            \
+         1,                                                                                                  \
+         1,                                                                                                  \
+         bash_session_replay,                                                                                \
+         NULL},
+#endif
+
 static const struct command_option options[] = {
     {"user", "USER", "whose shell it is (the server's user)", 0},
     {"cwd", "DIR", "where it begins (the server's directory)", 0},
@@ -371,10 +424,15 @@ static const struct command_option options[] = {
     {"no-enter", NULL, "type no Enter behind it", 'n'},
     {"wait", COMMAND_TIME, "how long to wait for the first output, in whole seconds (5)", 0},
     {"idle", COMMAND_TIME,
-     "how long output has to pause to be taken for complete (0.5); at a prompt it is at once", 0},
+     "how long output has to pause to be taken for complete (0.5); at a prompt it is at once. Of replay: the "
+     "longest "
+     "pause",
+     0},
     {"max", "BYTES",
-     "how much of the output to print (all); of more, whole lines are left out, and a line says how much", 0},
-    COMMAND_LIST_OPTIONS,
+     "how much of the output to print (all); of more, whole lines are left out, and a line says how much. Of "
+     "record: the most of a file (67108864), of which there are two at most",
+     0},
+    CAST_OPTIONS COMMAND_LIST_OPTIONS,
     {0},
 };
 
@@ -382,8 +440,9 @@ static const struct command_option options[] = {
 
 static const struct command list[] = {
     {"new", "[--program PROGRAM [ARGUMENT]...]",
-     "user cwd " ENV_WORDS_TAKES " shell rows cols term json program", "start a session and print its name",
-     NULL, "--cwd /srv --env DEBUG=1", 0, COMMAND_PROGRAM, do_new, NULL},
+     "user cwd " ENV_WORDS_TAKES " shell rows cols term json program" CAST_NEW,
+     "start a session and print its name", NULL, "--cwd /srv --env DEBUG=1", 0, COMMAND_PROGRAM, do_new,
+     NULL},
     {"run", "SESSION COMMAND", "timeout max json",
      "run a command, print what it prints, exit with its status",
      "The status is 124 where the command still runs after the timeout (it goes on: read gets the rest, "
@@ -408,7 +467,8 @@ static const struct command list[] = {
      3, do_resize, NULL},
     {"attach", "[SESSION]", NULL, "connect this terminal with the session (a new one), live; Ctrl-] detaches",
      NULL, "BashSession", 0, 1, do_attach, NULL},
-    {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, command_print_list, NULL},
+    CAST_COMMANDS{"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, command_print_list,
+                  NULL},
     {0},
 };
 

@@ -7,6 +7,7 @@
 #include "bash_session.h"
 #include "bash_session_keeper.h"
 #include "bash_session_params.h"
+#include "bash_session_tape.h"
 #include "bash_session_types.h"
 #include "mem.h"
 #include "commands/server/moving.h"
@@ -246,6 +247,37 @@ static void attach_viewer(struct rpc_call *call, struct span params, void *ctx)
     rpc_result(call, span_of(&text));
 }
 
+#ifndef TOOLBOX_GUEST
+static void watch(struct rpc_call *call, struct span params, void *ctx)
+{
+    session_watch(call, params, &((struct hosted *)ctx)->session);
+}
+
+static void record(struct rpc_call *call, struct span params, void *ctx)
+{
+    session_record(call, params, &((struct hosted *)ctx)->session);
+}
+#define TAPE_METHODS                                                                                         \
+    {"bash_session_watch",                                                                                   \
+     watch,                                                                                                  \
+     &session_watch_params,                                                                                  \
+     DOC("Follow what a session shows and what is typed, and take nothing of it from anybody"),              \
+     DOC("{cursor, rows, cols, events, omitted_bytes?, ended?}"),                                            \
+     DOC("no such session"),                                                                                 \
+     NULL,                                                                                                   \
+     NULL},                                                                                                  \
+        {"bash_session_record",                                                                              \
+         record,                                                                                             \
+         &session_record_params,                                                                             \
+         DOC("Record what a session shows and what is typed"),                                               \
+         DOC("{path, failure?}"),                                                                            \
+         DOC("no such session; the file can't be made; it is recorded already, or isn't"),                   \
+         NULL,                                                                                               \
+         NULL},
+#else
+#define TAPE_METHODS
+#endif
+
 static void status(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
@@ -262,6 +294,9 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     json_member_string(&text, "foreground", *s.foreground ? s.foreground : NULL);
     json_member_seconds(&text, "idle_s", s.idle_ms);
     json_member_int(&text, "unread_bytes", (long long)s.unread_bytes);
+    const struct recording *r = tape_recording(h->session.terminal.tape);
+    if (r)
+        json_member_string(&text, "recording", recording_path(r));
     keeper_put_usage(&text, h->service);
     buf_addc(&text, '}');
     rpc_result(call, span_of(&text));
@@ -269,6 +304,7 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
 
 static pid_t hang_up(void *ctx)
 {
+    tape_end(((struct hosted *)ctx)->session.terminal.tape);
     return session_hang_up(&((struct hosted *)ctx)->session);
 }
 
@@ -301,10 +337,16 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     };
     if (session_start(&h->session, k->base.loop, &options, err) < 0)
         return -1;
+    if (p->record.on && session_begin_record(&h->session, &p->record, k->name, err) < 0)
+        return -1;
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
     if (p->ends_with > 0)
         keeper_ends_with(h->service, (pid_t)p->ends_with);
     snprintf(k->word, sizeof k->word, "%s", h->session.shell.path);
+    const struct recording *r = tape_recording(h->session.terminal.tape);
+    size_t n = strlen(k->word);
+    if (r && n + 1 + strlen(recording_path(r)) < sizeof k->word)
+        snprintf(k->word + n, sizeof k->word - n, "\n%s", recording_path(r));
     return 0;
 }
 
@@ -355,8 +397,9 @@ const struct rpc_method session_keeper_methods[] = {
     {"bash_session_signal", signal_session, &session_signal_params,
      DOC("Signal the programs in the foreground"), DOC("null"),
      DOC("no such session; no such signal; nothing is in the foreground"), NULL, NULL},
-    {"bash_session_attach", attach_viewer, &session_name_params, DOC("Let a terminal take part in a session"),
-     DOC("{socket}: a name in the server's directory, there for one viewer for five seconds"),
-     DOC("no such session"), NULL, NULL},
+    TAPE_METHODS{"bash_session_attach", attach_viewer, &session_name_params,
+                 DOC("Let a terminal take part in a session"),
+                 DOC("{socket}: a name in the server's directory, there for one viewer for five seconds"),
+                 DOC("no such session"), NULL, NULL},
     {0},
 };

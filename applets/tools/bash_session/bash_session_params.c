@@ -7,7 +7,33 @@
 
 #define AT(struct_name, member) offsetof(struct struct_name, member)
 
+#define RECORD(key_, type_, offset_, about_, otherwise_, ...)                                                \
+    {                                                                                                        \
+        .key = (key_), .type = (type_), .offset = (offset_), PARAM_DOC(about_, otherwise_), __VA_ARGS__      \
+    }
+#define RECORD_HOW(at)                                                                                       \
+    RECORD("path", PARAM_NAME, (at) + AT(record_params, path),                                               \
+           "Where to, an absolute path at which nothing is", "a file in the server's directory",             \
+           .required = false),                                                                               \
+        RECORD("version", PARAM_INT, (at) + AT(record_params, version), "Of asciicast: 2 or 3", "2",         \
+               .min = 2, .max = 3),                                                                          \
+        RECORD("max_bytes", PARAM_INT, (at) + AT(record_params, max),                                        \
+               "Most bytes of a file; what is older is in another one, of the same size at most",            \
+               "67108864", .min = 65536, .max = PARAM_MAX)
+
+#ifndef TOOLBOX_GUEST
+static const struct param how_list[] = {RECORD_HOW(0)};
+static const struct params_table how_table = PARAMS_TABLE(how_list);
+#endif
+
 static const struct param new_session_list[] = {
+#ifndef TOOLBOX_GUEST
+    {.key = "record",
+     .type = PARAM_SWITCH,
+     .offset = AT(new_session_params, record),
+     .table = &how_table,
+     PARAM_DOC("Record what is shown and typed, for asciinema and bash_session replay", "false")},
+#endif
     {.key = "user",
      .type = PARAM_USER,
      .offset = AT(new_session_params, user),
@@ -170,3 +196,36 @@ bool session_unpack(struct rpc_call *call, const struct params_table *table, str
     rpc_fail(call, &err);
     return false;
 }
+
+#ifndef TOOLBOX_GUEST
+#define TAPE_SESSION                                                                                         \
+    {                                                                                                        \
+        .key = "session_name", .type = PARAM_NAME, .offset = AT(tape_params, session_name),                  \
+        .required = true, PARAM_DOC("The session, as it was named when it began", NULL)                      \
+    }
+
+static const struct param record_list[] = {
+    TAPE_SESSION,
+    RECORD_HOW(AT(tape_params, record)),
+    {.key = "stop",
+     .type = PARAM_BOOL,
+     .offset = AT(tape_params, stop),
+     PARAM_DOC("End the recording that there is", "false")},
+};
+const struct params_table session_record_params = PARAMS_TABLE(record_list);
+
+static const struct param watch_list[] = {
+    TAPE_SESSION,
+    {.key = "cursor",
+     .type = PARAM_INT,
+     .offset = AT(tape_params, cursor),
+     .max = PARAM_MAX,
+     PARAM_DOC("What comes behind this, as an answer gave it", "what was shown last, at once")},
+    {.key = "timeout",
+     .type = PARAM_NUMBER,
+     .offset = AT(tape_params, timeout_s),
+     .max = SECONDS_MAX,
+     PARAM_DOC("Seconds to wait for something", "no limit")},
+};
+const struct params_table session_watch_params = PARAMS_TABLE(watch_list);
+#endif

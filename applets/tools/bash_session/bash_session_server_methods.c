@@ -17,7 +17,10 @@ static void put_opened(struct buf *out, const char *name, const char *word)
 {
     buf_addc(out, '{');
     put_key(out, name);
-    json_member_string(out, "shell", word);
+    size_t n = strcspn(word, "\n");
+    json_member_text(out, "shell", word, n);
+    if (word[n])
+        json_member_string(out, "recording", word + n + 1);
     buf_addc(out, '}');
 }
 
@@ -69,11 +72,11 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
 
 static const struct rpc_method server_methods[] = {
     {"bash_session_new_session", new_session, &session_new_params,
-     DOC("Start a session: a shell on a terminal of its own"), DOC("{session_name, shell}"),
+     DOC("Start a session: a shell on a terminal of its own"), DOC("{session_name, shell, recording?}"),
      DOC("the directory, the shell or the user can't be used"), DOC("shell_new"), NULL},
     {"bash_session_list", list, NULL, DOC("List the sessions"),
      DOC("an array of {session_name, pid, user, shell, cwd, state, foreground, idle_s, unread_bytes, age_s, "
-         "processes, memory_kb, …}"),
+         "processes, memory_kb, recording?, …}"),
      NULL, DOC("shell_list"), NULL},
     {0},
 };

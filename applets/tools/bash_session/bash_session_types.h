@@ -20,10 +20,19 @@ struct new_session_params {
     long long rows, cols;
     long long ends_with; /* a pid; 0: none */
     struct surroundings surroundings;
+    struct record_params {
+        bool on;
+        struct text path;
+        long long version, max;
+    } record;
 };
+#define RECORD_DEFAULTS                                                                                      \
+    {                                                                                                        \
+        .version = 2, .max = 64 << 20                                                                        \
+    }
 #define NEW_SESSION_DEFAULTS                                                                                 \
     {                                                                                                        \
-        .rows = 24, .cols = 200                                                                              \
+        .rows = 24, .cols = 200, .record = RECORD_DEFAULTS                                                   \
     }
 
 struct interact_params {
@@ -71,6 +80,18 @@ struct resize_params {
     struct text session_name;
     long long rows, cols;
 };
+
+struct tape_params {
+    struct text session_name;
+    struct record_params record;
+    bool stop;
+    long long cursor; /* < 0: none */
+    double timeout_s; /* < 0: none */
+};
+#define TAPE_DEFAULTS                                                                                        \
+    {                                                                                                        \
+        .record = RECORD_DEFAULTS, .cursor = -1, .timeout_s = -1                                             \
+    }
 
 struct signal_params {
     struct text session_name;

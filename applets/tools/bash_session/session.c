@@ -44,6 +44,7 @@ static void viewer_typed(void *arg, const char *keys, size_t n)
     if (!s->shell.pid)
         return;
     echo(s, keys, n);
+    session_show_typed(s, keys, n);
     session_run_typed(s);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
     if (input_is_interrupt(&s->terminal.pty, keys, n))
@@ -57,6 +58,7 @@ static void viewer_sized(void *arg, unsigned short rows, unsigned short cols)
     struct session *s = arg;
     if (s->shell.pid)
         pty_resize(&s->terminal.pty, rows, cols);
+    tape_sized(s->terminal.tape, rows, cols);
 }
 
 /* Programs get the size back that their calls rely on. */
@@ -197,6 +199,7 @@ int session_resize(struct session *s, int rows, int cols, struct err *err)
     s->options.cols = (unsigned short)cols;
     if (s->shell.pid && pty_resize(&s->terminal.pty, s->options.rows, s->options.cols) < 0)
         return err_sys(err, ERR_TOOL, errno, "cannot resize the terminal");
+    tape_sized(s->terminal.tape, s->options.rows, s->options.cols);
     return 0;
 }
 

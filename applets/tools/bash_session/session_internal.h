@@ -6,7 +6,7 @@
 #include "session_wait.h"
 
 /* Of struct session, where pointers have 8 bytes: see session_move.c. */
-#define SESSION_SIZE 1600
+#define SESSION_SIZE 1608
 
 /* LOST: its client has not taken the answer for so long that the next call was begun. */
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };
@@ -98,6 +98,16 @@ void session_run_typed_in(struct session *s, struct session_call *c);
 int64_t session_run_lose_key(struct session *s, struct session_call *c);
 /* What the shell tells, as far as runs are concerned; `arg` is the session. */
 extern const struct shell_owner session_shell_owner;
+
+/* ---- session_shown.c ---- */
+#ifdef TOOLBOX_GUEST
+#define session_show_typed(s, keys, n) ((void)0)
+#define session_show_command(s, command, edits) ((void)0)
+#else
+/* Somebody types, or a run is about to, into a line editor or not: to be called before that is done. */
+void session_show_typed(struct session *s, const char *keys, size_t n);
+void session_show_command(struct session *s, const struct buf *command, bool edits);
+#endif
 
 /* ---- session_lines.c ---- */
 /* Gives a program that tells nothing what it is to take, a line at a time. */

@@ -305,6 +305,8 @@ int session_save(const struct session *s, struct handover_out *out, struct err *
 {
     if (s->calls.first)
         return err_set(err, ERR_TOOL, "a call waits for it");
+    if (tape_is_used(s->terminal.tape))
+        return err_set(err, ERR_TOOL, "it is recorded or watched");
     if (s->terminal.viewers.first)
         return err_set(err, ERR_TOOL, "somebody is attached to it");
     if (s->ending || s->shell.interrupt)

@@ -61,6 +61,7 @@ static void read_begin(struct session *s, struct session_call *c)
     session_lines_type_all(s);
     if (c->input.len == 0 || !s->shell.pid)
         return; /* nothing to type, or typed ahead */
+    session_show_typed(s, c->input.data, c->input.len);
     session_run_typed(s);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
     follow_interrupt(s, c);
@@ -126,6 +127,7 @@ static void type_ahead(struct session *s, struct session_call *c)
     if (c == s->calls.first || !c->has_input || !s->shell.pid ||
         !input_has_signal_key(&s->terminal.pty, c->input.data, c->input.len))
         return;
+    session_show_typed(s, c->input.data, c->input.len);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
     follow_interrupt(s, c);
     input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, NULL);

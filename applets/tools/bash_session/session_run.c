@@ -75,6 +75,7 @@ static int64_t give_command(struct session *s, struct session_call *c)
     terminal_drain(&s->terminal);
     if (session_lines_type_all(s))
         return UNKNOWN_TICK_MS; /* of the one before */
+    session_show_command(s, &c->input, edits);
     session_run_yield(s);
     session_run_close(s);
     session_stop_capture(s);

@@ -94,6 +94,7 @@ void session_code_done(struct session *s, const struct session_call *c, bool typ
 
 void session_run_typed_in(struct session *s, struct session_call *c)
 {
+    tape_mute(s->terminal.tape, 0);
     session_run_opened(s);
     s->capture = capture_new(c->max);
     shell_happened(&s->shell, SHELL_IS_GIVEN);

@@ -72,6 +72,7 @@ bool terminal_drain(struct terminal *t)
             break;
         size_t skip = t->owner->skip(t->arg, bytes, (size_t)n);
         viewers_show(&t->viewers, bytes, (size_t)n);
+        tape_shown(t->tape, bytes, (size_t)n);
         (t->notes ? filter_with_notes : filter)(t, bytes + skip, (size_t)n - skip);
         any = true;
     }

@@ -12,6 +12,7 @@
 #include "session_attach.h"
 #include "session_input.h"
 #include "session_pace.h"
+#include "session_tape.h"
 #include "term_filter.h"
 
 struct terminal_owner {
@@ -36,6 +37,7 @@ struct terminal {
     struct buf note;    /* the front of one */
     struct input input; /* what it has not taken yet */
     struct viewers viewers;
+    struct tape *tape;      /* NULL: nobody wants one */
     struct buf tail;        /* the last that was printed */
     size_t tail_after_mark; /* bytes of it since terminal_mark */
     bool open_line;         /* since terminal_begin_answer something came, and its last line has no end */
