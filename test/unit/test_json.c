@@ -306,6 +306,19 @@ static void walks_whatever_is_between_commas(void **state)
     }
 }
 
+/* There is nothing in nothing, and no byte of it is looked at. */
+static void nothing_has_no_elements(void **state)
+{
+    (void)state;
+    size_t at = 0;
+    char *byte = malloc(1);
+    struct span key, value, nothing = {byte + 1, 0};
+    assert_false(json_element(nothing, &at, &value));
+    assert_false(json_next_member(nothing, &at, &key, &value));
+    assert_int_equal(json_kind(nothing), JSON_NUMBER);
+    free(byte);
+}
+
 static void steps_over_strings(void **state)
 {
     (void)state;
@@ -561,6 +574,7 @@ int main(void)
         cmocka_unit_test(finds_members),
         cmocka_unit_test(walks_elements),
         cmocka_unit_test(walks_whatever_is_between_commas),
+        cmocka_unit_test(nothing_has_no_elements),
         cmocka_unit_test(steps_over_strings),
         cmocka_unit_test(tells_kinds),
         cmocka_unit_test(decodes_strings),

@@ -110,6 +110,23 @@ static void test_only_those_bytes_are_opened(void **state)
     assert_int_equal(program_open(place_fd, OTHER, &err), -1);
 }
 
+static void test_names_beside(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/a/b", "/a/.b.build"},
+        {"/a/.b.build", "/a/.b.build"},
+        {"/a/b.build", "/a/.b.build.build"}, /* in view: not one that was put aside */
+        {"/a/.b.other", "/a/..b.other.build"},
+        {"/a/.build", "/a/..build.build"},
+        {"/.a/b", "/.a/.b.build"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *beside MEM_AUTO = program_aside(cases[i][0], "build");
+        assert_string_equal(beside, cases[i][1]);
+    }
+}
+
 static void test_names(void **state)
 {
     char *once MEM_AUTO = program_aside("/a/b", OTHER), *twice MEM_AUTO = program_aside(once, OTHER);
@@ -184,6 +201,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_records_that_make_no_sense, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_those_bytes_are_opened, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+        cmocka_unit_test(test_names_beside),
         cmocka_unit_test_setup_teardown(record_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_is_run_with_what_it_is_to_read, set_up, tear_down),
     };
