@@ -144,12 +144,13 @@ class Engine(Connected):
 
     def __init__(self, client, workdir):
         super().__init__(client, workdir)
-        runtime = script(workdir / "engine", f'echo $$ >>{self.log}; while [ "$1" != x ]; do shift; done; shift; exec "$@"')
-        self.target, self.runtime = "docker:x", ("--runtime", str(runtime))
+        folder = workdir / "engine"
+        folder.mkdir()
+        script(folder / "docker", f'echo $$ >>{self.log}; while [ "$1" != x ]; do shift; done; shift; exec "$@"')
+        self.target, self.path = "docker:x", {"PATH": f"{folder}:{os.environ['PATH']}"}
 
     def run(self, command, *words, **how):
-        options = () if command == "connect" and words and words[0] in ("--list", "--stop") else (*self.runtime,)
-        return super().run(command, *options, *words, **how)
+        return super().run(command, *words, env=self.path, **how)
 
 
 @pytest.fixture
@@ -181,7 +182,8 @@ def test_a_program_is_run_over_one_that_is_kept_then(engine, words):
 
 
 @pytest.mark.parametrize("words", [("call", "--no-share", "docker:x", "version"), ("run", "--no-share", "docker:x", "--", "true"),
-                                   ("run", "-j", "2", "docker:x", "docker:x", "--", "true"), ("call", "exec:env", "version"), ("run", "exec:env", "--", "true"), ("call", "local:", "version")])
+                                   ("run", "-j", "2", "docker:x", "docker:x", "--", "true"), ("call", "exec:env", "version"), ("run", "exec:env", "--", "true"), ("call", "local:", "version"),
+                                   ("call", "--runtime", "docker", "docker:x", "version")])
 def test_none_is_begun(engine, words):
     """Where it is not wanted, for many at once, and where there is no runtime to save."""
     assert engine.run(*words).returncode == 0

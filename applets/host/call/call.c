@@ -233,8 +233,8 @@ const struct applet call_applet = {
              "\n" WORDS_PARAMS_USAGE "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
              "  --json           print the whole answer, be it a result or an error\n"
              "  --persist[=TIME] keep a connection for the calls that follow, until there was\n"
-             "                   none for so long (60 s; in local: and exec: none is begun\n"
-             "                   without this)\n"
+             "                   none for so long (60 s; in local:, exec: and with\n"
+             "                   --runtime none is begun without this)\n"
              "  --no-share       neither begin one nor use one that is kept\n"
              "  -h, --help       this text\n"
              "\n"

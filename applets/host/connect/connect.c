@@ -195,7 +195,7 @@ static int parse(struct line *l, int argc, char **argv)
 int connect_usual_ms(const struct target *t)
 {
     struct buf path BUF_AUTO = BUF_INIT;
-    int dir FD_AUTO = t->kind->program ? connection_dir(&path, NULL) : -1;
+    int dir FD_AUTO = t->kind->program && !t->options.runtime ? connection_dir(&path, NULL) : -1;
     return dir >= 0 ? USUAL_MS : -1;
 }
 

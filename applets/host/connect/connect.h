@@ -18,8 +18,8 @@ int connect_start(const char *applet, const struct inject_options *o, const stru
 void connect_behind(const char *applet, const struct inject_options *o, const struct target *t,
                     const struct inject_result *r, int persist_ms);
 
-/* How long a connection is kept where nothing is said of it: where a call of the runtime costs something. -1:
- * there none is begun. */
+/* How long a connection is kept where nothing is said of it: where a call of a runtime that is known costs
+ * something. -1: there none is begun. */
 int connect_usual_ms(const struct target *t);
 #define CONNECT_USUAL (-2) /* as a persist_ms: so long */
 
