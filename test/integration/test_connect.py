@@ -190,6 +190,15 @@ def test_none_is_begun(engine, words):
     assert engine.list() == [] and not list((engine.client.dir / "connections").glob(".lock-*"))
 
 
+def test_one_that_a_call_has_begun_ends_with_its_stream(engine):
+    """Where the container goes nothing stays that tries to reach it."""
+    assert engine.call("version")
+    processes.wait_until(engine.list, "the connection to be there")
+    (entry,) = engine.list()
+    _kill_runtime(engine)
+    processes.wait_until(lambda: not _lives(entry["pid"]), "it to end")
+
+
 def test_eject_right_behind_a_call_leaves_nothing(engine):
     """Also where the connection was just being begun."""
     for _ in range(5):

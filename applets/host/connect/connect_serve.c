@@ -69,7 +69,7 @@ static void end_with(const char *why)
  * of something. */
 static void broken(const char *why)
 {
-    if (!my.instance) {
+    if (!my.instance || my.setup->persist_ms >= 0) { /* nobody has asked for it to be kept, come what may */
         end_with(why);
         return;
     }
