@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("openai", reason="the providers' SDKs are not installed")
 from anthropic.types import ErrorResponse, MessageTokensCount, ModelInfo, RawMessageStreamEvent  # noqa: E402
 from anthropic.types.beta import BetaRawMessageStreamEvent  # noqa: E402
+from google import genai  # noqa: E402
 from google.genai import types as google  # noqa: E402
 from harness.bridge import CHAT, GOOGLE, MESSAGES, RESPONSES, Bridge  # noqa: E402
 from harness.containers import REPO  # noqa: E402
@@ -129,7 +130,9 @@ def test_what_the_proxy_answers_itself(bridge):
     checked(Model, [*ask("/v1/models")["data"], ask("/v1/models/m")])
     version = {"anthropic-version": "2023-06-01"}
     checked(ModelInfo, [*ask("/v1/models", **version)["data"], ask("/v1/models/m", **version)])
-    checked(google.Model, [*ask("/v1beta/models")["models"], ask("/v1beta/models/m")])
+    client = genai.Client(api_key="x", http_options={"base_url": f"http://127.0.0.1:{bridge.port}"})  # it has its own names for members
+    models = [*client.models.list(), client.models.get(model="m")]
+    assert [model.supported_actions[0] for model in models] == ["generateContent"] * 2
     checked(MessageTokensCount, [bridge.post("/v1/messages/count_tokens", MESSAGES)[1]])
     checked(google.CountTokensResponse, [bridge.post("/v1beta/models/g:countTokens", GOOGLE)[1]])
     checked(ErrorResponse, [bridge.post("/v1/messages", {})[1]])
