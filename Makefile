@@ -65,10 +65,15 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 # What main and the server reach by themselves, not through the tables of applets and tools: scripts/link-order puts it in
 # front, and `make check` holds it to that.
 HOT := $(filter-out core/signature.c core/tls.c,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
-    applets/command.c applets/tool.c applets/usage.c applets/words.c applets/tools/web_browser/profile.c \
+    applets/command.c applets/tool.c applets/usage.c applets/usage_text.c applets/words.c applets/tools/web_browser/profile.c \
     $(addprefix applets/commands/exec/,caller.c exec.c route.c) \
     $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
 HOT_VENDOR := platform_util sha256 cJSON
+
+# The texts of --help of the applets that are in the binary.
+host_applets := $(shell awk '/ifndef TOOLBOX_GUEST/ { host = 1 } /endif/ { host = 0 } host && gsub(/^APPLET\(|\).*/, "")' applets/applets.def)
+USAGE := $(sort $(wildcard applets/*/*/*.usage))
+USAGE := $(filter-out $(if $(GUEST),$(addprefix %/,$(addsuffix .usage,$(host_applets)))),$(USAGE))
 
 # objects DIR SOURCES: with the foreign code
 VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
@@ -115,6 +120,7 @@ rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
     $(if $(filter rpc/% %_methods.c test/%,$1),$(CJSON)) \
     $(if $(filter core/sha256.c core/signature.c core/tls.c,$1),$(MBEDTLS)) \
     $(if $(filter core/net.c,$1),-DMAY_RESOLVE) \
+    $(if $(filter applets/usage_text.c,$1),-I$(B)) \
     $(if $(filter test/%,$1),-Wno-missing-prototypes,-include core/banned.h)
 
 # ---- how things are made -----------------------------------------------------------------------------------
@@ -140,7 +146,7 @@ remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || prin
 # The source id is derived from all that goes in, by name and content; the build id, which tells builds apart, from that and
 # from what is built (core/version.h). Both stand on the one line of DIR/build_id.
 BUILD_INPUTS := $(sort Makefile scripts/link-order $(wildcard third_party/* core/*.[ch] core/static/* core/*.def rpc/*.[ch] rpc/*.def \
-    applets/*.[ch] applets/*.def applets/*/*/*.[ch] applets/*/*/*.def))
+    applets/*.[ch] applets/*.def applets/*/*/*.[ch] applets/*/*/*.def applets/*/*/*.usage applets/*/*/*.part))
 build_id = $(shell source=$$({ echo '$(VERSION)'; cat $(DEPS)/manifest $(PUBLIC_KEY); LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
     sha256sum | cut -c1-16); echo "$$source $$(printf '%s %s' "$$source" '$1' | sha256sum | cut -c1-16)")
 
@@ -154,6 +160,7 @@ $1/flags: FORCE
 	$$(call remember,$2 $(LANG_FLAGS) $(WARN) $3)
 $1/build_id: $(DEPS)/manifest FORCE
 	$$(call remember,$$(call build_id,$(notdir $1)))
+$1/applets/usage_text.o: $(B)/usage_packed.h
 $1/%.o: %.c $1/flags $(DEPS)/manifest | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) $(WARN) $3 $$(call rooms,$$<) -MMD -MP -c -o $$@ $$<
@@ -170,6 +177,10 @@ $1/vendor/%.o: $(DEPS)/manifest $1/flags $(wildcard third_party/*.h) | $4
 	$(Q)$2 $(LANG_FLAGS) -w $3 $(MBEDTLS) -c -o $$@ $(DEPS)/mbedtls/library/$$*.c
 -include $$(shell find $1 -name '*.d' 2>/dev/null)
 endef
+
+# A line @FILE stands for what is in there.
+$(B)/usage_packed.h: $(USAGE) $(wildcard applets/*/*/*.part) $(B)/build_id
+	$(Q)awk '/^@/ { while ((getline line <substr($$0, 2)) > 0) print line; close(substr($$0, 2)); next } { print }' $(USAGE) | gzip -9n | od -An -v -tu1 | sed 's/ *\([0-9][0-9]*\)/\1,/g' >$@
 
 # program FILE COMPILER OBJECTS FLAGS: how FILE is linked. A removed source or another flag changes the build
 # id, and so version.o: no more is needed to link again.

@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "mem.h"
+#include "usage_text.h"
 #include "utf8.h"
 #include "words.h"
 
@@ -95,7 +96,8 @@ void command_usage(const struct applet *applet, const struct command *command, s
 {
     const struct command_set *set = applet->commands;
     if (!set || (command && command->main)) {
-        buf_adds(out, set ? command->help : applet->usage);
+        char *words MEM_AUTO = mem_printf("%s%s%s", applet->name, set ? " " : "", set ? command->name : "");
+        usage_text(words, out);
         return;
     }
     if (command) {

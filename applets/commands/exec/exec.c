@@ -108,34 +108,5 @@ static int exec_main(int argc, char **argv)
 const struct applet exec_applet = {
     .name = "exec",
     .summary = "answer one JSON-RPC request",
-    .usage = "Usage: toolbox exec [--whole] [--detect] [REQUEST|@FILE|-]\n"
-             "       toolbox exec [--whole] [--detect] METHOD [PARAM]...\n"
-             "       toolbox exec --stream\n"
-             "\n"
-             "Takes one JSON-RPC 2.0 request from stdin (or an argument, a file, or as method\n"
-             "and params) and prints the answer as one line of JSON:\n"
-             "\n"
-             "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"version\"}' | toolbox exec\n"
-             "  toolbox exec bash_session_run session_name=BashSession command=date timeout:=5\n"
-             "\n" WORDS_PARAMS_USAGE "\n"
-             "Starts the server where a method needs it and none runs. An answer longer than\n"
-             "$INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES (65536) comes in pieces;\n"
-             "docs/protocol.md says how, and lists all methods; with --whole it is one line.\n"
-             "\n"
-             "A call is given up when nobody reads stdout any more: its answer is there for\n"
-             "the next one. --detect is for runtimes that keep stdout for a client that is\n"
-             "dead, as Docker does: the request is one line, blanks come before the answer,\n"
-             "and stdin, held open, tells by its end that the caller has gone.\n"
-             "\n"
-             "--stream takes any number of requests, one a line, and prints each answer when\n"
-             "it is there; the client says by rpc.ack which ones it has (docs/connection.md).\n"
-             "\n"
-             "Exit status: 0 an answer was printed (an error is an answer) or the request was\n"
-             "a notification, 1 no answer could be had, 2 usage.\n"
-             "\n"
-             "  -h, --help   this text\n"
-             "\n"
-             "Example:\n"
-             "  toolbox exec remote_version\n",
     .run = exec_main,
 };

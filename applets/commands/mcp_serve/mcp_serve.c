@@ -18,41 +18,6 @@
 
 static const char NAME[] = "mcp serve";
 
-const char mcp_serve_usage[] =
-    "Usage: toolbox mcp serve [OPTION]...\n"
-    "       toolbox mcp serve --in TARGET [INJECT OPTION]... [OPTION]...\n"
-    "\n"
-    "An MCP server on stdin and stdout that offers this container to any MCP client:\n"
-    "shells that stay, background jobs, an exact editor, reading, writing, listing\n"
-    "and searching files, a browser where there is one. With --in it is a container\n"
-    "seen from outside, and this is all that a client on the host needs in its\n"
-    "configuration:\n"
-    "\n"
-    "  {\"command\": \"toolbox\", \"args\": [\"mcp\", \"serve\", \"--in\", \"docker:web\"]}\n"
-    "\n"
-    "A client without toolbox, for a container that has it, names its path there:\n"
-    "\n"
-    "  {\"command\": \"docker\", \"args\": [\"exec\", \"-i\", \"-u\", \"0\", \"web\",\n"
-    "      \"/opt/.toolbox-bin/toolbox\", \"mcp\", \"serve\"]}\n"
-    "\n"
-    "Revisions of the protocol: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and\n"
-    "2026-07-28.\n"
-    "\n"
-    "At the end of the input calls that are open are finished (up to 10 s), and the\n"
-    "shells, jobs and browser that were started are ended. What --in has put into\n"
-    "the target stays for the next time; 'toolbox eject' removes it.\n"
-    "\n"
-    "  --in TARGET      makes the target ready and serves in it; targets and options\n"
-    "                   are those of 'toolbox call --help'\n"
-    "  --keep-sessions  leaves shells and jobs running: shell_list and job_list of a\n"
-    "                   later server find them\n"
-    "  --tools LIST     offers these alone: names, patterns such as shell_*, and the\n"
-    "                   groups shell, jobs, files, browser, minimal (shell_run and\n"
-    "                   text_editor), coding (all but the browser) and all\n"
-    "  --profile GROUP  the same\n"
-    "  --read-only      offers no tool that changes anything\n"
-    "  --structured     lists the schemas of results too (outputSchema)\n"
-    "  --help           this text\n";
 
 #define PATIENCE_MS 10000 /* for calls that are open when the input ends */
 #define REAP_MS 1000      /* for the last processes of calls, which are ending */

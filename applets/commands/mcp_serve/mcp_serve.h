@@ -2,8 +2,6 @@
 #ifndef APPLETS_MCP_SERVE_MCP_SERVE_H
 #define APPLETS_MCP_SERVE_MCP_SERVE_H
 
-extern const char mcp_serve_usage[]; /* what its --help prints */
-
 /* `toolbox mcp serve`: argv[0] is "serve"; returns the exit status. */
 int mcp_serve_main(int argc, char **argv);
 

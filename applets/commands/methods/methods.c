@@ -234,16 +234,5 @@ extern const struct applet methods_applet;
 const struct applet methods_applet = {
     .name = NAME,
     .summary = "list the methods that can be called, and their parameters",
-    .usage = "Usage: toolbox methods [NAME] [--json]\n"
-             "\n"
-             "Lists the methods that 'toolbox exec' and 'toolbox call' take; of one, what it\n"
-             "does, its parameters with types, bounds and defaults, its result and errors, as\n"
-             "which user it works, and which process answers it.\n"
-             "\n"
-             "  --json      everything, as an array of JSON objects\n"
-             "  -h, --help  this text\n"
-             "\n"
-             "Example:\n"
-             "  toolbox methods bash_session_run\n",
     .run = methods_main,
 };

@@ -21,39 +21,6 @@
 #define SERVICE "/var/tmp/sandbox-services/bridge_model_service"
 #define PORT "13131"
 
-static const char usage[] =
-    "Usage: toolbox model_proxy [--port PORT | --listen WHERE...] [--directory DIR]\n"
-    "\n"
-    "Stands in for model providers on localhost: a request becomes a file, which the\n"
-    "evaluation on the host answers with another, and the answer goes back in the\n"
-    "provider's own form, as a stream where that was asked for. What programs in the\n"
-    "container need to be told:\n"
-    "\n"
-    "  OPENAI_BASE_URL=http://localhost:" PORT "/v1\n"
-    "  ANTHROPIC_BASE_URL=http://localhost:" PORT "\n"
-    "  GOOGLE_GEMINI_BASE_URL=http://localhost:" PORT "\n"
-    "\n"
-    "Served: /v1/chat/completions, /v1/responses, /v1/messages, /v1/models,\n"
-    "/v1beta/models/MODEL:ACTION, and tools of the host by MCP: /mcp/SERVER.\n"
-    "\n"
-    "  --port PORT      where to listen (default: $BRIDGE_MODEL_SERVICE_PORT,\n"
-    "                   else " PORT "; 0: any that is free), on 127.0.0.1 and [::1]\n"
-    "  --listen WHERE   where instead: ADDRESS:PORT, for others than this machine as\n"
-    "                   well, or the absolute path of a socket to be made; may be\n"
-    "                   given several times\n"
-    "  --directory DIR  where requests/ and responses/ are; default:\n"
-    "                   " SERVICE ",\n"
-    "                   and in it $BRIDGE_MODEL_SERVICE_INSTANCE where that is set\n"
-    "  -h, --help       this text\n"
-    "\n"
-    "It runs in the foreground until TERM. When the host fails a request it ends with\n"
-    "status 1 and the reason on standard error: a model that can't be had is not to\n"
-    "be asked again and again.\n"
-    "\n"
-    "Example:\n"
-    "  toolbox model_proxy --port 8080 --directory /tmp/service\n"
-    "  toolbox model_proxy --listen 0.0.0.0:8080 --listen /run/model.sock\n";
-
 #define DOORS_MAX 8
 
 struct options {
@@ -267,6 +234,5 @@ static int model_proxy_main(int argc, char **argv)
 const struct applet model_proxy_applet = {
     .name = "model_proxy",
     .summary = "stand in for model providers, answered by the host",
-    .usage = usage,
     .run = model_proxy_main,
 };

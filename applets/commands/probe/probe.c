@@ -14,21 +14,6 @@
 
 const struct applet probe_applet;
 
-static const char usage[] =
-    "Usage: toolbox probe [--json]\n"
-    "\n"
-    "Reports on this binary and on where it stands: the system, the user, what may be\n"
-    "done here, and whether a server runs. Nothing is started, and nothing is needed:\n"
-    "what can't be found out is null.\n"
-    "\n"
-    "On a terminal the answer is a table, elsewhere one JSON object on one line.\n"
-    "\n"
-    "  --json       JSON on a terminal too\n"
-    "  -h, --help   this text\n"
-    "\n"
-    "Example:\n"
-    "  toolbox probe --json\n";
-
 static int probe_run(int argc, char **argv)
 {
     static const char *const options[] = {"--json", "--help", NULL};
@@ -55,6 +40,5 @@ static int probe_run(int argc, char **argv)
 const struct applet probe_applet = {
     .name = "probe",
     .summary = "report on this binary, the system, the user and the limits",
-    .usage = usage,
     .run = probe_run,
 };

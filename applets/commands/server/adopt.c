@@ -211,18 +211,5 @@ static int adopt_main(int argc, char **argv)
 const struct applet adopt_applet = {
     .name = "adopt",
     .summary = "the half of `upgrade` that goes on from where another build was",
-    .usage = "Usage: toolbox adopt [--check] DESCRIPTOR PROGRAM\n"
-             "       toolbox adopt --last DESCRIPTOR\n"
-             "\n"
-             "What `toolbox upgrade` has a session or job run in place of its older program;\n"
-             "nobody else has to. It reads the record of a state from the descriptor and goes\n"
-             "on from it; where it can't, the older program, open as PROGRAM, does.\n"
-             "\n"
-             "  --check      only say whether that is possible\n"
-             "  --last       there is no other program to go back to\n"
-             "  -h, --help   this text\n"
-             "\n"
-             "Example:\n"
-             "  toolbox adopt --check 9 7 9<record 7<toolbox\n",
     .run = adopt_main,
 };

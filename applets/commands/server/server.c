@@ -157,54 +157,23 @@ static int stop_main(int argc, char **argv)
 const struct applet server_applet = {
     .name = "server",
     .summary = "serve the tools in the foreground",
-    .usage = "Usage: toolbox server [--log-level LEVEL]\n"
-             "\n"
-             "Serves sessions, jobs and MCP servers on a Unix socket, in the foreground, until\n"
-             "TERM, INT or HUP; then ends all of them. Nobody needs to call it: `toolbox exec`\n"
-             "starts a server in the background when a call needs one. As process 1 of a\n"
-             "container it reaps orphans as well.\n"
-             "\n" LOG_USAGE "                      (here it goes to standard error as well)\n" HELP_USAGE
-             "Example:\n"
-             "  toolbox server --log-level debug\n",
     .run = server_main,
 };
 
 const struct applet start_server_applet = {
     .name = "start-server",
     .summary = "start the server in the background",
-    .usage = "Usage: toolbox start-server [--replace] [--log-level LEVEL]\n"
-             "\n"
-             "Returns once the server answers; does nothing where one runs already. Sessions\n"
-             "and jobs begin in the current directory, with the current environment.\n"
-             "\n"
-             "  --replace   ends the servers of other builds of toolbox first, with all their\n"
-             "              sessions, jobs and MCP servers (they would go on side by side),\n"
-             "              and says which\n" LOG_USAGE HELP_USAGE "Example:\n"
-             "  toolbox start-server --log-level debug\n",
     .run = start_main,
 };
 
 const struct applet stop_server_applet = {
     .name = "stop-server",
     .summary = "end the server and everything it started",
-    .usage = "Usage: toolbox stop-server\n"
-             "\n"
-             "Ends every session, job and MCP server with all their descendants (TERM, after\n"
-             "2 s KILL), then the server. Does nothing where none runs. Exits with 1 when\n"
-             "something survived.\n"
-             "\n" HELP_USAGE "Example:\n"
-             "  toolbox stop-server\n",
     .run = stop_main,
 };
 
 const struct applet healthcheck_applet = {
     .name = "healthcheck",
     .summary = "check that the tools answer",
-    .usage = "Usage: toolbox healthcheck\n"
-             "\n"
-             "Prints the answers to `version` and `remote_version`, starting the server where\n"
-             "none runs. Exits with 1 when one of them isn't to be had within 5 seconds.\n"
-             "\n" HELP_USAGE "Example:\n"
-             "  toolbox healthcheck\n",
     .run = health_main,
 };

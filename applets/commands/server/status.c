@@ -207,24 +207,5 @@ static int status_main(int argc, char **argv)
 const struct applet status_applet = {
     .name = "status",
     .summary = "show what runs: server, sessions, jobs, MCP servers",
-    .usage = "Usage: toolbox status [--json|--quiet|--format NAMES] [TARGET]...\n"
-             "\n"
-             "Shows the server with what it has counted, and every session, job and MCP\n"
-             "server: whose it is, how old, its processes and their memory, and the bytes that\n"
-             "wait to be read. Starts nothing where nothing runs.\n"
-             "\n"
-             "  --json          one JSON object on one line, its figures exact\n"
-             "  --format NAMES  a line for each session, job, MCP server and browser: what\n"
-             "                  --json calls so, exact, and its 'kind'; commas between\n"
-             "  -q, --quiet     nothing but the exit status: 0 something runs, 3 nothing does\n"
-             "  -h, --help      this text\n"
-             "\n"
-             "With targets (docker:NAME; from the host) it shows what runs there, with the\n"
-             "options of 'toolbox run', -j N among them.\n"
-             "\n"
-             "Examples:\n"
-             "  toolbox status 'docker:*'\n"
-             "  toolbox status --json\n"
-             "  toolbox status --format kind,pid,age_s,memory_kb\n",
     .run = status_main,
 };

@@ -211,18 +211,5 @@ static int upgrade_main(int argc, char **argv)
 const struct applet upgrade_applet = {
     .name = "upgrade",
     .summary = "move what other builds run here to this one",
-    .usage = "Usage: toolbox upgrade [--json]\n"
-             "\n"
-             "Moves what other builds of toolbox run for this user to this build, while it\n"
-             "runs: nothing ends, and no output is lost. What can't be moved stays where it\n"
-             "is, and is listed with the reason; its own program goes on answering for it.\n"
-             "\n"
-             "  --json       one JSON array on one line\n"
-             "  -h, --help   this text\n"
-             "\n"
-             "Exit status: 0 all was moved, 1 something stays, 2 usage.\n"
-             "\n"
-             "Example:\n"
-             "  toolbox upgrade --json\n",
     .run = upgrade_main,
 };

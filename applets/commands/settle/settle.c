@@ -424,24 +424,5 @@ static int settle_main(int argc, char **argv)
 const struct applet settle_applet = {
     .name = "settle",
     .summary = "the half of `inject` that runs inside: prove, name, start",
-    .usage = "Usage: toolbox settle --at PATH --sums SHA256[,SHA256]... [--name NAME]\n"
-             "                      [--links DIR] [--made DIR] [--from DIR]\n"
-             "                      [--replace | --upgrade]\n"
-             "       toolbox settle --at PATH --unpack | --remove\n"
-             "\n"
-             "What `toolbox inject` and `toolbox eject` run inside a target; nobody else has\n"
-             "to. PATH is this very file. It proves that it has one of the sums, takes NAME in\n"
-             "its directory, makes links of all applets in DIR, starts the server (in the\n"
-             "directory of --from) and checks that it answers; or takes a folder from stdin\n"
-             "and puts it beside itself; or stops the server and removes everything. One JSON\n"
-             "object is printed.\n"
-             "\n"
-             "Exit status: 0 done, 1 something is left, 2 usage, 3 refused (the object says\n"
-             "why), 4 not in this directory: others could change what is in it.\n"
-             "\n"
-             "  -h, --help   this text\n"
-             "\n"
-             "Example:\n"
-             "  toolbox settle --at /opt/.toolbox-bin/toolbox --remove\n",
     .run = settle_main,
 };

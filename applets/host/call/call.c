@@ -221,28 +221,5 @@ static int call_main(int argc, char **argv)
 const struct applet call_applet = {
     .name = "call",
     .summary = "make one RPC call in a target, from outside",
-    .usage = "Usage: toolbox call [OPTION]... TARGET METHOD [PARAM]...\n"
-             "\n"
-             "Prints the result as one line of JSON.\n"
-             "\n"
-             "Examples:\n"
-             "  toolbox call docker:web bash_session_new_session\n"
-             "  toolbox call docker:web text_editor command=view path=/etc\n"
-             "  toolbox call docker:web text_editor '{\"command\":\"view\",\"path\":\"/etc\"}'\n"
-             "  toolbox call k8s:prod/api-0 exec_remote_start - <params.json\n"
-             "\n" WORDS_PARAMS_USAGE "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
-             "  --json           print the whole answer, be it a result or an error\n"
-             "  --persist[=TIME] keep a connection for the calls that follow, until there was\n"
-             "                   none for so long (60 s; in local:, exec: and with\n"
-             "                   --runtime none is begun without this)\n"
-             "  --no-share       neither begin one nor use one that is kept\n"
-             "  -h, --help       this text\n"
-             "\n"
-             "A request is sent once. --timeout bounds the wait for its answer, not the work:\n"
-             "what goes on there can be fetched afterwards, and the message says how.\n"
-             "\n"
-             "Exit status: 0 a result (with --json any answer), 1 an error (its message is on\n"
-             "stderr), 2 usage, 124 no answer within --timeout, 125 the request was sent and\n"
-             "its answer got lost, and those of 'toolbox inject', where nothing was sent.\n",
     .run = call_main,
 };

@@ -255,31 +255,5 @@ static int connect_main(int argc, char **argv)
 const struct applet connect_applet = {
     .name = "connect",
     .summary = "keep a connection to a target, for many calls",
-    .usage = "Usage: toolbox connect [OPTION]... TARGET\n"
-             "       toolbox connect --list [--json]\n"
-             "       toolbox connect --stop [TARGET]\n"
-             "\n"
-             "Makes a target ready and leaves a process behind that keeps a connection to it:\n"
-             "'toolbox call' with the same options goes over it, without a call of the runtime\n"
-             "for each, and so does any program that speaks to its socket, which the list\n"
-             "names (docs/connection.md). Only its own user and root get in.\n"
-             "\n"
-             "  toolbox connect docker:web\n"
-             "  toolbox call docker:web remote_version\n"
-             "  toolbox connect --stop docker:web\n"
-             "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE
-             "  --persist TIME   end when nobody has used it for so long (never)\n"
-             "  --list           show the connections there are\n"
-             "  --stop           end the one to the target, or all; what runs there goes on\n"
-             "  --json           one JSON array\n"
-             "  -h, --help       this text\n"
-             "\n"
-             "Where the stream breaks it is made again; what was open then can be fetched as\n"
-             "after any call whose connection breaks. It ends when the target does, or when\n"
-             "that was restarted or replaced. Exit status: as of 'toolbox inject'; 1 also\n"
-             "where there is nothing to stop.\n"
-             "\n"
-             "Example:\n"
-             "  toolbox connect --list\n",
     .run = connect_main,
 };

@@ -14,41 +14,6 @@
 #include "commands/settle/settle.h"
 #include "words.h"
 
-static const char usage[] =
-    "Usage: toolbox inject [OPTION]... TARGET...\n"
-    "\n"
-    "Makes running containers and machines ready: finds out what they are, writes the\n"
-    "one right binary of this very build, has it prove itself, starts its server and\n"
-    "checks that it answers. Nothing is needed there, and no network.\n"
-    "\n" INJECT_TARGETS_USAGE "NAME, PROJECT/SERVICE and POD may be patterns ('docker:*'); 'k8s:-l app=web'\n"
-    "takes a label selector.\n"
-    "\n" INJECT_OPTIONS_USAGE "  --links DIR      also make links of all applets there\n"
-    "  --with DIR       bring this folder of the host along, such as a browser's (not\n"
-    "                   for dir:)\n"
-    "  --replace        end the sessions and jobs of other builds there, and say\n"
-    "                   which; otherwise they go on until they end\n"
-    "  --upgrade        move them to this build while they run ('toolbox upgrade')\n"
-    "  -j N             so many targets at a time (4)\n"
-    "  -v               tell every step, with its time, and what of the tools works\n"
-    "                   there ('toolbox doctor')\n"
-    "  -q               say nothing of what went well\n"
-    "  --json           one JSON object a target, on one line\n"
-    "  -h, --help       this text\n"
-    "\n"
-    "Examples:\n"
-    "  toolbox inject docker:web\n"
-    "  toolbox inject -j 8 'docker:*' k8s:prod/api-0\n"
-    "  toolbox inject --dir /var/tmp/.da7be258e003d428 \\\n"
-    "      --name inspect-sandbox-tools docker:web     # ready for inspect_ai\n"
-    "  toolbox inject --user default 'exec:runtime enter my-sandbox --'\n"
-    "\n"
-    "It is root's, and nobody else can read or run it, where root can be had. What is\n"
-    "there already is left alone when it is the same to the byte. A failure says what\n"
-    "was tried, leaves nothing, and is one of these exit statuses: 3 the target can't\n"
-    "be reached, 4 reconnaissance, 5 no binary for what it is, 6 placing, 7 proof,\n"
-    "8 server, 9 health. Also: 1 others, 2 usage, 128+N by signal N. Of several\n"
-    "targets the highest one counts.\n";
-
 /* ---- options ---- */
 
 enum { OPTIONS_MAX = 16 };
@@ -290,29 +255,11 @@ static int eject_main(int argc, char **argv)
 const struct applet inject_applet = {
     .name = "inject",
     .summary = "make containers and machines ready, from outside",
-    .usage = usage,
     .run = inject_main,
 };
 
 const struct applet eject_applet = {
     .name = "eject",
     .summary = "remove what inject has put into a target, and all that it left",
-    .usage = "Usage: toolbox eject [OPTION]... TARGET...\n"
-             "\n"
-             "Stops the server with everything that it started, and removes the binary, its\n"
-             "links, undo histories and directories. Where nothing is, nothing is done.\n"
-             "\n" INJECT_TARGETS_USAGE "\n" INJECT_OPTIONS_USAGE
-             "  -j N             so many targets at a time (4)\n"
-             "  -v               tell how many calls it took\n"
-             "  -q               say nothing of what went well\n"
-             "  --json           one JSON object a target, on one line\n"
-             "  -h, --help       this text\n"
-             "\n"
-             "With --dir and --name as they were given to inject. Exit status: 0 nothing is\n"
-             "left, 3 the target can't be reached, 6 something is left, 2 usage.\n"
-             "\n"
-             "Examples:\n"
-             "  toolbox eject docker:web\n"
-             "  toolbox eject -q 'docker:*'\n",
     .run = eject_main,
 };

@@ -434,39 +434,5 @@ static int forward_main(int argc, char **argv)
 const struct applet forward_applet = {
     .name = "forward",
     .summary = "connections into a target, and out of it to here",
-    .usage = "Usage: toolbox forward [OPTION]... TARGET [FROM:TO]... [-R FROM:TO]...\n"
-             "       toolbox forward [OPTION]... -D PORT [--allow LIST] TARGET\n"
-             "       toolbox forward --print-env -D PORT\n"
-             "\n"
-             "Listens here at FROM, and connects each who comes with TO as seen from inside\n"
-             "of the target; with -R the other way round. It works in containers without a\n"
-             "network, goes over the connection that is kept, where one is ('toolbox\n"
-             "connect'), and ends with a signal.\n"
-             "\n"
-             "FROM and TO are PORT, ADDRESS:PORT or HOST:PORT, or the absolute path of a\n"
-             "socket; without an address it is 127.0.0.1. A name is looked up on the side\n"
-             "that connects.\n"
-             "\n"
-             "Examples:\n"
-             "  toolbox forward docker:web 8080:80\n"
-             "  toolbox forward docker:web 5432:db:5432 /tmp/app.sock:/run/app.sock\n"
-             "  toolbox forward -R 3128:proxy.example.org:3128 docker:web\n"
-             "  toolbox forward -D 3128 --allow 'pypi.org,*.pythonhosted.org' docker:web\n"
-             "  eval \"$(toolbox forward --print-env -D 3128)\"       # in there\n"
-             "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE LINK_OPTIONS_USAGE
-             "  -R FROM:TO       listen there, connect from here; may be given several times\n"
-             "  -D FROM          listen there as a proxy (HTTP, SOCKS 4a and 5) that connects\n"
-             "                   from here; -R FROM is the same\n"
-             "  --allow LIST     it lets through these alone, with commas between: NAME,\n"
-             "                   *.NAME (what is below), *, ADDRESS or ADDRESS/BITS, each with\n"
-             "                   :PORT or :* (else 80 and 443). What isn't public has to be\n"
-             "                   named by its address. A line of JSON on stderr for each\n"
-             "                   decision\n"
-             "  --print-env      print what sets HTTP_PROXY and the like for a shell, and end\n"
-             "  -h, --help       this text\n"
-             "\n"
-             "Prints a line for each as soon as it listens. Exit status: 128+N ended by signal\n"
-             "N, 1 what can't be listened at, 125 the connection has ended, and those of\n"
-             "'toolbox inject'.\n",
     .run = forward_main,
 };

@@ -180,37 +180,5 @@ static int run_main(int argc, char **argv)
 const struct applet run_applet = {
     .name = "run",
     .summary = "run a program in a target as if it ran here",
-    .usage = "Usage: toolbox run [OPTION]... TARGET [--] COMMAND...\n"
-             "       toolbox run [-j N] [OPTION]... TARGET... -- COMMAND...\n"
-             "\n"
-             "Runs a program there as if it ran here: stdout and stderr apart and to the byte,\n"
-             "its exit status, signals passed on; as 'docker exec', for every kind of target.\n"
-             "When this side ends, however that comes, so does the program there, with all\n"
-             "that it has started. It goes over the connection that is kept, where one is\n"
-             "('toolbox connect'). Of several targets each line has the target's name in\n"
-             "front, and those that failed are listed.\n"
-             "\n"
-             "Examples:\n"
-             "  toolbox run docker:web -- uname -r\n"
-             "  toolbox run -i docker:web -- tar x -C /srv <tree.tar\n"
-             "  toolbox run -j 8 'docker:agent-*' -- uname -r\n"
-             "  toolbox run -it --user app --cwd /srv docker:web -- bash\n"
-             "\n" INJECT_RUNNING_USAGE "\n"
-             "  -i               our stdin is its stdin (otherwise that is empty)\n"
-             "  -t               it has a terminal, of our terminal's size\n"
-             "  -u, --user USER  as whom; a name or number there (root, where that can be had)\n"
-             "  -e, --env NAME=VALUE  a variable more; NAME alone: with our value\n"
-             "  -w, --cwd DIR    where (the target's own directory)\n"
-             "  --timeout TIME   end it after so long, with all that it has started; a target\n"
-             "                   that doesn't answer is given up then too (5 s at least)\n"
-             "  -j N             so many targets at a time (4)\n"
-             "  --json           an object for each target: target, status, stdout, stderr, ms\n"
-             "  --dir DIR, --name NAME, --runtime WORDS, --root-exec PREFIX\n"
-             "                   as of 'toolbox inject'\n" LINK_OPTIONS_USAGE "  -h, --help       this text\n"
-             "\n"
-             "Exit status: the program's (128+N: signal N ended it); 124 its time was over;\n"
-             "126, 127 it can't be run, isn't there; 125 something else can't be had, or the\n"
-             "connection has ended; and those of 'toolbox inject', where nothing was run. Of\n"
-             "several targets the highest counts.\n",
     .run = run_main,
 };

@@ -49,17 +49,5 @@ static int shell_main(int argc, char **argv)
 const struct applet shell_applet = {
     .name = "shell",
     .summary = "a shell in a target that can be left and come back to",
-    .usage = "Usage: toolbox shell [OPTION]... TARGET [SESSION]\n"
-             "\n"
-             "Connects this terminal with a session there: a new one, or that of the name.\n"
-             "Ctrl-] leaves it, and it goes on; its name, which it says first, brings back.\n"
-             "\n"
-             "Examples:\n"
-             "  toolbox shell docker:web\n"
-             "  toolbox shell docker:web BashSession\n"
-             "\n" INJECT_RUNNING_USAGE "\n" INJECT_OPTIONS_USAGE LINK_OPTIONS_USAGE
-             "  -h, --help       this text\n"
-             "\n"
-             "Exit status: as of 'toolbox run'.\n",
     .run = shell_main,
 };

@@ -214,19 +214,6 @@ const struct tool doctor_tool = {.in_process = methods};
 
 /* ---- the applet ---- */
 
-static const char usage[] = "Usage: toolbox doctor [--json]\n"
-                            "\n"
-                            "Tries each thing that the tools rest on, here and now: what works, what a tool\n"
-                            "falls back to where something is missing, what fails, and what to change.\n"
-                            "\n"
-                            "  --json       one JSON object on one line, as the method `doctor` answers\n"
-                            "  -h, --help   this text\n"
-                            "\n"
-                            "Exit status: 0 every tool works, 1 one does not, 2 usage.\n"
-                            "\n"
-                            "Examples:\n"
-                            "  toolbox doctor --json\n"
-                            "  toolbox call docker:web doctor\n";
 
 static int doctor_run(int argc, char **argv)
 {
@@ -259,6 +246,5 @@ static int doctor_run(int argc, char **argv)
 const struct applet doctor_applet = {
     .name = "doctor",
     .summary = "try what the tools rest on: what works, and what to change",
-    .usage = usage,
     .run = doctor_run,
 };
