@@ -109,8 +109,8 @@ def test_members_of_objects(client, methods):
         message = refused(client, "mcp_launch_server", {"server_params": {"command": "cat", member["name"]: WRONG[member["type"]]}})
         assert message.startswith(f"Invalid parameters: server_params.{member['name']}"), message
     (user,) = [param for param in methods["exec_remote_start"]["params"] if param["name"] == "user"]
-    numbers = {member["name"]: 1 for member in user["members"] if member["required"]}
-    assert set(numbers) == {"uid", "gid"}
+    numbers = {"uid": 1, "gid": 1, "groups": []}
+    assert {member["name"] for member in user["members"] if member["required"]} == set(numbers)
     for member in user["members"]:
         wrong = {**numbers, member["name"]: WRONG[member["type"]]}
         assert f"user.{member['name']}" in refused(client, "exec_remote_start", {"command": "true", "user": wrong})
