@@ -19,14 +19,14 @@ UNANSWERED, LOST = 124, 125
 
 
 class Caller:
-    """`toolbox call` of one target."""
+    """`toolbox call` of one target, each by itself (test_connect.py has those that go over a connection)."""
 
-    def __init__(self, toolbox, target, container, env=None, options=()):
+    def __init__(self, toolbox, target, container, env=None):
         self.toolbox, self.target, self.container = toolbox, target, container
-        self.env, self.options = {**os.environ, **(env or {})}, options
+        self.env = {**os.environ, **(env or {})}
 
     def words(self, method, *params, options=()):
-        return [self.toolbox, "call", *self.options, *options, self.target, method, *params]
+        return [self.toolbox, "call", "--no-share", *options, self.target, method, *params]
 
     def run(self, method, *params, options=()):
         return subprocess.run(self.words(method, *params, options=options), env=self.env, capture_output=True, timeout=HANG)
@@ -40,16 +40,16 @@ class Caller:
         return self.container.check([BUSYBOX, "cat", "/tmp/count"]).split()
 
 
-def _caller(toolbox, runtime, container, *options):
+def _caller(toolbox, container):
     if hasattr(container, "engine"):
-        return Caller(toolbox, f"docker:{container.name}", container, container.engine.env, options)
-    return Caller(toolbox, f"exec:{prefix(container)}", container, None, options)
+        return Caller(toolbox, f"docker:{container.name}", container, container.engine.env)
+    return Caller(toolbox, f"exec:{prefix(container)}", container)
 
 
 @pytest.fixture
-def caller(toolbox, runtime, start):
+def caller(toolbox, start):
     """With a session, in each of the runtimes."""
-    caller = _caller(toolbox, runtime, start("busybox"))
+    caller = _caller(toolbox, start("busybox"))
     assert caller.result("bash_session_new_session")["session_name"] == "BashSession"
     assert caller.result("bash_session_run", "session_name=BashSession", "command=true")["exit_code"] == 0
     return caller
