@@ -28,7 +28,7 @@ static void tables(void **state)
     for (const struct mcp_tool *t = mcp_tools; t->name; t++) {
         struct param list[32];
         struct args args;
-        assert_true(t->n_fields <= 32 && t->run && t->title && t->description && t->result);
+        assert_true(t->n_fields <= 32 && t->run && t->title && t->description); /* and no result where it is text or a picture */
         mcp_tool_params(t, list, &args);
         for (size_t i = 0; i < t->n_fields; i++) {
             const struct field *f = &t->fields[i];
@@ -44,24 +44,33 @@ static void tables(void **state)
     }
 }
 
+static void check_list(enum revision r, bool schemas)
+{
+    struct serve_offer offer = {.tools = "*", .schemas = schemas};
+    struct buf out BUF_AUTO = BUF_INIT;
+    struct span tools, one, value;
+    size_t n = 0, with_schema = 0;
+    buf_addc(&out, '{');
+    put_tools(&out, r, &offer);
+    buf_addc(&out, '}');
+    assert_int_equal(json_check(span_of(&out), NULL), 0);
+    assert_true(json_member(span_of(&out), "tools", &tools, NULL));
+    for (size_t at = 0; json_element(tools, &at, &one); n++) {
+        assert_true(json_member(one, "inputSchema", &value, NULL));
+        with_schema += json_member(one, "outputSchema", &value, NULL);
+        assert_int_equal(json_member(one, "annotations", &value, NULL), r >= REVISION_2025_03_26);
+    }
+    assert_true(n > 20);
+    assert_int_equal(with_schema > 0, schemas && r >= REVISION_2025_06_18);
+    assert_true(with_schema < n); /* what is text or a picture has none */
+}
+
 static void lists_are_json(void **state)
 {
     (void)state;
     for (enum revision r = REVISION_2024_11_05; r < REVISION_END; r++) {
-        struct buf out BUF_AUTO = BUF_INIT;
-        struct span tools, one, value;
-        size_t n = 0;
-        buf_addc(&out, '{');
-        put_tools(&out, r);
-        buf_addc(&out, '}');
-        assert_int_equal(json_check(span_of(&out), NULL), 0);
-        assert_true(json_member(span_of(&out), "tools", &tools, NULL));
-        for (size_t at = 0; json_element(tools, &at, &one); n++) {
-            assert_true(json_member(one, "inputSchema", &value, NULL));
-            assert_int_equal(json_member(one, "outputSchema", &value, NULL), r >= REVISION_2025_06_18);
-            assert_int_equal(json_member(one, "annotations", &value, NULL), r >= REVISION_2025_03_26);
-        }
-        assert_true(n > 20);
+        check_list(r, false);
+        check_list(r, true);
     }
 }
 

@@ -103,11 +103,12 @@ static void test_sum(void **state)
 
 /* ---- edit_view ---- */
 
-static char *shown_in_pieces(const char *s, size_t n, size_t piece)
+static char *shown_in_pieces(const char *s, size_t n, size_t piece, bool expands)
 {
     struct buf out = BUF_INIT;
     struct view v;
     view_begin(&v, &out, 1);
+    v.expands = expands;
     for (size_t i = 0; i < n; i += piece)
         view_feed(&v, s + i, n - i < piece ? n - i : piece, -1);
     view_end_of_text(&v);
@@ -115,12 +116,17 @@ static char *shown_in_pieces(const char *s, size_t n, size_t piece)
     return buf_take(&out, NULL);
 }
 
-static void check_view(const char *s, size_t n, const char *expected)
+static void check_view_with(const char *s, size_t n, bool expands, const char *expected)
 {
     for (size_t piece = 1; piece <= n + 1; piece++) {
-        char *shown MEM_AUTO = shown_in_pieces(s, n, piece);
+        char *shown MEM_AUTO = shown_in_pieces(s, n, piece, expands);
         assert_string_equal(shown, expected);
     }
+}
+
+static void check_view(const char *s, size_t n, const char *expected)
+{
+    check_view_with(s, n, false, expected);
 }
 
 static void test_view(void **state)
@@ -134,8 +140,9 @@ static void test_view(void **state)
     check_view("a\rb\r\r\n", 6,
                "     1\ta\xE2\x90\x8D"
                "b\xE2\x90\x8D\n     2\t\n" CR_NOTE);
-    check_view("\xC3\xA9\tx", 4, "     1\t\xC3\xA9       x\n");
-    check_view("\xF0\x9F\x98\x80\t|", 6, "     1\t\xF0\x9F\x98\x80       |\n");
+    check_view("\xC3\xA9\tx", 4, "     1\t\xC3\xA9\tx\n");
+    check_view_with("\xC3\xA9\tx", 4, true, "     1\t\xC3\xA9       x\n");
+    check_view_with("\xF0\x9F\x98\x80\t|", 6, true, "     1\t\xF0\x9F\x98\x80       |\n");
     check_view("a\xE2\x82"
                "b\xFF\xC3\xA9",
                7,
