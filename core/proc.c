@@ -113,7 +113,9 @@ int proc_handles(pid_t pid, int signal)
     snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
     if (!proc_is_ours() || io_read_file(AT_FDCWD, path, &text) < 0 || !strstr(buf_str(&text), "\nSigIgn:"))
         return -1;
-    return is_in_mask(buf_str(&text), "\nSigIgn:", signal) || is_in_mask(buf_str(&text), "\nSigCgt:", signal);
+    return is_in_mask(buf_str(&text), "\nSigIgn:", signal)   ? PROC_IGNORES
+           : is_in_mask(buf_str(&text), "\nSigCgt:", signal) ? PROC_CATCHES
+                                                             : 0;
 }
 
 bool proc_reaps(pid_t pid)

@@ -27,7 +27,8 @@ long long proc_uptime_ms(void);
 int proc_read(pid_t pid, struct proc *p);
 /* Name of a process's program as the kernel has it (at most 15 bytes), "" when it can't be told. */
 void proc_name(pid_t pid, char name[16]);
-/* 1 when the process catches or ignores the signal, 0 when it does not, -1 when that can't be told. */
+/* What the process does with the signal: 0 where that is what everybody does, -1 when that can't be told. */
+enum { PROC_CATCHES = 1, PROC_IGNORES };
 int proc_handles(pid_t pid, int signal);
 /* Text that ends in the target of /proc/PID/NAME ("cwd", "exe"); false when it can't be read. */
 bool proc_link(pid_t pid, const char *name, char *path, size_t size);

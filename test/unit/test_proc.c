@@ -662,8 +662,8 @@ static void check_signals_of(void *arg)
     CHECK(sigaction(SIGTERM, &plain, NULL) == 0 && sigaction(SIGCHLD, &plain, NULL) == 0);
     CHECK(sigemptyset(&child) == 0 && sigprocmask(SIG_SETMASK, &child, NULL) == 0);
     CHECK(proc_handles(getpid(), SIGTERM) == 0 && !proc_reaps(getpid()));
-    CHECK(sigaction(SIGTERM, &ignore, NULL) == 0 && proc_handles(getpid(), SIGTERM) == 1);
-    CHECK(sigaction(SIGTERM, &handle, NULL) == 0 && proc_handles(getpid(), SIGTERM) == 1);
+    CHECK(sigaction(SIGTERM, &ignore, NULL) == 0 && proc_handles(getpid(), SIGTERM) == PROC_IGNORES);
+    CHECK(sigaction(SIGTERM, &handle, NULL) == 0 && proc_handles(getpid(), SIGTERM) == PROC_CATCHES);
     CHECK(proc_handles(getpid(), SIGUSR2) == 0);
     CHECK(sigaction(SIGCHLD, &ignore, NULL) == 0 && proc_reaps(getpid()));
     CHECK(sigaction(SIGCHLD, &handle, NULL) == 0 && proc_reaps(getpid()));

@@ -71,7 +71,7 @@ static long long age_ms(unsigned long long start)
 static bool is_sure(const struct proc *p, const char *name)
 {
     return !p->ended &&
-           (age_ms(p->start) >= YOUNG_MS || (!kind_of(name)->is_shell && proc_handles(p->pid, SIGINT) == 1));
+           (age_ms(p->start) >= YOUNG_MS || (!kind_of(name)->is_shell && proc_handles(p->pid, SIGINT) > 0));
 }
 
 static void read_arguments(pid_t pid, struct buf *out)
@@ -92,13 +92,16 @@ static bool is_copy(const struct shell *sh, pid_t pid)
 
 #define COPY 2
 
-/* As proc_handles has it, or COPY. A copy that is about to become something else doesn't do it for itself,
- * and the shell may not have begun all of a pipe. */
+/* 1: it does, 0: it doesn't, -1: that can't be told; or COPY. A copy that is about to become something else
+ * doesn't catch it for itself, and the shell may not have begun all of a pipe. One that ignores it was told
+ * so. */
 static int handles(const struct shell *sh, const struct proc *p)
 {
     int its = proc_handles(p->pid, SIGINT);
-    bool own = its != 1 || (!sh->kind->copies_catch && age_ms(p->start) >= YOUNG_MS);
-    return own || !is_copy(sh, p->pid) ? its : COPY;
+    bool own = its != PROC_CATCHES || (!sh->kind->copies_catch && age_ms(p->start) >= YOUNG_MS);
+    if (!own && is_copy(sh, p->pid))
+        return COPY;
+    return its > 0 ? 1 : its;
 }
 
 static int of_both(int a, int b)
