@@ -18,7 +18,6 @@
 
 static const char NAME[] = "mcp serve";
 
-
 #define PATIENCE_MS 10000 /* for calls that are open when the input ends */
 #define REAP_MS 1000      /* for the last processes of calls, which are ending */
 #define LEAVE_MS 4000     /* for what has to be ended, and for the last output */
@@ -195,6 +194,8 @@ int mcp_serve_main(int argc, char **argv)
     static const struct option options[] = {{"keep-sessions", 0, NULL, 'k'}, {"structured", 0, NULL, 's'},
                                             {"read-only", 0, NULL, 'r'},     {"tools", 1, NULL, 't'},
                                             {"profile", 1, NULL, 't'},       {0}};
+    static const char *const names[] = {"--keep-sessions", "--structured", "--read-only", "--tools",
+                                        "--profile",       "--in",         "--help",      NULL};
     static struct serve_offer offer;
     bool keep = false;
 #ifndef TOOLBOX_GUEST /* it is the one that is served in */
@@ -202,9 +203,9 @@ int mcp_serve_main(int argc, char **argv)
         if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
             return serve_in(argc, argv);
 #endif
-    for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, NULL)) >= 0;) {
+    for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, names)) >= 0;) {
         if (option == 'k' && strcmp(argv[at], "--keep-sessions") != 0) /* not by a part of its name */
-            return usage_unknown(NAME, "option", argv[at], (const char *[]){"--keep-sessions", NULL});
+            return usage_unknown(NAME, "option", argv[at], names);
         if (option == 'k')
             keep = true;
         else if (option == 's')
