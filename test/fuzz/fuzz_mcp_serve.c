@@ -59,9 +59,11 @@ static void check_output(struct fifo *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const struct serve_offer all = {.tools = "*"}; /* whatever browsers there are here */
     int ends[2];
     struct serve s = {.owner = &owner,
                       .pid = getpid(),
+                      .offer = &all,
                       .level = LEVEL_WARNING,
                       .in = {.line = BUF_INIT},
                       .calls = {.n_workers = SERVE_WORKERS_MAX}};

@@ -48,8 +48,8 @@ class Connected:
         assert done.returncode == 0, done
         return json.loads(done.stdout)
 
-    def socket(self):
-        where = dial(self.list()[0]["socket"], HANG)
+    def socket(self, state="connected"):
+        where = dial(next(entry["socket"] for entry in self.list() if entry["state"] == state), HANG)
         file = where.makefile("rwb", buffering=0)
         where.close()
         return stream.Stream(file, file)
@@ -369,7 +369,7 @@ def test_while_it_cannot_be_had_it_says_so_and_can_be_stopped(made, workdir):
     down.touch()
     _kill_runtime(made)
     processes.wait_until(lambda: [e["state"] for e in made.list()] == ["reconnecting"], "it to have broken")
-    s = made.socket()
+    s = made.socket("reconnecting")
     s.request("version", id="no")
     assert "is being made again" in s.receive()["error"]["message"]
     s.sink.close()

@@ -10,7 +10,7 @@ from harness.machine import HANG
 
 APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "mcp", "web_browser", "model_proxy", "inject", "eject", "call", "connect", "run", "shell", "forward",
            "settle", "methods", "server", "start-server", "stop-server", "healthcheck", "status", "upgrade", "release"]
-WITH_COMMANDS = {"bash_session": 11, "exec_remote": 10, "text_editor": 6, "mcp": 6, "web_browser": 18, "release": 4}
+WITH_COMMANDS = {"bash_session": 14, "exec_remote": 11, "text_editor": 6, "mcp": 6, "web_browser": 18, "release": 4}
 VERSION = re.compile(r"toolbox \d+\.\d+\.\d+ \(build [0-9a-f]{16}\)\n")
 
 
@@ -171,7 +171,7 @@ def test_every_example_is_understood_as_typed(client, workdir):
     for line in lines:
         if any(re.search(pattern, line) for pattern in NOT_RUN):
             continue
-        assert line.startswith("toolbox "), line
+        assert line.startswith(("toolbox ", 'eval "$(toolbox ')), line
         done = subprocess.run(["/bin/sh", "-c", line], env={**client.env, "PATH": str(path)}, cwd=workdir, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=HANG)
         said_ = done.stderr.decode()

@@ -339,8 +339,8 @@ def test_what_can_not_be_moved_stays_and_says_why(here, inject, other_build, at)
     wait_until(lambda: titled("sleep\0" + "5095\0"), "the program")
     pid = here.rpc("exec_remote_list")[0]["pid"]
     old = build_of(here)
-    inject(other_build)
     on_terminal = Job(here, "read x; echo $x", pty=True)
+    inject(other_build)
     why = upgrade(here)
     assert "a client holds it" in why[f"Job_{pid}"] and builds(here)[pid] == old
     assert "it has a terminal" in why[f"Job_{on_terminal.pid}"]
