@@ -399,9 +399,9 @@ def test_another_connection_takes_the_place_of_one_that_broke(made, workdir):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a pid namespace takes root")
-def test_what_was_restarted_is_not_taken_for_what_was_there(made, workdir):
+def test_what_was_restarted_is_not_taken_for_what_was_there(made, workdir, apart):
     """Another process 1 is another instance: nothing is sent to it over the old connection."""
-    other = _flagged(made, workdir, "other", 'exec unshare -p -f --mount-proc "$@"')
+    other = _flagged(made, workdir, "other", f"""exec {' '.join(apart)} -p -f sh -c 'mount -t proc proc /proc; exec "$@"' sh "$@\"""")
     pid = made.connect()["pid"]
     other.touch()
     _kill_runtime(made)

@@ -97,7 +97,7 @@ ALERT = b"\x15\x03\x01\x00\x02\x02\x70"
 @pytest.fixture
 def proxy(apart, client, workdir):
     """Starts one with these options, in a network of its own."""
-    needs.programs("ip", "mount")
+    needs.program("ip")
     started = []
 
     def start(*options):
