@@ -63,7 +63,8 @@ const char repl_python[] =
                 " def arm():\n"
                 "  if not isinstance(sys.ps1,Prompt):sys.ps1=Prompt(sys.ps1)\n"
                 " os.close(3)\n"
-                " for n in('PYTHONSTARTUP','PYTHON_BASIC_REPL'):os.environ.pop(n,0)\n"
+                " os.environ.pop('PYTHONSTARTUP',0)\n" /* the other one is looked at behind this, from 3.13 on */
+                " if sys.version_info<(3,13):os.environ.pop('PYTHON_BASIC_REPL',0)\n"
                 " builtins.__run=run\n"
                 " sys.ps1,sys.ps2='>>> ','... '\n"
                 " own=bytes.fromhex('\x03').decode()\n"
