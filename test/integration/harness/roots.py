@@ -66,9 +66,11 @@ def _make_debian(folder):
     """
     program("debootstrap")
     release = dict(line.rstrip().split("=", 1) for line in open("/etc/os-release") if "=" in line)
-    suite = release["VERSION_CODENAME"].strip('"')
-    mirror = os.environ.get("DEB_MIRROR") or _run(
-        program("apt-get"), "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {suite}").split()[0]
+    sources = [line.split() for line in _run(program("apt-get"), "indextargets", "--format", "$(CODENAME) $(REPO_URI)",
+                                             "Created-By: Packages").splitlines()]
+    # Debian's sid calls itself by the name of the next release, from which it has nothing.
+    suite, mirror = next((one for one in sources if one[0] == release["VERSION_CODENAME"].strip('"')), sources[0])
+    mirror = os.environ.get("DEB_MIRROR") or mirror
     script = """
         mount -t tmpfs -o mode=755 tmpfs /media && mount --make-private /media
         debootstrap --variant=minbase "$1" /media/root "$2" >/media/log 2>&1 || { tail -n 5 /media/log >&2; exit 1; }
