@@ -11,9 +11,10 @@ struct command_set;
 
 struct applet {
     const char *name;
-    const char *summary;                /* one line, for the list */
-    const struct command_set *commands; /* of one that has several (command.h); one without has a NAME.usage (usage_text.h) */
-    int (*run)(int argc, char **argv);  /* argv[0] is the applet's name; returns the exit status */
+    const char *summary; /* one line, for the list */
+    const struct command_set
+        *commands; /* of one that has several (command.h); one without has a NAME.usage (usage_text.h) */
+    int (*run)(int argc, char **argv); /* argv[0] is the applet's name; returns the exit status */
 };
 
 /* Exit status where the applet itself defines no other. */

@@ -30,7 +30,7 @@ struct command {
     const char *example;  /* what stands behind "toolbox APPLET NAME "; more lines are shown as they are */
     signed char min, max; /* how many words it takes; max COMMAND_PROGRAM: a program with its own options, */
     int (*run)(const struct command_line *c); /* at whose first word ours end */
-    int (*main)(int argc, char **argv); /* in place of run: parses for itself, and has a usage_text */
+    int (*main)(int argc, char **argv);       /* in place of run: parses for itself, and has a usage_text */
 };
 enum { COMMAND_PROGRAM = -1, COMMAND_ANY = 127 };
 

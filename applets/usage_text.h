@@ -1,6 +1,6 @@
-/* The texts of --help: each stands as NAME.usage in its applet's folder, and the build packs them together (usage_packed.h,
- * gzip, one behind the other; a line @FILE stands for a part that several have), for as they are they would be a fortieth of
- * the binary. */
+/* The texts of --help: each stands as NAME.usage in its applet's folder, and the build packs them together
+ * (usage_packed.h, gzip, one behind the other; a line @FILE stands for a part that several have), for as they
+ * are they would be a fortieth of the binary. */
 #ifndef APPLETS_USAGE_TEXT_H
 #define APPLETS_USAGE_TEXT_H
 

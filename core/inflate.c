@@ -5,7 +5,7 @@
 
 #include "mem.h"
 
-#define CODE_MAX 15          /* bits of a code */
+#define CODE_MAX 15           /* bits of a code */
 #define TABLE (1 << CODE_MAX) /* one entry for whatever bits come */
 #define SYMBOLS 288
 #define LONGEST 258 /* bytes of a repetition */
@@ -15,7 +15,7 @@ struct unpacking {
     uint64_t bits;
     int n_bits;
     struct buf *out;
-    size_t begin;                  /* of our own bytes in it */
+    size_t begin;                     /* of our own bytes in it */
     uint16_t lit[TABLE], dist[TABLE]; /* symbol and length of its code; 0: none */
 };
 
@@ -123,7 +123,8 @@ static bool own_tables(struct unpacking *u)
     }
     if (!make_table(u->lit, lengths, 19) || !take_lengths(u, lengths, lits + dists))
         return false;
-    return lengths[256] != 0 && make_table(u->dist, lengths + lits, dists) && make_table(u->lit, lengths, lits);
+    return lengths[256] != 0 && make_table(u->dist, lengths + lits, dists) &&
+           make_table(u->lit, lengths, lits);
 }
 
 /* ---- blocks ---- */
@@ -145,7 +146,8 @@ static int stored_block(struct unpacking *u)
     return 0;
 }
 
-/* Where the values of a symbol begin that has `extra` more bits; four (or two) symbols share a number of them. */
+/* Where the values of a symbol begin that has `extra` more bits; four (or two) symbols share a number of
+ * them. */
 static int value_of(struct unpacking *u, int extra, int base)
 {
     int more = extra > 0 ? take(u, extra) : 0;

@@ -1,6 +1,8 @@
-/* Unpacks what is compressed by "deflate" (RFC 1951), in the form of gzip (RFC 1952) or zlib (RFC 1950), or as it is.
+/* Unpacks what is compressed by "deflate" (RFC 1951), in the form of gzip (RFC 1952) or zlib (RFC 1950), or
+ * as it is.
  *
- * Of gzip one member; the length at its end is checked, sums are not: what is unpacked here is looked at anyway. */
+ * Of gzip one member; the length at its end is checked, sums are not: what is unpacked here is looked at
+ * anyway. */
 #ifndef CORE_INFLATE_H
 #define CORE_INFLATE_H
 

@@ -34,10 +34,11 @@ struct http_parser {
     struct buf body;
     char method[24];   /* with http_parser_init_any */
     struct buf target; /* likewise: path and query, as they were sent; "*" and "" too */
-    struct buf fields; /* likewise: for each field its name, in small letters, and its value, each with a NUL */
+    struct buf
+        fields; /* likewise: for each field its name, in small letters, and its value, each with a NUL */
 
-    bool passes;       /* set by the owner: it is for another server. Methods that are none of HTTP's own, and
-                          a body of any length, which the owner takes away as it comes */
+    bool passes; /* set by the owner: it is for another server. Methods that are none of HTTP's own, and
+                    a body of any length, which the owner takes away as it comes */
 
     /* Inside. */
     struct buf line;
@@ -52,8 +53,8 @@ void http_parser_init_any(
     struct http_parser *p); /* every method and target; no body where none is announced */
 void http_parser_release(struct http_parser *p);
 
-/* With http_parser_init_any: the value of a field, the first of its name (in small letters); "" where there is
- * none. */
+/* With http_parser_init_any: the value of a field, the first of its name (in small letters); "" where there
+ * is none. */
 const char *http_field(const struct http_parser *p, const char *name);
 /* The fields in order: start with *name = NULL; false at the end. */
 bool http_next_field(const struct http_parser *p, const char **name, const char **value);

@@ -19,8 +19,8 @@ struct user_param {
 /* The members of the object. */
 extern const struct params_table user_param_numbers;
 
-/* For what no model has chosen, but who set the evaluation up: a user, an MCP server. Hosts of the inspect-* names
- * end a sample by an internal error, and would show another one to the model and go on. */
+/* For what no model has chosen, but who set the evaluation up: a user, an MCP server. Hosts of the inspect-*
+ * names end a sample by an internal error, and would show another one to the model and go on. */
 void err_of_setting(struct err *err);
 
 /* False: the parameter was not given. */

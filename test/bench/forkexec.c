@@ -1,5 +1,6 @@
 /* usage: forkexec N PROGRAM
- * Forks, executes the program and waits for it, N times; prints the median and the least of the microseconds. */
+ * Forks, executes the program and waits for it, N times; prints the median and the least of the microseconds.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -349,7 +349,8 @@ static void old_ones_are_swept(void **state)
     (void)state;
     char path[40], table[200], file[200], text[700] = "";
     int dirfd = place(path), n = 0;
-    long now = (long)shelf_now(), nearly_old = now > 3500 ? 3500 : now - 1; /* the machine may just have been started */
+    long now = (long)shelf_now(),
+         nearly_old = now > 3500 ? 3500 : now - 1; /* the machine may just have been started */
     file_path(table, path, "ended");
     file_path(file, path, "ended-3000");
     for (pid_t pid = 1; pid < 3000; pid += pid < 100 ? 1 : 100) {

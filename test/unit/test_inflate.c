@@ -56,9 +56,11 @@ static void refuses(void **state)
     for (size_t max = 0; max < sizeof text - 1; max++)
         assert_int_equal(unpack(raw, sizeof raw, false, max, out), INFLATE_TOO_MUCH);
     assert_int_equal(unpack(stored, sizeof stored - 1, false, 4, out), INFLATE_TOO_MUCH);
-    assert_int_equal(unpack("\7", 1, false, 100, out), INFLATE_BROKEN);              /* no such block */
-    assert_int_equal(unpack("\1\5\0\0\0hello", 10, false, 100, out), INFLATE_BROKEN); /* lengths that differ */
-    assert_int_equal(unpack("\x4b\x04\x12\0", 4, false, 100, out), INFLATE_BROKEN);   /* from before the begin */
+    assert_int_equal(unpack("\7", 1, false, 100, out), INFLATE_BROKEN); /* no such block */
+    assert_int_equal(unpack("\1\5\0\0\0hello", 10, false, 100, out),
+                     INFLATE_BROKEN); /* lengths that differ */
+    assert_int_equal(unpack("\x4b\x04\x12\0", 4, false, 100, out),
+                     INFLATE_BROKEN); /* from before the begin */
     assert_int_equal(unpack("PK\3\4aaaaaaaaaaaaaaaaaa", 22, true, 100, out), INFLATE_BROKEN);
 }
 

@@ -28,7 +28,8 @@ static void tables(void **state)
     for (const struct mcp_tool *t = mcp_tools; t->name; t++) {
         struct param list[32];
         struct args args;
-        assert_true(t->n_fields <= 32 && t->run && t->title && t->description); /* and no result where it is text or a picture */
+        assert_true(t->n_fields <= 32 && t->run && t->title &&
+                    t->description); /* and no result where it is text or a picture */
         mcp_tool_params(t, list, &args);
         for (size_t i = 0; i < t->n_fields; i++) {
             const struct field *f = &t->fields[i];

@@ -29,10 +29,26 @@ static void hosts_have_one_form(void **state)
         {"0:0::1", "::1"},
         {"localhost", "localhost"},
     };
-    static const char *const none[] = {"",           ".",          "a..b",        "example.org..", "b\303\274cher.example",
-                                       "a b",        "a@b",        "a%2eb",       "2130706433",    "0x7f000001",
-                                       "0177.0.0.1", "127.1",      "0x7f.1",      "1.2.3.4.5",     "127.0.0.01",
-                                       "256.1.1.1",  "a.0x1",      "[::1]",       "::1%lo",        "a/b",
+    static const char *const none[] = {"",
+                                       ".",
+                                       "a..b",
+                                       "example.org..",
+                                       "b\303\274cher.example",
+                                       "a b",
+                                       "a@b",
+                                       "a%2eb",
+                                       "2130706433",
+                                       "0x7f000001",
+                                       "0177.0.0.1",
+                                       "127.1",
+                                       "0x7f.1",
+                                       "1.2.3.4.5",
+                                       "127.0.0.01",
+                                       "256.1.1.1",
+                                       "a.0x1",
+                                       "[::1]",
+                                       "::1%lo",
+                                       "a/b",
                                        "127.0.0.1:80"};
     (void)state;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -78,7 +94,8 @@ static void names_are_let_through_with_their_ports(void **state)
     (void)state;
     assert_true(lets("example.org", "example.org", 443) && lets("Example.org.", "example.org", 80));
     assert_false(lets("example.org", "example.org", 22) || lets("example.org", "a.example.org", 443));
-    assert_false(lets("example.org", "example.org.evil.com", 443) || lets("example.org", "notexample.org", 443));
+    assert_false(lets("example.org", "example.org.evil.com", 443) ||
+                 lets("example.org", "notexample.org", 443));
     assert_true(lets("*.example.org", "a.example.org", 443) && lets("*.example.org", "a.b.example.org", 443));
     assert_false(lets("*.example.org", "example.org", 443) || lets("*.example.org", "aexample.org", 443));
     assert_true(lets("a.b,example.org:22", "example.org", 22) && lets("example.org:*", "example.org", 1));
@@ -87,12 +104,25 @@ static void names_are_let_through_with_their_ports(void **state)
     assert_false(lets("*", "93.184.216.34", 443) || lets("*", "::1", 443) || lets("*", "any.example", 25));
     assert_true(lets("10.0.0.0/8", "10.1.2.3", 443) && lets("10.1.2.3:22", "10.1.2.3", 22));
     assert_false(lets("10.0.0.0/8", "11.0.0.1", 443) || lets("10.0.0.0/9", "10.128.0.1", 443));
-    assert_true(lets("[fc00::1]:8080", "fc00::1", 8080) && lets("::1", "::1", 80) && lets("[fc00::]/7:*", "fd00::1", 9));
+    assert_true(lets("[fc00::1]:8080", "fc00::1", 8080) && lets("::1", "::1", 80) &&
+                lets("[fc00::]/7:*", "fd00::1", 9));
     assert_true(lets("::ffff:10.0.0.1", "10.0.0.1", 80));
     assert_false(lets("[::]/8:*", "10.0.0.1", 80));
-    static const char *const wrong[] = {"",       "a,",          "a b",           "example.org:0", "example.org:70000",
-                                        "a:b",    "10.0.0.0/33", "10.0.0.0/0",    "*.10.0.0.1",    "*a.example",
-                                        "http://a", "[::1",      "[::1]x",        "b\303\274cher.example", "2130706433"};
+    static const char *const wrong[] = {"",
+                                        "a,",
+                                        "a b",
+                                        "example.org:0",
+                                        "example.org:70000",
+                                        "a:b",
+                                        "10.0.0.0/33",
+                                        "10.0.0.0/0",
+                                        "*.10.0.0.1",
+                                        "*a.example",
+                                        "http://a",
+                                        "[::1",
+                                        "[::1]x",
+                                        "b\303\274cher.example",
+                                        "2130706433"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct outlet_rules r = {0};
         assert_int_equal(outlet_rules_add(&r, wrong[i], &err), -1);
@@ -103,15 +133,21 @@ static void names_are_let_through_with_their_ports(void **state)
 
 static void addresses_that_are_not_public_are_to_be_named(void **state)
 {
-    static const char *const public[] = {"93.184.216.34", "1.1.1.1", "172.32.0.1", "100.128.0.1", "223.255.255.255",
-                                         "2606:2800::1", "64:ff9b::5db8:d822"};
-    static const char *const others[] = {
-        "0.0.0.0",       "0.1.2.3",         "10.0.0.1",         "100.64.0.1",       "127.0.0.1",     "127.255.0.1",
-        "169.254.169.254", "172.16.0.1",    "172.31.255.255",   "192.168.1.1",      "192.0.0.1",     "198.18.0.1",
-        "224.0.0.1",     "239.1.1.1",       "240.0.0.1",        "255.255.255.255",  "::",            "::1",
-        "fe80::1",       "fec0::1",         "fc00::1",          "fd12::1",          "ff02::1",       "::ffff:10.0.0.1",
-        "::ffff:127.0.0.1", "::7f00:1",     "64:ff9b::a00:1",   "64:ff9b::7f00:1",  "64:ff9b:1::1",  "2002:7f00:1::1",
-        "2001::1",       "2001:db8::1",     "100::1",           "3fff::1"};
+    static const char *const public[] = {"93.184.216.34",     "1.1.1.1",         "172.32.0.1",
+                                         "100.128.0.1",       "223.255.255.255", "2606:2800::1",
+                                         "64:ff9b::5db8:d822"};
+    static const char *const others[] = {"0.0.0.0",          "0.1.2.3",      "10.0.0.1",
+                                         "100.64.0.1",       "127.0.0.1",    "127.255.0.1",
+                                         "169.254.169.254",  "172.16.0.1",   "172.31.255.255",
+                                         "192.168.1.1",      "192.0.0.1",    "198.18.0.1",
+                                         "224.0.0.1",        "239.1.1.1",    "240.0.0.1",
+                                         "255.255.255.255",  "::",           "::1",
+                                         "fe80::1",          "fec0::1",      "fc00::1",
+                                         "fd12::1",          "ff02::1",      "::ffff:10.0.0.1",
+                                         "::ffff:127.0.0.1", "::7f00:1",     "64:ff9b::a00:1",
+                                         "64:ff9b::7f00:1",  "64:ff9b:1::1", "2002:7f00:1::1",
+                                         "2001::1",          "2001:db8::1",  "100::1",
+                                         "3fff::1"};
     (void)state;
     for (size_t i = 0; i < sizeof public / sizeof *public; i++)
         assert_true(reaches("a.example", public[i], 443));
@@ -128,7 +164,8 @@ static void addresses_that_are_not_public_are_to_be_named(void **state)
 
 /* ---- requests ---- */
 
-/* How a request is understood: "HOW HOST PORT", or the status it is refused with; what goes on is in *head. */
+/* How a request is understood: "HOW HOST PORT", or the status it is refused with; what goes on is in *head.
+ */
 static const char *read_as(const char *text, size_t n, char *head, size_t size)
 {
     static char said[400];
@@ -141,7 +178,8 @@ static const char *read_as(const char *text, size_t n, char *head, size_t size)
     while ((took = outlet_request_read(&r, (struct span){text + at, n - at}, &answer, &why)) > 0 && !r.whole)
         at += (size_t)took;
     if (took < 0)
-        snprintf(said, sizeof said, "%.12s", answer.len > 9 && answer.data[0] == 'H' ? answer.data + 9 : "socks");
+        snprintf(said, sizeof said, "%.12s",
+                 answer.len > 9 && answer.data[0] == 'H' ? answer.data + 9 : "socks");
     else if (took == 0)
         snprintf(said, sizeof said, "more");
     else
@@ -163,13 +201,18 @@ static const char *http(const char *text)
 static void requests_of_http(void **state)
 {
     (void)state;
-    assert_string_equal(http("CONNECT Example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\nxx"), "connect example.org 443");
+    assert_string_equal(http("CONNECT Example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\nxx"),
+                        "connect example.org 443");
     assert_string_equal(http("CONNECT [::1]:22 HTTP/1.0\r\n\r\n"), "connect ::1 22");
     assert_string_equal(http("CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n"), "more");
-    assert_string_equal(http("GET http://a.example/x?y HTTP/1.1\r\nHost: evil.example\r\nX-A: b\r\nProxy-Connection: keep-alive\r\n"
-                             "Connection: keep-alive, content-length\r\nContent-Length: 3\r\nUpgrade: h2c\r\n\r\nabc"),
-                        "http a.example 80");
-    assert_string_equal(head, "GET /x?y HTTP/1.1\r\nHost: a.example\r\nX-A: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");
+    assert_string_equal(
+        http("GET http://a.example/x?y HTTP/1.1\r\nHost: evil.example\r\nX-A: b\r\nProxy-Connection: "
+             "keep-alive\r\n"
+             "Connection: keep-alive, content-length\r\nContent-Length: 3\r\nUpgrade: h2c\r\n\r\nabc"),
+        "http a.example 80");
+    assert_string_equal(
+        head,
+        "GET /x?y HTTP/1.1\r\nHost: a.example\r\nX-A: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");
     assert_string_equal(http("GET HTTP://[::1]:81?q HTTP/1.0\r\n\r\n"), "http ::1 81");
     assert_string_equal(head, "GET /?q HTTP/1.0\r\nHost: [::1]:81\r\nConnection: close\r\n\r\n");
     assert_string_equal(http("PROPFIND http://a.example HTTP/1.1\r\nHost: a\r\n\r\n"), "http a.example 80");
@@ -191,7 +234,8 @@ static void requests_of_http(void **state)
         "CONNECT http://a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length : 1\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nX: y\r\n folded\r\n\r\n",
@@ -202,7 +246,8 @@ static void requests_of_http(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (strcmp(http(refused[i]), "400") != 0)
             fail_msg("%s: %s", refused[i], http(refused[i]));
-    assert_string_equal(http("GET http://a.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"), "501");
+    assert_string_equal(
+        http("GET http://a.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"), "501");
     assert_string_equal(http("GET http://a.example/ HTTP/2.0\r\nHost: a\r\n\r\n"), "505");
     struct buf huge BUF_AUTO = BUF_INIT;
     buf_adds(&huge, "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nX: ");
@@ -230,10 +275,13 @@ static void requests_of_socks(void **state)
     assert_string_equal(SOCKS("\4\2\0\120\1\2\3\4\0"), "socks");
     assert_string_equal(SOCKS("\5\2\2\0\5\1\0\3\11a.example\1\273"), "socks5 a.example 443");
     assert_string_equal(SOCKS("\5\1\0\5\1\0\1\177\0\0\1\0\120"), "socks5 127.0.0.1 80");
-    assert_string_equal(SOCKS("\5\1\0\5\1\0\4\0\0\0\0\0\0\0\0\0\0\377\377\177\0\0\1\0\120"), "socks5 127.0.0.1 80");
+    assert_string_equal(SOCKS("\5\1\0\5\1\0\4\0\0\0\0\0\0\0\0\0\0\377\377\177\0\0\1\0\120"),
+                        "socks5 127.0.0.1 80");
     assert_string_equal(SOCKS("\5\1\0\5\1\0\3\11a.example\1"), "more");
     assert_string_equal(SOCKS("\5\1\0\5\1\0\3\0\1\273"), "socks");
-    assert_string_equal(SOCKS("\5\1\0\5\1\0\3\12" "2130706433\0\120"), "socks");
+    assert_string_equal(SOCKS("\5\1\0\5\1\0\3\12"
+                              "2130706433\0\120"),
+                        "socks");
     assert_string_equal(SOCKS("\5\1\0\5\3\0\3\11a.example\1\273"), "socks");
     assert_string_equal(SOCKS("\5\1\0\5\1\0\2\11a.example\1\273"), "socks");
     assert_string_equal(SOCKS("\5\1\0\5\1\0\3\11a.example\0\0"), "socks");
@@ -257,7 +305,8 @@ static void much_may_come_behind_a_request(void **state)
 
 static void what_is_behind_a_request_is_not_let_through(void **state)
 {
-    static const char text[] = "POST http://a.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    static const char text[] =
+        "POST http://a.example/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     static const char body[] = "3\r\nabc\r\n0\r\n\r\n";
     struct outlet_request r;
     struct buf answer BUF_AUTO = BUF_INIT;
@@ -267,9 +316,11 @@ static void what_is_behind_a_request_is_not_let_through(void **state)
         char all[200];
         snprintf(all, sizeof all, "%sGET / HTTP/1.1\r\n", body);
         outlet_request_init(&r);
-        assert_int_equal(outlet_request_read(&r, (struct span){text, sizeof text - 1}, &answer, &why), sizeof text - 1);
+        assert_int_equal(outlet_request_read(&r, (struct span){text, sizeof text - 1}, &answer, &why),
+                         sizeof text - 1);
         assert_int_equal(outlet_request_body(&r, (struct span){all, cut}), cut);
-        assert_int_equal(outlet_request_body(&r, (struct span){all + cut, strlen(all) - cut}), sizeof body - 1 - cut);
+        assert_int_equal(outlet_request_body(&r, (struct span){all + cut, strlen(all) - cut}),
+                         sizeof body - 1 - cut);
         assert_int_equal(outlet_request_body(&r, (struct span){"GET ", 4}), 0);
         outlet_request_release(&r);
     }
@@ -281,13 +332,15 @@ static void what_is_behind_a_request_is_not_let_through(void **state)
 
 static void a_body_is_of_any_length(void **state)
 {
-    static const char text[] = "PUT http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1099511627776\r\n\r\n";
+    static const char text[] =
+        "PUT http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1099511627776\r\n\r\n";
     struct outlet_request r;
     struct buf answer BUF_AUTO = BUF_INIT;
     const char *why;
     (void)state;
     outlet_request_init(&r);
-    assert_int_equal(outlet_request_read(&r, (struct span){text, sizeof text - 1}, &answer, &why), sizeof text - 1);
+    assert_int_equal(outlet_request_read(&r, (struct span){text, sizeof text - 1}, &answer, &why),
+                     sizeof text - 1);
     assert_int_equal(outlet_request_body(&r, (struct span){text, sizeof text - 1}), sizeof text - 1);
     assert_true(r.body.body.len == 0);
     outlet_request_release(&r);
@@ -309,9 +362,11 @@ static bool inside(const char *text)
 static void a_request_in_a_tunnel_is_for_its_host(void **state)
 {
     (void)state;
-    assert_true(inside("GET /x HTTP/1.1\r\nHost: A.example\r\n\r\n") && inside("GET / HTTP/1.1\r\nhost:\ta.example:80 \r\n\r\n"));
+    assert_true(inside("GET /x HTTP/1.1\r\nHost: A.example\r\n\r\n") &&
+                inside("GET / HTTP/1.1\r\nhost:\ta.example:80 \r\n\r\n"));
     assert_false(inside("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n") || inside("GET / HTTP/1.0\r\n\r\n") ||
-                 inside("GET / HTTP/1.1\r\nHost: a.example:81\r\n\r\n") || inside("GET / HTTP/1.1\r\nHost:\r\n\r\n") ||
+                 inside("GET / HTTP/1.1\r\nHost: a.example:81\r\n\r\n") ||
+                 inside("GET / HTTP/1.1\r\nHost:\r\n\r\n") ||
                  inside("GET http://evil.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n") ||
                  inside("CONNECT a.example:80 HTTP/1.1\r\nHost: a.example\r\n\r\n") || inside("\5\1\0"));
 }
@@ -424,7 +479,8 @@ static void what_is_no_hello_is_refused(void **state)
     put(&extensions, "\0\0\0\5\0\3\0\0", 8);
     h = hello_of(&extensions, 1000);
     assert_int_equal(read_hello(&h, h.n, &read), -1); /* cut */
-    static const char *const others[] = {"SSH-2.0-x", "\26\2\1\0\5", "\26\3\1\0\1\2", "\200\56\1\3\1", "GET / HTTP/1.1\r\n"};
+    static const char *const others[] = {"SSH-2.0-x", "\26\2\1\0\5", "\26\3\1\0\1\2", "\200\56\1\3\1",
+                                         "GET / HTTP/1.1\r\n"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_int_equal(outlet_hello_read((struct span){others[i], i == 2 ? 6 : 5}, &read), -1);
     assert_int_equal(outlet_hello_read((struct span){"\26\3\1\0\0", 5}, &read), -1);

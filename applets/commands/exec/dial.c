@@ -175,7 +175,8 @@ void dial(struct loop *loop, const char *where, dial_fn done, void *arg)
     if (fd >= 0 && connect(fd, &a.any, (socklen_t)size) < 0 && errno != EINPROGRESS)
         io_close(&fd);
     if (fd < 0)
-        err_set(&err, ERR_TOOL, "%s", size < 0 ? "that is no port, HOST:PORT or absolute path" : err_text(errno));
+        err_set(&err, ERR_TOOL, "%s",
+                size < 0 ? "that is no port, HOST:PORT or absolute path" : err_text(errno));
     done(arg, fd, &err);
 }
 

@@ -11,8 +11,8 @@ typedef void (*dial_fn)(void *arg, int fd, const struct err *why);
  * descriptor that doesn't block, or -1 and why not: once, from the loop or at once. It can't be taken back.
  */
 void dial(struct loop *loop, const char *where, dial_fn done, void *arg);
-/* The same of a HOST:PORT alone, and never at once: connected when `done` gets it, to an address that it takes
- * (ERR_PARAMS: there is none; NULL: any). */
+/* The same of a HOST:PORT alone, and never at once: connected when `done` gets it, to an address that it
+ * takes (ERR_PARAMS: there is none; NULL: any). */
 void dial_host(struct loop *loop, const char *where, net_takes_fn takes, const void *of, dial_fn done,
                void *arg);
 /* Listens likewise; a path is made, for its user alone. Doesn't block. -1 with ERR_TOOL. */

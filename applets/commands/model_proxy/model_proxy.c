@@ -40,9 +40,10 @@ struct doors {
 static int take_options(int argc, char **argv, struct options *o)
 {
     static const char *const words[] = {"--port", "--directory", "--listen", NULL};
-    static const struct option options[] = {
-        {"port", required_argument, NULL, 'p'}, {"directory", required_argument, NULL, 'd'},
-        {"listen", required_argument, NULL, 'l'}, {0}};
+    static const struct option options[] = {{"port", required_argument, NULL, 'p'},
+                                            {"directory", required_argument, NULL, 'd'},
+                                            {"listen", required_argument, NULL, 'l'},
+                                            {0}};
     for (int option; (option = usage_option(argv[0], argc, argv, ":", options, words)) >= 0;) {
         if (option == 'p')
             o->port = optarg;
@@ -162,8 +163,8 @@ static void tell(const struct doors *d, bool locally)
             printf("Server running on http://[%s]:%d\n",
                    inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text), ntohs(a.v6.sin6_port));
         else
-            printf("Server running on http://%s:%d\n",
-                   inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text), ntohs(a.v4.sin_port));
+            printf("Server running on http://%s:%d\n", inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text),
+                   ntohs(a.v4.sin_port));
     }
     if (fflush(stdout) != 0) { /* nobody reads it: the proxy serves all the same */
         clearerr(stdout);

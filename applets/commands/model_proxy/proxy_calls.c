@@ -8,9 +8,9 @@
 
 #define PROVIDER_ERROR "__inspect_provider_error__"
 
-/* When a client is given a head before there is an answer. With it goes the status, so it is late enough for a
- * host that looks every two seconds to say no at once; who waits for the whole of an answer gets one just before
- * clients give up, of which the first do after a minute. */
+/* When a client is given a head before there is an answer. With it goes the status, so it is late enough for
+ * a host that looks every two seconds to say no at once; who waits for the whole of an answer gets one just
+ * before clients give up, of which the first do after a minute. */
 #define STREAM_HEAD_MS 2500
 #define WHOLE_HEAD_MS 45000
 #define PING_MS 5000
@@ -193,8 +193,8 @@ static void on_answer(void *arg, struct span result, struct buf *text, const str
     end(c);
 }
 
-/* Something that says nothing, and keeps the client: an event, which of Responses has to be a real one (Codex counts
- * no others), a comment, which Google's clients don't know, or white space. */
+/* Something that says nothing, and keeps the client: an event, which of Responses has to be a real one (Codex
+ * counts no others), a comment, which Google's clients don't know, or white space. */
 static void on_ping(void *arg)
 {
     struct model_call *c = arg;
@@ -202,7 +202,7 @@ static void on_ping(void *arg)
     if (c->stream && is_responses(c->route))
         c->told = stream_responses_wait(&text, c->told);
     else
-        buf_adds(&text, !c->stream                      ? " "
+        buf_adds(&text, !c->stream                       ? " "
                         : c->route->dialect == ANTHROPIC ? "event: ping\ndata: {\"type\":\"ping\"}\n\n"
                         : c->route->dialect == OPENAI    ? ": waiting\n\n"
                                                          : "\n");
@@ -237,7 +237,7 @@ static bool is_sound(struct proxy_conn *conn, const struct proxy_route *route, s
 {
     struct err err;
     struct span model;
-    const char *fault = json_check(body, &err) < 0             ? err.msg
+    const char *fault = json_check(body, &err) < 0       ? err.msg
                         : json_kind(body) != JSON_OBJECT ? "the body is no JSON object"
                                                          : NULL;
     if (fault) {

@@ -12,9 +12,9 @@ static const struct word openai_types[] = {{401, "authentication_error"},  {403,
                                            {404, "not_found_error"},       {429, "rate_limit_error"},
                                            {400, "invalid_request_error"}, {500, "server_error"}};
 static const struct word anthropic_types[] = {
-    {401, "authentication_error"},  {402, "billing_error"}, {403, "permission_error"},
+    {401, "authentication_error"},  {402, "billing_error"},  {403, "permission_error"},
     {404, "not_found_error"},       {409, "conflict_error"}, {413, "request_too_large"},
-    {429, "rate_limit_error"},      {504, "timeout_error"}, {529, "overloaded_error"},
+    {429, "rate_limit_error"},      {504, "timeout_error"},  {529, "overloaded_error"},
     {400, "invalid_request_error"}, {500, "api_error"}};
 static const struct word google_statuses[] = {
     {401, "UNAUTHENTICATED"},    {403, "PERMISSION_DENIED"}, {404, "NOT_FOUND"},     {409, "ABORTED"},

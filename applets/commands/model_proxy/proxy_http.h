@@ -15,9 +15,9 @@ struct proxy_conn;
 
 struct proxy_request {
     const char *method;
-    const char *path;  /* decoded, without the query */
-    const char *query; /* as it was sent, without the question mark; "" where there is none */
-    struct span body;  /* until the connection is answered or gone */
+    const char *path;               /* decoded, without the query */
+    const char *query;              /* as it was sent, without the question mark; "" where there is none */
+    struct span body;               /* until the connection is answered or gone */
     const struct http_parser *head; /* for its fields */
 };
 

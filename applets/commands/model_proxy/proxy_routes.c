@@ -83,8 +83,9 @@ static void put_model(struct buf *out, enum dialect dialect, const char *id)
     if (dialect == OPENAI)
         buf_adds(out, ",\"object\":\"model\",\"created\":0,\"owned_by\":\"inspect\"}");
     else if (dialect == ANTHROPIC)
-        buf_adds(out, ",\"type\":\"model\",\"display_name\":\"inspect\",\"created_at\":\"1970-01-01T00:00:00Z\","
-                      "\"lifecycle\":\"active\"}");
+        buf_adds(out,
+                 ",\"type\":\"model\",\"display_name\":\"inspect\",\"created_at\":\"1970-01-01T00:00:00Z\","
+                 "\"lifecycle\":\"active\"}");
     else
         buf_adds(out, ",\"displayName\":\"inspect\",\"version\":\"1\",\"supportedGenerationMethods\":"
                       "[\"generateContent\",\"streamGenerateContent\",\"countTokens\"]}");
@@ -127,10 +128,11 @@ static void refuse_with(const struct asked *a, int status, const char *fields, c
 static void not_found(const struct asked *a)
 {
     struct buf message BUF_AUTO = BUF_INIT;
-    buf_addf(&message,
-             "Path %s not found: nothing is served to a %s of it. Served are /v1/chat/completions, /v1/responses, "
-             "/v1/messages, /v1/models and /v1beta/models/MODEL:generateContent",
-             a->r->path, a->r->method);
+    buf_addf(
+        &message,
+        "Path %s not found: nothing is served to a %s of it. Served are /v1/chat/completions, /v1/responses, "
+        "/v1/messages, /v1/models and /v1beta/models/MODEL:generateContent",
+        a->r->path, a->r->method);
     proxy_refuse(a->conn, a->dialect, 404, buf_str(&message));
 }
 

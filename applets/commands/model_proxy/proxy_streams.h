@@ -13,7 +13,8 @@ int stream_completions(struct events *plan, bool include_usage, struct err *err)
 
 /* Responses: numbered events, of which `told` are out. */
 int stream_responses(struct events *plan, int told, struct err *err);
-/* What such a stream says before there is an answer: that it has begun (told 0), or goes on. How many are out now. */
+/* What such a stream says before there is an answer: that it has begun (told 0), or goes on. How many are out
+ * now. */
 int stream_responses_wait(struct buf *out, int told);
 /* And instead of one, of an error's body in OpenAI's dialect. */
 void stream_responses_error(struct buf *out, int told, struct span body);

@@ -14,8 +14,8 @@ static bool is_word(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == ' ';
 }
 
-/* Thirds of a token: of words four or five bytes are one, of signs and digits one or a few; other scripts come to
- * one or two for each character. */
+/* Thirds of a token: of words four or five bytes are one, of signs and digits one or a few; other scripts
+ * come to one or two for each character. */
 static long long thirds(const char *s, size_t n)
 {
     long long sum = 0;

@@ -327,8 +327,8 @@ int stream_responses(struct events *plan, int told, struct err *err)
     return 0;
 }
 
-/* What a failed response is said to have failed by: one of the codes that there are, of which "invalid_prompt"
- * is the one that isn't tried again. */
+/* What a failed response is said to have failed by: one of the codes that there are, of which
+ * "invalid_prompt" is the one that isn't tried again. */
 static struct span code_of(struct span error)
 {
     struct span code = stream_string(error, "code"), type = stream_string(error, "type");
@@ -343,11 +343,12 @@ static struct span code_of(struct span error)
 /* A response that isn't the host's: its own members, and an open object in the end. */
 static void put_stub(struct buf *out, const char *event, int number, const char *status)
 {
-    buf_addf(out,
-             "event: response.%s\ndata: {\"type\":\"response.%s\",\"sequence_number\":%d,\"response\":{"
-             "\"id\":\"resp_bridge\",\"object\":\"response\",\"created_at\":0,\"model\":\"\",\"status\":\"%s\","
-             "\"output\":[],\"tools\":[],\"tool_choice\":\"auto\",\"parallel_tool_calls\":false",
-             event, event, number, status);
+    buf_addf(
+        out,
+        "event: response.%s\ndata: {\"type\":\"response.%s\",\"sequence_number\":%d,\"response\":{"
+        "\"id\":\"resp_bridge\",\"object\":\"response\",\"created_at\":0,\"model\":\"\",\"status\":\"%s\","
+        "\"output\":[],\"tools\":[],\"tool_choice\":\"auto\",\"parallel_tool_calls\":false",
+        event, event, number, status);
 }
 
 int stream_responses_wait(struct buf *out, int told)

@@ -75,7 +75,7 @@ void server_ask(struct server *s, const char *prefix, const char *method, int ti
 struct starting_kind {
     const struct params_table *params; /* of a struct of `size` bytes, with its struct user_param at `user` */
     size_t size, user;
-    size_t surroundings; /* its struct surroundings; 0: it has none */
+    size_t surroundings;                               /* its struct surroundings; 0: it has none */
     const void *defaults;                              /* of that struct; NULL: zeros */
     int (*check)(const void *params, struct err *err); /* what no table can; NULL: nothing */
     const char *prefix;                                /* of the name; NULL: the keeper finds its own */

@@ -45,17 +45,17 @@ static bool context_is_default(void)
     if (io_read_file(AT_FDCWD, path, &text) < 0)
         return errno == ENOENT || errno == ENOTDIR;
     return json_check(span_of(&text), NULL) == 0 && json_kind(span_of(&text)) == JSON_OBJECT &&
-           (!json_member(span_of(&text), "currentContext", &context, NULL) ||
-            json_string_is(context, "") || json_string_is(context, "default"));
+           (!json_member(span_of(&text), "currentContext", &context, NULL) || json_string_is(context, "") ||
+            json_string_is(context, "default"));
 }
 
 static const char *find_socket(const char *program)
 {
     static const char scheme[] = "unix://";
     bool docker = strcmp(program, "docker") == 0;
-    const char *host = docker                             ? getenv("DOCKER_HOST")
+    const char *host = docker                           ? getenv("DOCKER_HOST")
                        : strcmp(program, "podman") == 0 ? getenv("CONTAINER_HOST")
-                                                          : NULL;
+                                                        : NULL;
     if (host && *host)
         return strncmp(host, scheme, sizeof scheme - 1) == 0 ? host + sizeof scheme - 1 : NULL;
     return docker && context_is_default() ? "/var/run/docker.sock" : NULL;
@@ -102,9 +102,11 @@ static int dial_socket(const char *path)
 static bool ask(int fd, const char *method, const char *path, const struct buf *body)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    buf_addf(&text, "%s %s HTTP/1.1\r\nHost: engine\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n%s",
-             method, path, body->len, strstr(path, "/start") ? "Connection: Upgrade\r\nUpgrade: tcp\r\n" : "",
-             buf_str(body));
+    buf_addf(
+        &text,
+        "%s %s HTTP/1.1\r\nHost: engine\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n%s",
+        method, path, body->len, strstr(path, "/start") ? "Connection: Upgrade\r\nUpgrade: tcp\r\n" : "",
+        buf_str(body));
     return io_write_all(fd, text.data, text.len) == 0;
 }
 

@@ -67,8 +67,8 @@ bool target_is_pattern(const struct target *t);
 int target_command(const struct target *t, const char *user, const struct argv *command, struct argv *out,
                    struct err *err);
 
-/* For a process of its own among many: runtimes are Go programs, whose threads take a fifth of the processors for
- * themselves. What runs in a container sees nothing of it. */
+/* For a process of its own among many: runtimes are Go programs, whose threads take a fifth of the processors
+ * for themselves. What runs in a container sees nothing of it. */
 void target_be_one_of_many(const struct target *t);
 
 /* The command line that copies a path of this machine, or "-": a tar archive, to a path there. */

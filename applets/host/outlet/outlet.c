@@ -172,7 +172,8 @@ static void check_tls(struct outlet_client *c)
         refuse_tls(c, why);
     } else {
         if (hello.encrypted)
-            note(c, "allowed", NULL, "beside its name there is an encrypted one (ECH), or a stand-in for one");
+            note(c, "allowed", NULL,
+                 "beside its name there is an encrypted one (ECH), or a stand-in for one");
         pass(c);
     }
 }
@@ -255,8 +256,7 @@ static void decide(struct outlet_client *c)
 {
     const struct outlet_rules *rules = c->outlet->rules;
     const char *host = c->request.host;
-    char *where MEM_AUTO =
-        mem_printf(strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, c->request.port);
+    char *where MEM_AUTO = mem_printf(strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, c->request.port);
     if (rules && !outlet_names(rules, host, c->request.port)) {
         char *why MEM_AUTO = mem_printf("%s is not among what --allow names", where);
         refuse(c, 403, why);

@@ -2,8 +2,10 @@
  * (rpc/mux.h), and what it asks for (outlet_request.h) is looked up, connected to and let through here. With
  * rules (outlet_rules.h) only what they name is, and each decision is a line of JSON on stderr:
  *
- *   - a name that isn't named isn't looked up; one that is, once: what was found is checked, and connected to;
- *   - port 443 is TLS, whose own name has to be the one that was asked for, as on any port where TLS is spoken;
+ *   - a name that isn't named isn't looked up; one that is, once: what was found is checked, and connected
+ * to;
+ *   - port 443 is TLS, whose own name has to be the one that was asked for, as on any port where TLS is
+ * spoken;
  *   - port 80 is HTTP for that host, one request for each connection. */
 #ifndef OUTLET_H
 #define OUTLET_H

@@ -206,7 +206,8 @@ static bool take_head(struct outlet_request *r, struct span head)
     bool inside = r->port > 0;
     if (strcmp(r->body.method, "CONNECT") == 0) {
         r->how = OUTLET_CONNECT;
-        return !inside && take_authority((struct span){target, (size_t)(version - target)}, 0, r->host, &r->port);
+        return !inside &&
+               take_authority((struct span){target, (size_t)(version - target)}, 0, r->host, &r->port);
     }
     if (!inside) {
         if (strncasecmp(target, "http://", 7) != 0)

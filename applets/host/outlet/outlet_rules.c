@@ -84,9 +84,20 @@ static bool is_public_v4(const unsigned char *a)
     static const struct {
         unsigned char at[3], bits;
     } others[] = {
-        {{0}, 8},           {{10}, 8},           {{100, 64}, 10},       {{127}, 8},           {{169, 254}, 16},
-        {{172, 16}, 12},    {{192, 0, 0}, 24},   {{192, 0, 2}, 24},     {{192, 88, 99}, 24},  {{192, 168}, 16},
-        {{198, 18}, 15},    {{198, 51, 100}, 24}, {{203, 0, 113}, 24},  {{224}, 3}, /* multicast, reserved */
+        {{0}, 8},
+        {{10}, 8},
+        {{100, 64}, 10},
+        {{127}, 8},
+        {{169, 254}, 16},
+        {{172, 16}, 12},
+        {{192, 0, 0}, 24},
+        {{192, 0, 2}, 24},
+        {{192, 88, 99}, 24},
+        {{192, 168}, 16},
+        {{198, 18}, 15},
+        {{198, 51, 100}, 24},
+        {{203, 0, 113}, 24},
+        {{224}, 3}, /* multicast, reserved */
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (same_bits(a, others[i].at, others[i].bits))
@@ -217,10 +228,11 @@ int outlet_rules_add(struct outlet_rules *rules, const char *words, struct err *
         char *word MEM_AUTO = mem_dup(at, n);
         rules->list = mem_realloc(rules->list, (rules->n + 1) * sizeof *rules->list);
         if (!take_rule(word, &rules->list[rules->n]))
-            return err_set(err, ERR_PARAMS,
-                           "'%.*s' is no name, *.NAME, address or ADDRESS/BITS, with or without :PORT (a name in "
-                           "another script is written as xn--…)",
-                           (int)n, at);
+            return err_set(
+                err, ERR_PARAMS,
+                "'%.*s' is no name, *.NAME, address or ADDRESS/BITS, with or without :PORT (a name in "
+                "another script is written as xn--…)",
+                (int)n, at);
         rules->n++;
         at += n;
         if (!*at)

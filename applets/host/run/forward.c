@@ -22,9 +22,9 @@ enum { RULES_MAX = 32 };
 
 /* One FROM:TO. */
 struct rule {
-    bool reverse; /* from there to here */
+    bool reverse;    /* from there to here */
     char *from, *to; /* to NULL: where each asks to be led */
-    int fd; /* that listens here; -1: none */
+    int fd;          /* that listens here; -1: none */
     struct loop_source *source;
     struct mux_stream *listens; /* there */
     struct buf numbers;         /* that it has said, not whole */
@@ -118,7 +118,8 @@ static int allow(const char *words)
 {
     struct err err;
     my.outlet.rules = &my.allowed;
-    return outlet_rules_add(&my.allowed, words, &err) < 0 ? usage_error(NAME, "--allow: %s", err.msg) : EXIT_OK;
+    return outlet_rules_add(&my.allowed, words, &err) < 0 ? usage_error(NAME, "--allow: %s", err.msg)
+                                                          : EXIT_OK;
 }
 
 static const struct rule *outlet_rule(void)
@@ -132,7 +133,8 @@ static const struct rule *outlet_rule(void)
 /* For the shell of a session there. */
 static int print_env(void)
 {
-    static const char *const names[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"};
+    static const char *const names[] = {"HTTP_PROXY",  "http_proxy", "HTTPS_PROXY",
+                                        "https_proxy", "ALL_PROXY",  "all_proxy"};
     const struct rule *r = outlet_rule();
     if (!r || r->from[0] == '/')
         return usage_error(NAME, "--print-env is about a port: -D [ADDRESS:]PORT");
@@ -148,7 +150,10 @@ static int print_env(void)
 static void say_ready(const struct rule *r)
 {
     if (r->reverse)
-        printf("%s %s -> %s\n", my.outlet.target, r->from, r->to ? r->to : my.outlet.rules ? "what is allowed" : "anywhere");
+        printf("%s %s -> %s\n", my.outlet.target, r->from,
+               r->to             ? r->to
+               : my.outlet.rules ? "what is allowed"
+                                 : "anywhere");
     else
         printf("%s -> %s %s\n", r->from, my.outlet.target, r->to);
     fflush(stdout);
@@ -407,12 +412,11 @@ static int forward_main(int argc, char **argv)
     inject_options_init(&my.how.inject);
     opterr = 0;
     for (int option, at; (at = optind, option = getopt_long(argc, argv, ":D:R:", options, NULL)) >= 0;) {
-        int status = option == 'R'     ? add_rule(optarg, true)
-                     : option == 'D'   ? add_outlet(optarg)
-                     : option == ALLOW ? allow(optarg)
-                     : option == PRINT_ENV
-                         ? EXIT_OK
-                         : link_option(&my.how, options, option, NAME, argv[at]);
+        int status = option == 'R'         ? add_rule(optarg, true)
+                     : option == 'D'       ? add_outlet(optarg)
+                     : option == ALLOW     ? allow(optarg)
+                     : option == PRINT_ENV ? EXIT_OK
+                                           : link_option(&my.how, options, option, NAME, argv[at]);
         prints |= option == PRINT_ENV;
         if (status != EXIT_OK)
             return status;

@@ -10,8 +10,8 @@
 
 struct run_many {
     const char *applet;
-    /* jobs: at a time; json: an object a line for each as it ends, in the place of its output; own: is set, so
-     * that each doesn't read it again. */
+    /* jobs: at a time; json: an object a line for each as it ends, in the place of its output; own: is set,
+     * so that each doesn't read it again. */
     struct inject_options *inject;
     /* Runs in a process of its own, with stdout and stderr of its own; its result is that one's exit status.
      */

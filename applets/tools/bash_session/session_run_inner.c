@@ -118,7 +118,8 @@ void session_take_note(void *session, const char *text)
 {
     struct session *s = session;
     struct session_call *c = session_active_run(s);
-    if (s->shell.kind->start.setup == shell_posix_setup && strncmp(text, SHELL_SHOWN, sizeof SHELL_SHOWN - 1) == 0)
+    if (s->shell.kind->start.setup == shell_posix_setup &&
+        strncmp(text, SHELL_SHOWN, sizeof SHELL_SHOWN - 1) == 0)
         shell_is_shown(&s->shell);
     if (!inner_take(&s->inner, text))
         return;

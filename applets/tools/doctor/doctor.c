@@ -214,7 +214,6 @@ const struct tool doctor_tool = {.in_process = methods};
 
 /* ---- the applet ---- */
 
-
 static int doctor_run(int argc, char **argv)
 {
     static const char *const options[] = {"--json", "--help", NULL};

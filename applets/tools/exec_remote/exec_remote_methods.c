@@ -165,8 +165,7 @@ static void wait_for_news(struct hosted *h, struct rpc_call *call, const struct 
     rpc_on_abandon(call, wait_abandoned, pending);
     job_wait(&h->job, &pending->waiter);
     if (p->timeout_s >= 0)
-        pending->timer =
-            loop_timer(h->job.loop, (int64_t)(p->timeout_s * 1000), pending_timeout, pending);
+        pending->timer = loop_timer(h->job.loop, (int64_t)(p->timeout_s * 1000), pending_timeout, pending);
     job_notify(&h->job);
 }
 

@@ -26,7 +26,16 @@
 #define GIVEN_MAX (JOB_UNACKED_MAX + 3 * JOB_ANSWER_MAX)
 #define MARKS_MAX (RECORD_MARKS_MAX + 1024u) /* with those of the answers to come */
 
-enum { LATIN1 = 1, TOLD = 2, ENDED = 4, KILLED = 8, TIMED_OUT = 16, OOM_KILLED = 32, STDIN_CLOSED = 64, FLAGS_END = 128 };
+enum {
+    LATIN1 = 1,
+    TOLD = 2,
+    ENDED = 4,
+    KILLED = 8,
+    TIMED_OUT = 16,
+    OOM_KILLED = 32,
+    STDIN_CLOSED = 64,
+    FLAGS_END = 128
+};
 
 /* As it stands in the file: whatever bytes are there make a value of each member. Offsets count from the
  * first byte that is stored. */

@@ -150,8 +150,7 @@ static const struct command list[] = {
      "0 get_current_time timezone=UTC", 2, COMMAND_ANY, do_call, NULL},
     {"kill", "SESSION", NULL, "close a server's stdin, and end what then still runs of it", NULL, "0", 1, 1,
      do_kill, NULL},
-    {"serve", "", NULL, "be an MCP server on stdin and stdout", NULL, NULL, 0, 0, NULL,
-     mcp_serve_main},
+    {"serve", "", NULL, "be an MCP server on stdin and stdout", NULL, NULL, 0, 0, NULL, mcp_serve_main},
     {0},
 };
 

@@ -26,8 +26,8 @@ struct mcp_bridge {
     void *arg;
 };
 
-/* Starts the server; ascii, bad_bytes, noted, reaped and arg are set before, everything else is zero. `s` as for
- * mcp_process_start. */
+/* Starts the server; ascii, bad_bytes, noted, reaped and arg are set before, everything else is zero. `s` as
+ * for mcp_process_start. */
 int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, size_t line_max,
                      struct err *err);
 

@@ -23,9 +23,9 @@ struct hosted {
     struct keeper_service *service;
     long long session_id;
     char *command, *user;
-    struct rpc_call *follower; /* waits for what the server says; NULL: none */
+    struct rpc_call *follower;             /* waits for what the server says; NULL: none */
     unsigned long long told, told_dropped; /* the last that one was given */
-    struct rpc_call *kill; /* waits for the end; NULL: none, or its client has gone */
+    struct rpc_call *kill;                 /* waits for the end; NULL: none, or its client has gone */
     struct loop_source *kill_timer;
 };
 
@@ -263,8 +263,7 @@ static int start_server(struct hosted *h, const struct keeper *k, const struct s
     /* What is given is all that it sees, and where another user is at home. */
     char *home MEM_AUTO = s->user ? mem_printf("HOME=%s", s->user->home) : NULL;
     char *at_home[] = {home, NULL};
-    char **env =
-        p->env.list ? spawn_env(at_home, p->env.list, NULL) : spawn_env(k->base.env, NULL, s->user);
+    char **env = p->env.list ? spawn_env(at_home, p->env.list, NULL) : spawn_env(k->base.env, NULL, s->user);
     const char *programs[] = {p->command.s, NULL};
     struct spawn spawn = {
         .programs = programs,

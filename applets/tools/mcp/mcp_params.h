@@ -10,7 +10,7 @@ extern const struct params_table mcp_launch_params; /* struct mcp_launch_params 
 extern const struct params_table mcp_session_params;
 extern const struct params_table mcp_request_params;      /* … request */
 extern const struct params_table mcp_notification_params; /* … notification */
-extern const struct params_table mcp_follow_params; /* session_id, cursor */
+extern const struct params_table mcp_follow_params;       /* session_id, cursor */
 extern const struct params_table mcp_read_params;         /* … max */
 
 /* What the table can't say of a launch. */
