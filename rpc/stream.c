@@ -55,10 +55,9 @@ static void put_hello(struct stream *s)
     instance_text(instance);
     buf_addf(&text,
              "{\"jsonrpc\":\"2.0\",\"method\":\"rpc.hello\",\"params\":{\"version\":\"%s\",\"build\":\"%s\","
-             "\"instance\":\"%s\",\"pid\":%d,\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\",\"events\"%"
-             "s],\"limits\":{"
-             "\"line\":%u,"
-             "\"open\":%zu,\"batch\":%d},\"alive_s\":%d}}",
+             "\"instance\":\"%s\",\"pid\":%d,"
+             "\"features\":[\"ack\",\"alive\",\"batch\",\"cancel\",\"events\"%s],"
+             "\"limits\":{\"line\":%u,\"open\":%zu,\"batch\":%d},\"alive_s\":%d}}",
              toolbox_version, toolbox_build_id, instance, (int)getpid(), s->owner.frame ? ",\"streams\"" : "",
              STREAM_LINE_MAX, s->open_max, RPC_BATCH_MAX, STREAM_TICK_MS / 1000);
     put_line(s, span_of(&text));

@@ -220,9 +220,10 @@ static int number(const char **at, struct args *args)
 
 static size_t size_of(const char **at)
 {
+    static const size_t sizes[] = {sizeof(long), sizeof(long long)};
     size_t size = sizeof(int);
     for (char before = '\0'; **at != '\0' && strchr("lzjt", **at); before = *(*at)++)
-        size = **at == 'j' || before == 'l' ? sizeof(long long) : sizeof(long);
+        size = sizes[**at == 'j' || before == 'l'];
     return size;
 }
 
