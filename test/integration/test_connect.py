@@ -314,7 +314,7 @@ def _kill_runtime(made):
 
 def test_the_end_of_the_targets_side_says_what_was_open(made, workdir):
     os.mkfifo(workdir / "go")
-    pid = made.connect()["pid"]
+    made.connect()
     session = made.call("bash_session_new_session")["session_name"]
     s = made.socket()
     caller = made.client.popen("call", "--dir", str(made.there), made.target, "bash_session_run", f"session_name={session}",

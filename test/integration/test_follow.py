@@ -232,7 +232,7 @@ def test_what_begins_and_ends(connect, client):
     server = Server(client, fake=ASKS)
     assert _watched(connection, 1) == [{"event": "begun", "kind": "Mcp", "session_id": server.session}]
     client.stop()
-    while not (event := connection.event())["ended"]:
+    while not connection.event()["ended"]:
         pass
 
 
