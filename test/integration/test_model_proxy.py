@@ -911,6 +911,13 @@ def test_a_directory_that_appears_late(toolbox, workdir):
     assert status == 0 and said.count("\n") == 1 and f"{bridge.directory} is not there" in said, "it is said at the start, once"
 
 
+def test_who_reads_where_it_listens_can_end_it_at_once(toolbox, workdir):
+    """Most of these died of the signal when it was told before the signal was expected."""
+    for i in range(20):
+        bridge = Bridge(toolbox, workdir / f"service-{i}")
+        assert bridge.end() == (0, "")
+
+
 def test_a_directory_that_can_t_be_written_ends_it(toolbox, workdir):
     (workdir / "service").mkdir()
     (workdir / "service" / "requests").write_text("a file")

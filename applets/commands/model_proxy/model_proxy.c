@@ -185,7 +185,7 @@ static void on_signal(void *arg, int signal)
     loop_stop(proxy->loop, EXIT_OK);
 }
 
-static int serve(const struct doors *d, const char *directory)
+static int serve(const struct doors *d, const char *directory, bool locally)
 {
     struct err err;
     struct proxy_server *servers[DOORS_MAX];
@@ -199,6 +199,11 @@ static int serve(const struct doors *d, const char *directory)
     for (size_t i = 0; i < d->n; i++)
         servers[i] = proxy_server_new(proxy.loop, d->fds[i], proxy_handle, &proxy);
     loop_on_signal(proxy.loop, on_signal, &proxy);
+    tell(d, locally);                /* only now: whoever reads it may end us at once */
+    if (access(directory, F_OK) < 0) /* it may come yet */
+        fprintf(stderr,
+                "toolbox model_proxy: %s is not there: nothing is answered before the host has made it\n",
+                directory);
     int status = loop_run(proxy.loop);
     for (size_t i = 0; i < d->n; i++)
         proxy_server_free(servers[i]);
@@ -220,12 +225,7 @@ static int model_proxy_main(int argc, char **argv)
                                            : mem_strdup(SERVICE);
     if (o.n_listen > 0 ? listen_where(&d, &o) < 0 : listen_locally(&d, o.port) < 0)
         return d.status;
-    tell(&d, o.n_listen == 0);
-    if (access(directory, F_OK) < 0) /* it may come yet */
-        fprintf(stderr,
-                "toolbox model_proxy: %s is not there: nothing is answered before the host has made it\n",
-                directory);
-    status = serve(&d, directory);
+    status = serve(&d, directory, o.n_listen == 0);
     for (size_t i = 0; i < o.n_listen; i++)
         if (o.listen[i][0] == '/')
             unlink(o.listen[i]);
