@@ -31,10 +31,10 @@ def serve(listening, folder, name, answer):
             try:
                 while b"END" not in got and (more := one.recv(65536)):
                     got += more
+                    with open(os.path.join(folder, name), "ab") as log:  # before it is answered: then the test looks
+                        log.write(more)
                     if not name.endswith("2222") and len(got) == len(more):
                         one.sendall(answer)
-                    with open(os.path.join(folder, name), "ab") as log:
-                        log.write(more)
             except OSError:
                 pass
 
