@@ -236,6 +236,13 @@ long long now_ms(void)
     return now_us() / 1000;
 }
 
+long long wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
 /* In two steps: a gVisor follows a symlink in spite of O_NOFOLLOW where O_DIRECTORY is asked for without
  * O_PATH. */
 int io_open_dir(int at, const char *name)

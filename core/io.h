@@ -62,7 +62,8 @@ void io_close_others(const int *keep, size_t n);
  * and nothing written to the others: an answer that nobody gets is no success. */
 void io_fill_std(void);
 
-long long now_ms(void); /* CLOCK_MONOTONIC, milliseconds */
-long long now_us(void); /* the same, microseconds */
+long long now_ms(void);  /* CLOCK_MONOTONIC, milliseconds */
+long long wall_ms(void); /* CLOCK_REALTIME, milliseconds */
+long long now_us(void);  /* the same, microseconds */
 
 #endif

@@ -51,9 +51,8 @@ static void move_environment(void)
     for (size_t i = 0; i < n; i++) {
         char *value = environ[i];
         moved[i] = mem_strdup(value);
-        if (value == area + area_size) {
+        if (value == area + area_size)
             area_size += strlen(value) + 1;
-        }
     }
     environ = moved;
 }

@@ -13,7 +13,7 @@ from anthropic.types import ErrorResponse, MessageTokensCount, ModelInfo, RawMes
 from anthropic.types.beta import BetaRawMessageStreamEvent  # noqa: E402
 from google import genai  # noqa: E402
 from google.genai import types as google  # noqa: E402
-from harness.bridge import CHAT, GOOGLE, MESSAGES, RESPONSES, Bridge  # noqa: E402
+from harness.bridge import CALLED_ITEMS, CHAT, GOOGLE, MESSAGES, RESPONSES, Bridge  # noqa: E402
 from harness.containers import REPO  # noqa: E402
 from openai.types import Model  # noqa: E402
 from openai.types.chat import ChatCompletionChunk  # noqa: E402
@@ -32,17 +32,9 @@ ITEMS = [
      "encrypted_content": None, "status": None},
     {"type": "function_call", **CALL, "name": "f", "arguments": json.dumps({"a": TEXT}), "status": None},
     {"type": "custom_tool_call", **CALL, "name": "f", "input": TEXT},
-    {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "q"}},
-    {"type": "file_search_call", "id": "w", "queries": ["q"], "results": None},
-    {"type": "computer_call", "id": "c", "call_id": "k", "action": {"type": "screenshot"}, "pending_safety_checks": []},
-    {"type": "image_generation_call", "id": "g", "result": "AAAA"},
-    {"type": "code_interpreter_call", "id": "n", "code": "1", "container_id": "c", "outputs": None},
-    {"type": "local_shell_call", "id": "s", "call_id": "k", "action": {"type": "exec", "command": ["ls"], "env": {}}},
-    {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": "o", "error": None},
+    *CALLED_ITEMS,
     {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": None,
      "error": {"type": "http_error", "code": 500, "message": "bad"}},
-    {"type": "mcp_list_tools", "id": "l", "server_label": "l", "error": None,
-     "tools": [{"name": "t", "input_schema": {"type": "object"}, "annotations": None, "description": None}]},
     {"type": "mcp_approval_request", "id": "a", "name": "n", "server_label": "l", "arguments": "{}"},
 ]
 BLOCKS = [

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from harness import needs, peers
-from harness.bridge import completion, message, response
+from harness.bridge import CALLED_ITEMS, completion, message, response
 
 MARK = "echo made >mark"
 # ---- a model: calls the agent's shell once, then says that it is done ----
@@ -177,15 +177,7 @@ def test_the_ai_sdk(bridge, ai_sdk, name, way, method, answer):
 ITEMS = [
     {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "s"}], "encrypted_content": None, "status": None},
     {"type": "custom_tool_call", "id": None, "call_id": "k", "name": "bash", "input": "x"},
-    {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "q"}},
-    {"type": "file_search_call", "id": "w", "queries": ["q"], "results": None},
-    {"type": "computer_call", "id": "c", "call_id": "k", "action": {"type": "screenshot"}, "pending_safety_checks": []},
-    {"type": "image_generation_call", "id": "g", "result": "AAAA"},
-    {"type": "code_interpreter_call", "id": "n", "code": "1", "container_id": "c", "outputs": None},
-    {"type": "local_shell_call", "id": "s", "call_id": "k", "action": {"type": "exec", "command": ["ls"], "env": {}}},
-    {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": "o", "error": None},
-    {"type": "mcp_list_tools", "id": "l", "server_label": "l", "error": None,
-     "tools": [{"name": "t", "input_schema": {"type": "object"}, "annotations": None, "description": None}]},
+    *CALLED_ITEMS,
 ]
 
 

@@ -92,12 +92,8 @@ static void on_readable(void *arg, int events)
 static void on_stderr(void *arg, int events)
 {
     struct connect_remote *r = arg;
-    char data[512];
     (void)events;
-    ssize_t n = read(r->err, data, sizeof data);
-    if (n > 0 && r->said.len + (size_t)n < SAID_MAX)
-        transport_show(&r->said, data, (size_t)n, sizeof data);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    if (!transport_hear(r->err, &r->said, SAID_MAX))
         loop_drop(&r->err_source);
 }
 

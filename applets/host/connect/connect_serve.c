@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "applet.h"
@@ -296,13 +295,6 @@ static void on_name(bool lost)
         broken("the engine has ended");
     else
         end_with("the name leads to another container, or to none");
-}
-
-static long long wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
 static int start_remote(struct err *err)

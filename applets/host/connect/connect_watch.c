@@ -1,16 +1,14 @@
 #include "host/connect/connect_watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "buf.h"
+#include "host/inject/engine.h"
 #include "io.h"
-#include "json.h"
 #include "mem.h"
 
 #define KEPT_MAX 16384 /* of what was said: more than one event */
@@ -22,50 +20,6 @@ struct connect_watch {
     struct buf said;
     void (*told)(bool lost);
 };
-
-/* ---- the engine ---- */
-
-/* A context that was chosen for good leads somewhere else. */
-static bool has_context(void)
-{
-    struct buf text BUF_AUTO = BUF_INIT;
-    struct span context;
-    const char *dir = getenv("DOCKER_CONFIG"), *home = getenv("HOME"), *named = getenv("DOCKER_CONTEXT");
-    char *path MEM_AUTO =
-        dir ? mem_printf("%s/config.json", dir) : mem_printf("%s/.docker/config.json", home ? home : "");
-    if (named && *named)
-        return strcmp(named, "default") != 0;
-    return io_read_file(AT_FDCWD, path, &text) == 0 && json_check(span_of(&text), NULL) == 0 &&
-           json_kind(span_of(&text)) == JSON_OBJECT &&
-           json_member(span_of(&text), "currentContext", &context, NULL) &&
-           !json_string_is(context, "default") && !json_string_is(context, "");
-}
-
-/* Where the command line of docker would go; NULL: to no socket here. */
-static const char *engine_path(void)
-{
-    static const char scheme[] = "unix://";
-    const char *host = getenv("DOCKER_HOST");
-    if (host && *host)
-        return strncmp(host, scheme, sizeof scheme - 1) == 0 ? host + sizeof scheme - 1 : NULL;
-    return has_context() ? NULL : "/var/run/docker.sock";
-}
-
-static int engine_connect(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *path = engine_path();
-    int fd FD_AUTO = -1;
-    if (!path || strlen(path) >= sizeof address.sun_path)
-        return -1;
-    memcpy(address.sun_path, path, strlen(path));
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
-        return -1;
-    int made = fd;
-    fd = -1;
-    return made;
-}
 
 static int ask(int fd, long long since_ms)
 {
@@ -106,7 +60,8 @@ static void on_said(void *arg, int events)
 struct connect_watch *connect_watch_begin(struct loop *loop, const char *container, long long since_ms,
                                           void (*told)(bool lost))
 {
-    int fd = engine_connect();
+    const char *path = engine_socket("docker", true);
+    int fd = path ? engine_dial(path) : -1;
     if (fd < 0 || ask(fd, since_ms) < 0) {
         io_close(&fd);
         return NULL;
@@ -116,7 +71,6 @@ struct connect_watch *connect_watch_begin(struct loop *loop, const char *contain
                                 .names = {mem_printf("\"%s\"", container), mem_printf("\"/%s\"", container)},
                                 .said = BUF_INIT,
                                 .told = told};
-    io_set_nonblock(fd, true);
     w->source = loop_fd(loop, fd, LOOP_READ, on_said, w);
     return w;
 }

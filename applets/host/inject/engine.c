@@ -33,8 +33,9 @@ struct engine_exec {
 
 /* ---- whether it can be done ---- */
 
-/* False: the client has been told to talk to another one. */
-static bool context_is_default(void)
+/* Whether the client goes where it goes by default: 1; 0: it has been told to talk to another engine; -1:
+ * what it has been told can't be read. */
+static int context_is_default(void)
 {
     const char *named = getenv("DOCKER_CONTEXT"), *dir = getenv("DOCKER_CONFIG"), *home = getenv("HOME");
     char *path MEM_AUTO = mem_printf("%s%s/config.json", dir ? dir : home ? home : "", dir ? "" : "/.docker");
@@ -43,13 +44,14 @@ static bool context_is_default(void)
     if (named && *named)
         return strcmp(named, "default") == 0;
     if (io_read_file(AT_FDCWD, path, &text) < 0)
-        return errno == ENOENT || errno == ENOTDIR;
-    return json_check(span_of(&text), NULL) == 0 && json_kind(span_of(&text)) == JSON_OBJECT &&
-           (!json_member(span_of(&text), "currentContext", &context, NULL) || json_string_is(context, "") ||
-            json_string_is(context, "default"));
+        return errno == ENOENT || errno == ENOTDIR ? 1 : -1;
+    if (json_check(span_of(&text), NULL) < 0 || json_kind(span_of(&text)) != JSON_OBJECT)
+        return -1;
+    return !json_member(span_of(&text), "currentContext", &context, NULL) || json_string_is(context, "") ||
+           json_string_is(context, "default");
 }
 
-static const char *find_socket(const char *program)
+const char *engine_socket(const char *program, bool guess)
 {
     static const char scheme[] = "unix://";
     bool docker = strcmp(program, "docker") == 0;
@@ -58,7 +60,20 @@ static const char *find_socket(const char *program)
                                                         : NULL;
     if (host && *host)
         return strncmp(host, scheme, sizeof scheme - 1) == 0 ? host + sizeof scheme - 1 : NULL;
-    return docker && context_is_default() ? "/var/run/docker.sock" : NULL;
+    int by_default = docker ? context_is_default() : 0;
+    return by_default > 0 || (guess && by_default < 0) ? "/var/run/docker.sock" : NULL;
+}
+
+int engine_dial(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof at.sun_path)
+        return -1;
+    memcpy(at.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) < 0)
+        io_close(&fd);
+    return fd;
 }
 
 static bool is_plain(const char *name)
@@ -82,19 +97,7 @@ static bool takes(char *const *argv, struct engine_exec *e)
     for (at = argv; *at; at++)
         if (!utf8_is_valid(*at, strlen(*at)))
             return false; /* JSON can't say it */
-    return (e->socket = find_socket(argv[0])) != NULL;
-}
-
-static int dial_socket(const char *path)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof at.sun_path)
-        return -1;
-    memcpy(at.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) < 0)
-        io_close(&fd);
-    return fd;
+    return (e->socket = engine_socket(argv[0], false)) != NULL;
 }
 
 /* ---- requests ---- */
@@ -186,7 +189,7 @@ static int status_of(const struct engine_exec *e, const struct buf *id)
     for (int i = 0; i < STATUS_TRIES; i++, usleep(10000)) {
         struct buf text BUF_AUTO = {.max = 1u << 20};
         struct span value;
-        int fd FD_AUTO = dial_socket(e->socket);
+        int fd FD_AUTO = engine_dial(e->socket);
         if (fd >= 0 && ask(fd, "GET", path, &none) && answer(fd, "ExitCode", &text, &value) &&
             json_kind(value) == JSON_NUMBER)
             return (int)strtol(value.s, NULL, 10) & 255;
@@ -331,7 +334,7 @@ static _Noreturn void child(int start_dir, char *const *argv, const struct engin
 pid_t engine_start(int start_dir, char *const *argv, const int fds[3], const char **over)
 {
     struct engine_exec e = {0};
-    int fd FD_AUTO = takes(argv, &e) ? dial_socket(e.socket) : -1;
+    int fd FD_AUTO = takes(argv, &e) ? engine_dial(e.socket) : -1;
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* none is ours in the child */

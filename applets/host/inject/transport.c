@@ -348,6 +348,15 @@ void transport_show(struct buf *out, const char *s, size_t n, size_t max)
     buf_add(out, buf_str(&line) + from, line.len - from);
 }
 
+bool transport_hear(int fd, struct buf *said, size_t max)
+{
+    char data[512];
+    ssize_t n = read(fd, data, sizeof data);
+    if (n > 0 && said->len + (size_t)n < max)
+        transport_show(said, data, (size_t)n, sizeof data);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 bool transport_is_plain(const char *text)
 {
     struct term_filter filter = {0};

@@ -89,6 +89,10 @@ void transport_said(const struct transport_call *c, struct buf *text);
  * at most `max` bytes of its end. */
 void transport_show(struct buf *out, const char *s, size_t n, size_t max);
 
+/* Appends what can be read of a program's stderr as transport_show has it, or throws it away where less than
+ * `max` bytes wouldn't hold it. False: nothing more comes. */
+bool transport_hear(int fd, struct buf *said, size_t max);
+
 /* True for text that a terminal shows as it is: valid UTF-8 without control characters. */
 bool transport_is_plain(const char *text);
 

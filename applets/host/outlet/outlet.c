@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "commands/exec/dial.h"
@@ -39,12 +38,10 @@ static int dialling;
 static void note(const struct outlet_client *c, const char *decision, const char *address, const char *why)
 {
     struct buf line BUF_AUTO = BUF_INIT;
-    struct timespec now;
     if (!c->outlet->rules)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
     buf_addc(&line, '{');
-    json_member_seconds(&line, "time", now.tv_sec * 1000LL + now.tv_nsec / 1000000);
+    json_member_seconds(&line, "time", wall_ms());
     json_member_string(&line, "target", c->outlet->target);
     json_member_string(&line, "decision", decision);
     json_member_string(&line, "how", outlet_hows[c->request.how]);

@@ -125,12 +125,8 @@ static void on_readable(void *arg, int events)
 static void on_stderr(void *arg, int events)
 {
     struct link *l = arg;
-    char data[512];
     (void)events;
-    ssize_t n = read(l->err, data, sizeof data);
-    if (n > 0 && l->said.len + (size_t)n < SAID_MAX)
-        transport_show(&l->said, data, (size_t)n, sizeof data);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    if (!transport_hear(l->err, &l->said, SAID_MAX))
         loop_drop(&l->err_source);
 }
 

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bash_session_params.h"
+#include "io.h"
 #include "json.h"
 #include "mem.h"
 #include "session_tape.h"
@@ -95,11 +95,7 @@ void session_watch(struct rpc_call *call, struct span params, struct session *s)
 static char *default_path(const char *name)
 {
     char place[4096];
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return getcwd(place, sizeof place) ? mem_printf("%s/%s-%lld.cast", place, name,
-                                                    (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000)
-                                       : NULL;
+    return getcwd(place, sizeof place) ? mem_printf("%s/%s-%lld.cast", place, name, wall_ms()) : NULL;
 }
 
 int session_begin_record(struct session *s, const struct record_params *p, const char *name, struct err *err)

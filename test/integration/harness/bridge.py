@@ -20,6 +20,20 @@ PATHS = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages
          "/v1beta/models/g:generateContent": GOOGLE}
 
 
+# Items of a response whose calls somebody else carries out, as hosts give them: what may be left out is, or is null.
+CALLED_ITEMS = [
+    {"type": "web_search_call", "id": "w", "action": {"type": "search", "query": "q"}},
+    {"type": "file_search_call", "id": "w", "queries": ["q"], "results": None},
+    {"type": "computer_call", "id": "c", "call_id": "k", "action": {"type": "screenshot"}, "pending_safety_checks": []},
+    {"type": "image_generation_call", "id": "g", "result": "AAAA"},
+    {"type": "code_interpreter_call", "id": "n", "code": "1", "container_id": "c", "outputs": None},
+    {"type": "local_shell_call", "id": "s", "call_id": "k", "action": {"type": "exec", "command": ["ls"], "env": {}}},
+    {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": "o", "error": None},
+    {"type": "mcp_list_tools", "id": "l", "server_label": "l", "error": None,
+     "tools": [{"name": "t", "input_schema": {"type": "object"}, "annotations": None, "description": None}]},
+]
+
+
 def completion(text=TEXT, **message):
     return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "usage": {"total_tokens": 3}, "choices": [
         {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}]}
