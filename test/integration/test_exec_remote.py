@@ -290,6 +290,30 @@ def test_c079_input_and_open(client):
     assert job.finish()[:2] == (0, "abc" + "d" * 200000 + "\0é")
 
 
+@pytest.mark.parametrize("latin1", [False, True])
+def test_what_is_not_read_before_the_end_is_counted(client, latin1):
+    """In the pipe or on the way to it; what was read is not."""
+    job = Job(client, "head -c 10 >&2; exec <&-; sleep 0.2; exit 3", stdin_open=True, **({"encoding": "latin-1"} if latin1 else {}))
+    job.write("0123456789" + "é" * 100000)
+    assert job.finish()[::2] == (3, "0123456789")
+    assert job.end["stdin_discarded"] == (100000 if latin1 else 200000)
+    no_keepers()
+    assert job.write("é")["stdin_discarded"] == (100001 if latin1 else 200002)
+    whole = Job(client, "cat", input="all of it")
+    assert whole.finish()[:2] == (0, "all of it") and "stdin_discarded" not in whole.end
+
+
+def test_what_ended_takes_nothing_once_it_is_closed(client):
+    job, never = Job(client, "true", stdin_open=True), Job(client, "true")
+    job.finish(), never.finish()
+    no_keepers()
+    job.close()
+    for one in (job, never):
+        with pytest.raises(RpcError, match="has been closed"):
+            one.write("lost")
+        assert "stdin_discarded" not in one.poll()
+
+
 def test_c079_no_stdin(client):
     assert run(client, "cat; readlink /proc/self/fd/0")[:2] == (0, "/dev/null\n")
 
@@ -309,10 +333,11 @@ def test_c079_writes_that_cannot_be_read(client):
     job = Job(client, "exec <&-; echo closed; sleep 1", stdin_open=True)
     while not job.out:
         job.wait()
-    for _ in range(3):
-        job.write("nobody reads this" * 10000)
-    assert job.finish()[0] == 0
-    job.write("nor this")
+    for i in range(1, 4):
+        assert job.write("nobody reads this" * 10000)["stdin_discarded"] == i * 170000
+    assert job.finish()[0] == 0 and job.end["stdin_discarded"] == 510000
+    no_keepers()
+    assert job.write("nor this")["stdin_discarded"] == 510008 == job.poll()["stdin_discarded"]
     closed = Job(client, "sleep 74")
     with pytest.raises(RpcError) as refused:
         closed.write("x")

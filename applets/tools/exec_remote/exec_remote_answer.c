@@ -57,6 +57,8 @@ void job_answer(struct rpc_call *call, struct record *r, enum job_form form)
     json_member_int(&text, "seq", r->seq);
     json_member_text(&text, "stdout", buf_str(&r->text[0]), r->text[0].len);
     json_member_text(&text, "stderr", buf_str(&r->text[1]), r->text[1].len);
+    if (r->end.stdin_discarded > 0)
+        json_member_int(&text, "stdin_discarded", (long long)r->end.stdin_discarded);
     buf_addc(&text, '}');
     rpc_result_take(call, &text, 0);
 }
@@ -99,12 +101,15 @@ static void too_late(struct rpc_call *call, const char *method, struct span para
 }
 
 /* What was closed takes nothing any more; the answer to a write would say that it was taken. */
-static bool is_lost(struct record *r, const char *method, struct rpc_call *call)
+static bool is_refused(const char *method, const struct job_params *p, int dirfd, struct rpc_call *call)
 {
     struct err err;
-    if (!r->end.stdin_closed || strcmp(method, "exec_remote_write_stdin") != 0)
+    if (strcmp(method, "exec_remote_close_stdin") == 0)
+        record_close_stdin(dirfd, (pid_t)p->pid);
+    if (strcmp(method, "exec_remote_write_stdin") != 0 ||
+        record_discard(dirfd, (pid_t)p->pid, p->data.s, p->data.n))
         return false;
-    err_set(&err, ERR_TOOL, JOB_STDIN_CLOSED, (long)r->pid);
+    err_set(&err, ERR_TOOL, JOB_STDIN_CLOSED, (long)p->pid);
     rpc_fail(call, &err);
     return true;
 }
@@ -132,10 +137,11 @@ bool job_answer_from_file(struct rpc_call *call, const char *method, struct span
     } else if (params_unpack(answers[i].params, params, &p, &err) < 0) {
         rpc_fail(call, &err);
     } else {
-        params_release(answers[i].params, &p);
-        there = record_answer_stored(&r, dirfd, pid, p.ack_seq);
-        if (there && !is_lost(&r, method, call))
+        bool refused = is_refused(method, &p, dirfd, call);
+        there = refused || record_answer_stored(&r, dirfd, pid, p.ack_seq);
+        if (there && !refused)
             job_answer(call, &r, answers[i].form);
+        params_release(answers[i].params, &p);
     }
     record_release(&r);
     return there;

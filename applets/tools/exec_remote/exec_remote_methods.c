@@ -52,7 +52,7 @@ static void on_gone(void *arg)
     if (h->stored)
         return;
     j->record.end.ended = true;
-    j->record.end.stdin_closed = j->in.ever_open && j->in.closing;
+    j->record.end.stdin_closed = !j->in.ever_open || j->in.closing;
     h->stored = record_store(&j->record, raw, j->latin1, h->keeper->base.dirfd, NULL) == 0;
     if (h->stored && h->holder)
         rpc_null(h->holder);
@@ -530,7 +530,7 @@ const struct rpc_method job_keeper_methods[] = {
      DOC("End a job and all its descendants: TERM, after 5 seconds KILL"), DOC("{seq, stdout, stderr}"),
      DOC("no such job"), DOC("job_kill"), NULL},
     {"exec_remote_write_stdin", write_stdin, &job_write_params, DOC("Write to its stdin"),
-     DOC("{seq, stdout, stderr}"), DOC("no such job; its stdin is closed, or full"), DOC("job_write"), NULL},
+     DOC("{seq, stdout, stderr}, and stdin_discarded: bytes in all that nobody will read"), DOC("no such job; its stdin is closed, or full"), DOC("job_write"), NULL},
     {"exec_remote_close_stdin", close_stdin, &job_ack_params, DOC("Close its stdin"),
      DOC("{seq, stdout, stderr}"), DOC("no such job"), DOC("job_write"), NULL},
     {"exec_remote_resize", resize_job, &job_resize_params,

@@ -110,7 +110,7 @@ void job_forget(struct job *j, struct job_waiter *w);
 void job_abandon(struct job *j);
 
 /* Data is text (UTF-8). ERR_TOOL, and nothing taken, when stdin isn't open or too much is waiting. That
- * nobody reads it is no error. */
+ * nobody reads it is no error, and counted. */
 int job_write(struct job *j, const char *data, size_t n, struct err *err);
 void job_close_stdin(struct job *j);
 

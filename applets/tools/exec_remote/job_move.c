@@ -49,6 +49,7 @@ int job_save(const struct job *j, struct handover_out *out, struct err *err)
     handover_end_part(out);
     handover_put_int(out, "in.ever_open", j->in.ever_open);
     handover_put_int(out, "in.closing", j->in.closing);
+    handover_put_int(out, "in.discarded", (long long)r->end.stdin_discarded);
     handover_put_int(out, "record.seq", r->seq);
     handover_put_int(out, "record.told", r->told);
     handover_put_int(out, "record.uid", (long long)r->job.uid);
@@ -127,7 +128,8 @@ static int check_marks(const struct saved *s, struct err *err)
 static int read_saved(struct saved *s, const struct handover *h, struct err *err)
 {
     struct job *j = &s->job;
-    long long pid, oom_kills;
+    struct err none;
+    long long pid, oom_kills, discarded = 0;
     if (handover_int(h, "job.pid", 2, INT_MAX, &pid, err) < 0 ||
         handover_bool(h, "job.latin1", &j->latin1, err) < 0 ||
         handover_bool(h, "job.reaped", &j->reaped, err) < 0 ||
@@ -143,6 +145,8 @@ static int read_saved(struct saved *s, const struct handover *h, struct err *err
         return -1;
     j->pid = j->record.pid = (pid_t)pid;
     j->oom_kills = (unsigned long long)oom_kills;
+    handover_int(h, "in.discarded", 0, INT64_MAX, &discarded, &none); /* older builds don't count it */
+    j->record.end.stdin_discarded = (unsigned long long)discarded;
     return check_marks(s, err);
 }
 

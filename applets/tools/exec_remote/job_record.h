@@ -35,7 +35,8 @@ struct record_end {
     bool killed;
     bool timed_out;
     bool oom_killed;
-    bool stdin_closed; /* by a client, who may write no more */
+    bool stdin_closed; /* by a client, who may write no more; or it never was open */
+    unsigned long long stdin_discarded; /* bytes that nobody will read any more */
 };
 
 struct record {

@@ -1,5 +1,7 @@
 /* A job's stdin: kept here until the program takes it. */
 #include <errno.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -12,8 +14,20 @@ static void on_writable(void *arg, int events)
     job_stdin_flush(arg);
 }
 
+/* What is in the pipe when its last reader has gone is lost as well. */
+static size_t unread(const struct job *j)
+{
+    struct pollfd pipe = {.fd = j->in.fd, .events = POLLOUT};
+    int n = 0;
+    if (j->in.fd < 0 || j->terminal || poll(&pipe, 1, 0) != 1 || !(pipe.revents & POLLERR) ||
+        ioctl(j->in.fd, FIONREAD, &n) < 0)
+        return 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
 void job_stdin_drop(struct job *j)
 {
+    j->record.end.stdin_discarded += unread(j) + j->in.pending.len;
     loop_drop(&j->in.source);
     io_close(&j->in.fd);
     fifo_release(&j->in.pending);
@@ -71,8 +85,10 @@ int job_write(struct job *j, const char *data, size_t n, struct err *err)
         return err_set(err, ERR_TOOL, "stdin of job %ld is not open; start it with stdin_open", (long)j->pid);
     if (j->in.closing)
         return err_set(err, ERR_TOOL, JOB_STDIN_CLOSED, (long)j->pid);
-    if (j->in.fd < 0)
-        return 0; /* nobody reads it any more */
+    if (j->in.fd < 0) { /* nobody reads it any more */
+        j->record.end.stdin_discarded += text_bytes(data, n, j->latin1);
+        return 0;
+    }
     size_t most = memory_share(&j->in.share, j->in.pending.len + n, JOB_STDIN_MAX);
     if (n > most || j->in.pending.len > most - n)
         return err_set(err, ERR_TOOL,

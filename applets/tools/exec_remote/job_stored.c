@@ -50,6 +50,7 @@ struct head {
     uint32_t flags;
     uint32_t uid;
     char command[RECORD_COMMAND_MAX];
+    uint64_t stdin_discarded;
 };
 
 struct stored {
@@ -87,7 +88,8 @@ static struct record_end end_of(const struct head *h)
                                .killed = h->flags & KILLED,
                                .timed_out = h->flags & TIMED_OUT,
                                .oom_killed = h->flags & OOM_KILLED,
-                               .stdin_closed = h->flags & STDIN_CLOSED};
+                               .stdin_closed = h->flags & STDIN_CLOSED,
+                               .stdin_discarded = h->stdin_discarded};
 }
 
 static struct record_job job_of(const struct head *h)
@@ -123,6 +125,7 @@ static struct head head_of(const struct record *r, const struct fifo *const raw[
     h.started_ms = r->job.started_ms;
     h.ended_ms = r->end.ended_ms;
     h.uid = r->job.uid;
+    h.stdin_discarded = r->end.stdin_discarded;
     memcpy(h.command, r->job.command, sizeof h.command);
     h.n_marks = r->n_marks;
     h.max_marks = h.n_marks + 4;
@@ -330,6 +333,27 @@ bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_
     mark(&s);
     close_stored(&s);
     return true;
+}
+
+void record_close_stdin(int dirfd, pid_t pid)
+{
+    struct stored s;
+    if (!open_stored(&s, dirfd, pid))
+        return;
+    s.head.flags |= STDIN_CLOSED;
+    close_stored(&s);
+}
+
+bool record_discard(int dirfd, pid_t pid, const char *text, size_t n)
+{
+    struct stored s;
+    if (!open_stored(&s, dirfd, pid))
+        return true;
+    bool closed = s.head.flags & STDIN_CLOSED;
+    if (!closed)
+        s.head.stdin_discarded += text_bytes(text, n, s.head.flags & LATIN1);
+    close_stored(&s);
+    return !closed;
 }
 
 /* ---- all of them ---- */

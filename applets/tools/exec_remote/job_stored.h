@@ -22,6 +22,11 @@ bool record_any_untold(int dirfd);
  * nothing is stored of that pid. */
 bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_seq);
 
+/* That its stdin is closed, and that so much text was written to it, which nobody reads. False, and nothing is
+ * counted, when it was closed before. */
+void record_close_stdin(int dirfd, pid_t pid);
+bool record_discard(int dirfd, pid_t pid, const char *text, size_t n);
+
 /* True when a new job may have the pid: nothing is stored of it, or (`told_will_do`) its end was told. */
 bool record_gives_way(int dirfd, pid_t pid, bool told_will_do);
 /* Removes those that nobody has asked for an hour, and hidden sockets likewise. */

@@ -17,6 +17,11 @@ size_t text_add(struct buf *text, const char *bytes, size_t n, bool latin1, bool
 /* The way back from text whose characters are all below U+0100, in place; the new length. */
 size_t text_to_latin1(char *text, size_t n);
 size_t text_chars(const char *text, size_t n);
+/* How many bytes a text stands for. */
+static inline size_t text_bytes(const char *text, size_t n, bool latin1)
+{
+    return latin1 ? text_chars(text, n) : n;
+}
 
 /* What an answer may still bring of a stream, when `text` is not acknowledged: new bytes, and new bytes of
  * JSON. The latter matter for what isn't text: a control character is one byte, and six in JSON. Nothing:
