@@ -67,13 +67,15 @@ bool proc_is_ours(void)
 
 static int read_stat(pid_t pid, struct proc *p)
 {
-    char path[40];
-    struct buf text BUF_AUTO = BUF_INIT;
+    char path[40], text[1024]; /* the line comes whole by one read */
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    if (io_read_file(AT_FDCWD, path, &text) < 0)
+    int fd FD_AUTO = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n < 0)
         return -1;
+    text[n] = '\0';
     p->pid = pid;
-    return parse_stat(buf_str(&text), p);
+    return parse_stat(text, p);
 }
 
 long long proc_uptime_ms(void)

@@ -22,7 +22,7 @@ def fork_and_exec(forkexec, n):
 
 def main(toolbox, forkexec, runs):
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TOOLBOX_DIR"] = f"{folder}/server"
+        os.environ.update(TOOLBOX_DIR=f"{folder}/server", HOME=folder)  # nothing of this machine's start-up files
         subprocess.run([toolbox, "start-server"], check=True, stdout=subprocess.DEVNULL)
         try:
             return measure(f"{folder}/server", forkexec, int(runs))

@@ -332,9 +332,9 @@ def test_a_program_that_asks_can_be_left_alone(shell):
 
 
 def test_a_shell_in_the_shell(shell):
-    """It is a program that waits for input; when it is left, all is as before."""
+    """It is a program that waits for input, and is given commands; when it is left, all is as before."""
     assert shell.run("bash --norc")["state"] == "awaiting_input"
-    busy(shell)
+    assert shell.run("echo $SHLVL; (exit 3)")["exit_code"] == 3
     assert "inner\n" in shell.at_once("echo inner\n")
     assert shell.at_once("exit\n").endswith(shell.prompt)
     shell.works()

@@ -1,5 +1,7 @@
 """When an answer comes: at once where there is nothing to wait for, and never early."""
 import concurrent.futures
+import os
+import subprocess
 import tempfile
 import time
 
@@ -8,7 +10,7 @@ import pytest
 from harness import needs
 from harness.machine import HANG
 from harness.processes import wait_until
-from harness.sessions import AT_ONCE, LONG, Shell, exists, read_until
+from harness.sessions import AT_ONCE, LONG, SANITIZED, Shell, exists, read_until
 
 
 # ---- at once: at the prompt ----
@@ -24,6 +26,26 @@ def test_the_prompt_is_back(shell, text, shown):
     answer = shell.at_once(text)
     assert answer.endswith(shell.prompt)
     assert shown is None or answer == shown + shell.prompt
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or SANITIZED, reason="strace of a process of one's own may be forbidden")
+@needs.programs("strace")
+def test_a_run_looks_at_its_shell_three_times(shell, workdir):
+    """Before, at its word and after, each time twice; where a look is dear (gVisor) that is what a run takes. A busy machine has
+    it look more often, so one of many will do."""
+    trace = workdir / "trace"
+    words = ["strace", "-e", "trace=open,openat,recvfrom", "-o", trace, "-p", str(shell.keeper())]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as tracer:
+        try:
+            assert b"attached" in tracer.stderr.readline()
+            for _ in range(100):
+                shell.run("echo hi")
+                looks = [part.count("/syscall") for part in trace.read_text().split("recvfrom(")[1:]]
+                if any(0 < n <= 8 for n in looks[:-1]):  # the last one may go on
+                    return
+        finally:
+            tracer.terminate()
+    raise AssertionError(looks)
 
 
 def test_a_prompt_without_text(shell):

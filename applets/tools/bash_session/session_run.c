@@ -111,7 +111,7 @@ static int64_t start_bare(struct session *s, struct session_call *c)
  * hook. */
 static int64_t check_settled(struct session *s, struct session_call *c)
 {
-    if (shell_at_prompt(&s->shell, shell_look(&s->shell, LOOK_AT_ALL), session_prompt_shown(s)))
+    if (shell_at_prompt(&s->shell, shell_waits(&s->shell), session_prompt_shown(s)))
         return give_command(s, c);
     if (s->shell.state == SHELL_STARTING && now_ms() - c->began < BUSY_MS)
         return 0;
@@ -198,7 +198,7 @@ static int64_t check_typed(struct session *s, struct session_call *c)
     if (session_inner_is_back(s, settled))
         return session_run_answer(s, c, RUN_COMPLETED);
     if (settled) {
-        enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
+        enum waiting w = shell_waits(&s->shell);
         bool done = shell_at_prompt(&s->shell, w, session_prompt_shown(s));
         if (done && s->last_run.lines.state != LINES_NONE)
             return session_lines_go_on(s, c);

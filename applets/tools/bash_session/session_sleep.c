@@ -26,10 +26,10 @@ void sleeping_may_be_stopped(bool may)
     may_stop = may;
 }
 
-static int read_stopped(pid_t pid, struct sleeping *s)
+static int read_stopped(pid_t pid, struct sleeping *s, bool again)
 {
     *s = (struct sleeping){.pid = pid};
-    if (trace_sleeping(pid, &s->call, s->arg) < 0)
+    if (trace_sleeping(pid, again, &s->call, s->arg) < 0)
         return -1;
     int n = snprintf(s->text, sizeof s->text, s->call < 0 ? "running" : "%ld", s->call);
     for (size_t i = 0; i < 6; i++)
@@ -37,14 +37,16 @@ static int read_stopped(pid_t pid, struct sleeping *s)
     return 0;
 }
 
-int sleeping_read(pid_t pid, struct sleeping *s)
+/* The line comes whole by one read. `again`: it was read just before. */
+static int read_line(pid_t pid, struct sleeping *s, bool again)
 {
     char path[40];
-    struct buf text BUF_AUTO = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%ld/syscall", (long)pid);
-    if (io_read_file(AT_FDCWD, path, &text) < 0)
-        return may_stop && errno == ENOENT ? read_stopped(pid, s) : -1;
-    snprintf(s->text, sizeof s->text, "%s", buf_str(&text));
+    int fd FD_AUTO = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, s->text, sizeof s->text - 1);
+    if (n < 0)
+        return may_stop && errno == ENOENT ? read_stopped(pid, s, again) : -1;
+    s->text[n] = '\0';
     char *at = s->text, *end;
     s->pid = pid;
     s->call = strtol(at, &end, 10);
@@ -57,10 +59,15 @@ int sleeping_read(pid_t pid, struct sleeping *s)
     return 0;
 }
 
+int sleeping_read(pid_t pid, struct sleeping *s)
+{
+    return read_line(pid, s, false);
+}
+
 bool sleeping_still(const struct sleeping *s)
 {
     struct sleeping again;
-    return sleeping_read(s->pid, &again) == 0 && strcmp(s->text, again.text) == 0;
+    return read_line(s->pid, &again, true) == 0 && strcmp(s->text, again.text) == 0;
 }
 
 bool sleeping_is_running(const struct sleeping *s)
@@ -72,7 +79,7 @@ static bool read_memory(pid_t pid, unsigned long long address, void *into, size_
 {
     char path[40];
     snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
-    int fd FD_AUTO = open(path, O_RDONLY | O_CLOEXEC);
+    int fd FD_AUTO = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     return fd >= 0 && pread(fd, into, size, (off_t)address) == (ssize_t)size;
 }
 

@@ -134,7 +134,7 @@ bool shell_settled(struct shell *sh)
         return true;
     if (shell_teach(sh) || !input_is_taken(&t->input, &t->pty))
         return false;
-    enum waiting w = look_again(sh);
+    enum waiting w = sh->known.waits = look_again(sh);
     bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM, mute = shell_is_mute(sh);
     sh->known.seen = sh->known.seen || settled || w == WAITING_FAR_END;
     if (w == WAITING_SHELL && sh->kind->polls && !mute && !shell_is_back(sh))
@@ -153,6 +153,12 @@ bool shell_settled(struct shell *sh)
     else if (settled)
         note_prompt(sh);
     return settled;
+}
+
+/* The shell itself was seen by the closest look. */
+enum waiting shell_waits(const struct shell *sh)
+{
+    return sh->known.waits == WAITING_SHELL ? WAITING_SHELL : shell_look(sh, LOOK_AT_ALL);
 }
 
 bool shell_is_mute(const struct shell *sh)

@@ -60,6 +60,7 @@ struct told {
 struct known {
     char *cwd;
     int status;            /* of the last command */
+    enum waiting waits;    /* for what, when it was last looked at for having settled */
     char *error;           /* that ended it (struct channel_message) */
     unsigned long prompts; /* how often it told */
     long long last_prompt; /* now_ms() when it told last */
@@ -128,6 +129,8 @@ bool shell_is_asked(const struct shell *sh);
 /* It is back at a prompt, or a program waits for input on the terminal, and everything written has been read.
  */
 bool shell_settled(struct shell *sh);
+/* For what it waits, once it has. */
+enum waiting shell_waits(const struct shell *sh);
 /* Back at its own prompt, as opposed to a program, a `read` or an unfinished command that waits for input.
  * `shown`: its prompt is known to have been printed. */
 bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown);

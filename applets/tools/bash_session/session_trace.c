@@ -1,7 +1,6 @@
 #include "session_trace.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -67,7 +66,7 @@ static int read_registers(pid_t pid, struct user_regs_struct *r)
     return done;
 }
 
-int trace_sleeping(pid_t pid, long *call, unsigned long long arg[6])
+int trace_sleeping(pid_t pid, bool again, long *call, unsigned long long arg[6])
 {
     struct user_regs_struct r;
     struct proc p;
@@ -79,7 +78,7 @@ int trace_sleeping(pid_t pid, long *call, unsigned long long arg[6])
             return -1;
         if (p.state != 'S')
             continue;
-        if (has_epoll(pid)) {
+        if (!again && has_epoll(pid)) {
             errno = EPERM;
             return -1;
         }
@@ -95,9 +94,10 @@ int trace_sleeping(pid_t pid, long *call, unsigned long long arg[6])
 
 #else
 
-int trace_sleeping(pid_t pid, long *call, unsigned long long arg[6])
+int trace_sleeping(pid_t pid, bool again, long *call, unsigned long long arg[6])
 {
     (void)pid;
+    (void)again;
     (void)call;
     (void)arg;
     errno = ENOSYS;

@@ -7,11 +7,12 @@
 #ifndef APPLETS_BASH_SESSION_SESSION_TRACE_H
 #define APPLETS_BASH_SESSION_SESSION_TRACE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Its number, -1 when it does not sleep in one, and its arguments. -1 with errno when that can't be told: it
  * may not be traced (the caller has to be above it, for Yama), is traced already, or has an epoll (errno is
- * EPERM then, too); and on other processors than x86-64. */
-int trace_sleeping(pid_t pid, long *call, unsigned long long arg[6]);
+ * EPERM then, too); and on other processors than x86-64. `again`: it was asked just before, and had none. */
+int trace_sleeping(pid_t pid, bool again, long *call, unsigned long long arg[6]);
 
 #endif

@@ -217,7 +217,7 @@ static bool speaks_as_we(pid_t pid)
 {
     char path[40], head[ELF_HEAD_SIZE];
     snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
-    int fd FD_AUTO = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd FD_AUTO = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
     return n < 0 || elf_is_ours(head, (size_t)n);
 }
