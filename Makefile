@@ -35,15 +35,14 @@ CC := gcc
 CLANG := clang
 ifeq ($(ARCH),$(HOST_ARCH))
 STATIC_CC := $(CC)
-STRIP := strip
-READELF := readelf
 KERNEL := /usr/include
 else
+TOOLS := $(triplet)-
 STATIC_CC := $(triplet)-gcc
-STRIP := $(triplet)-strip
-READELF := $(triplet)-readelf
 KERNEL := /usr/$(triplet)/include
 endif
+STRIP := $(TOOLS)strip
+READELF := $(TOOLS)readelf
 
 # ---- what there is -----------------------------------------------------------------------------------------
 
@@ -69,6 +68,12 @@ HOT := $(filter-out core/signature.c core/tls.c,$(wildcard core/*.c core/static/
     $(addprefix applets/commands/exec/,caller.c exec.c route.c) \
     $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
 HOT_VENDOR := platform_util sha256 cJSON
+
+# What runs behind relocate_all() alone (core/relocate.h): amd64's binary holds their constants packed. Not among them is what answers
+# in the process that was asked, and what the server does for a tool when it starts, ends and finds a keeper.
+PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_stored.c %/doctor.c,applets/install_legacy.c \
+    $(wildcard applets/host/*/*.c $(foreach d,mcp_serve model_proxy settle methods,applets/commands/$d/*.c) \
+    $(foreach d,bash_session doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
 
 # The texts of --help of the applets that are in the binary.
 host_applets := $(shell awk '/ifndef TOOLBOX_GUEST/ { host = 1 } /endif/ { host = 0 } host && gsub(/^APPLET\(|\).*/, "")' applets/applets.def)
@@ -145,7 +150,7 @@ remember = @mkdir -p $(@D); printf '%s\n' $(call quote,$1) | cmp -s - $@ || prin
 
 # The source id is derived from all that goes in, by name and content; the build id, which tells builds apart, from that and
 # from what is built (core/version.h). Both stand on the one line of DIR/build_id.
-BUILD_INPUTS := $(sort Makefile scripts/link-order $(wildcard third_party/* core/*.[ch] core/static/* core/*.def rpc/*.[ch] rpc/*.def \
+BUILD_INPUTS := $(sort Makefile scripts/link-order scripts/link-packed $(wildcard third_party/* core/*.[ch] core/static/* core/*.def rpc/*.[ch] rpc/*.def \
     applets/*.[ch] applets/*.def applets/*/*/*.[ch] applets/*/*/*.def applets/*/*/*.usage applets/*/*/*.part))
 build_id = $(shell source=$$({ echo '$(VERSION)'; cat $(DEPS)/manifest $(PUBLIC_KEY); LC_ALL=C sha256sum $(BUILD_INPUTS); } | \
     sha256sum | cut -c1-16); echo "$$source $$(printf '%s %s' "$$source" '$1' | sha256sum | cut -c1-16)")
@@ -226,7 +231,7 @@ $(MUSL)/lib/libc.a: | $(DEPS)/manifest
 define static_program
 $1.full: $2 $3 $5
 	$$(call say,LD,$$@)
-	$(Q)$(STATIC_CC) -o $$@ $(STATIC_LINK) -Wl,-Map=$1.map $4 $(if $5,-T $5 $(MUSL)/lib/Scrt1.o,$(MUSL)/lib/rcrt1.o) $(MUSL)/lib/crti.o -L$(MUSL)/lib $2 -lc $3 \
+	$(Q)$(if $5,scripts/link-packed '$(TOOLS)' $$@ $5 )$(STATIC_CC) -o $$@ $(STATIC_LINK) -Wl,-Map=$1.map $4 $(if $5,-T $$@.ld $(MUSL)/lib/Scrt1.o,$(MUSL)/lib/rcrt1.o) $(MUSL)/lib/crti.o -L$(MUSL)/lib $2 -lc $3 $(if $5,$$@.packed.o) \
 	    -Wl,--start-group -lc -lgcc -Wl,--end-group $(MUSL)/lib/crtn.o
 $1: $1.full scripts/check-static
 	@$(STRIP) -s -R .comment -o $$@.new $$<
@@ -238,8 +243,8 @@ comma := ,
 # amd64's linker packs the list of relocations, which start.c reads, and so they can come in two parts there.
 ORDER := $(if $(filter core/static/start.c,$(SRC)),$(B)/order.ld)
 LATE := $(if $(ORDER),-Wl$(comma)--wrap=__libc_start_main)
-$(B)/order.ld: scripts/link-order core/static/hot $(B)/build_id
-	$(Q)scripts/link-order core/static/hot $(call hot_objects,$(B),$(SRC)) >$@
+$(B)/order.ld: scripts/link-order scripts/link-packed core/static/hot $(B)/build_id
+	$(Q)scripts/link-order core/static/hot '$(patsubst %.c,$(B)/%.o,$(filter $(PACKED),$(SRC)))' $(call hot_objects,$(B),$(SRC)) >$@
 
 HEAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 REFUSED := $(patsubst %,-Wl$(comma)--wrap=%,$(shell sed -n 's/^REFUSE(\(.*\))$$/\1/p' core/static/refused.c))

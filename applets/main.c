@@ -39,7 +39,9 @@ static const struct applet *find(const char *name)
             return NULL;
     if (strcmp(exec_applet.name, name) == 0)
         return &exec_applet;
-    relocate_rest();
+    if (strcmp(server_applet.name, name) == 0)
+        return &server_applet;
+    relocate_all();
     for (size_t i = 0; i < N_APPLETS; i++)
         if (strcmp(applets[i]->name, name) == 0)
             return applets[i];

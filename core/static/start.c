@@ -3,6 +3,7 @@
  * Its start file for position-independent programs (rcrt1.o) puts every table right before main runs. Here
  * the one for programs that are told where they lie is linked (Scrt1.o), and --wrap leads it to this function
  * first. scripts/link-order puts the tables that are rarely needed first, and names where they begin and end.
+ * scripts/link-packed says what is unpacked.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,9 @@
 #define LINKER __attribute__((visibility("hidden")))
 extern const char __ehdr_start[] LINKER;
 extern const uintptr_t relr[] LINKER, relr_end[] LINKER;
-extern char cold_tables[] LINKER, hot_tables[] LINKER, tables_end[] LINKER;
+extern const char packed[] LINKER, packed_end[] LINKER;
+extern char cold_tables[] LINKER, hot_tables[] LINKER, tables_end[] LINKER, unpacked[] LINKER,
+    unpacked_end[] LINKER;
 
 int __wrap___libc_start_main(int (*run)(int, char **), int argc, char **argv);
 int __real___libc_start_main(int (*run)(int, char **), int argc, char **argv, void *, void *, void *);
@@ -32,6 +35,8 @@ static void relocate(const char *from, const char *to)
         uintptr_t bits = one ? 1 : *entry >> 1;
         if (one)
             at = (uintptr_t *)(base + *entry);
+        if ((const char *)at >= to)
+            return;
         uintptr_t *next = at + (one ? 1 : 63);
         if ((const char *)next > from && (const char *)at < to)
             for (; bits != 0; bits >>= 1, at++)
@@ -43,17 +48,33 @@ static void relocate(const char *from, const char *to)
 
 int __wrap___libc_start_main(int (*run)(int, char **), int argc, char **argv)
 {
-    relocate(hot_tables, (const char *)UINTPTR_MAX);
+    relocate(hot_tables, unpacked);
     return __real___libc_start_main(run, argc, argv, NULL, NULL, NULL);
+}
+
+static void finish(char *from, char *to, const char *end)
+{
+    relocate(from, to);
+    char *page = from - (uintptr_t)from % (uintptr_t)sysconf(_SC_PAGESIZE);
+    mprotect(page, (size_t)(end - page), PROT_READ);
 }
 
 void relocate_rest(void)
 {
     static bool done;
-    if (done)
-        return;
+    if (!done)
+        finish(cold_tables, hot_tables, tables_end);
     done = true;
-    relocate(cold_tables, hot_tables);
-    char *page = cold_tables - (uintptr_t)cold_tables % (uintptr_t)sysconf(_SC_PAGESIZE);
-    mprotect(page, (size_t)(tables_end - page), PROT_READ);
+}
+
+bool constants_packed(struct packed_constants *c)
+{
+    *c = (struct packed_constants){packed, (size_t)(packed_end - packed), unpacked,
+                                   (size_t)(unpacked_end - unpacked)};
+    return true;
+}
+
+void constants_unpacked(void)
+{
+    finish(unpacked, unpacked_end, unpacked_end);
 }

@@ -3,6 +3,7 @@
 
 #include "ipc.h"
 #include "other_builds.h"
+#include "relocate.h"
 #include "server_internal.h"
 
 void server_no_keeper(struct rpc_call *call, int dirfd, const char *owner, int why)
@@ -24,6 +25,7 @@ void server_without_keeper(struct server *s, struct rpc_call *call)
     struct err err;
     rpc_request_parse(&r, rpc_request_text(call), NULL);
     const struct tool *tool = tool_method(r.method).tool;
+    relocate_all();
     server_may_retire(s); /* it may have been the last thing to tell */
     if (tool->keeper_of(r.params, owner, &err) < 0)
         rpc_fail(call, &err);

@@ -16,6 +16,7 @@
 #include "mem.h"
 #include "proc.h"
 #include "program.h"
+#include "relocate.h"
 #include "self.h"
 #include "server_internal.h"
 #include "spawn.h"
@@ -214,6 +215,8 @@ rpc_handler server_find(void *ctx, const char *name, void **handler_ctx)
     case METHOD_KEEPER:
         return to_keeper;
     default:
+        if (m.tool != &server_tool)
+            relocate_all();
         return m.run;
     }
 }

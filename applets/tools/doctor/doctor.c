@@ -13,6 +13,7 @@
 #include "json.h"
 #include "params.h"
 #include "commands/probe/probe_controller.h"
+#include "relocate.h"
 #include "rpc.h"
 
 #define LIMIT_S 3 /* for one thing to be tried */
@@ -160,6 +161,7 @@ static void try_shells(struct report *r)
 static void examine(struct report *r)
 {
     *r = (struct report){.text = BUF_INIT, .json = BUF_INIT};
+    relocate_all();
     try_all(r, doctor_kernel_checks);
     try_all(r, doctor_device_checks);
     try_behind_first(r, doctor_place_checks);
