@@ -179,7 +179,7 @@ struct client *client_start(struct loop *loop, int fd, struct span request, int 
     c->timeout_ms = timeout_ms;
     c->done = done;
     c->arg = arg;
-    c->source = loop_fd(loop, fd, LOOP_WRITE, on_event, c);
+    c->source = loop_fd(loop, fd, exchange_send(&c->exchange) ? LOOP_READ : LOOP_WRITE, on_event, c);
     if (timeout_ms >= 0)
         c->timer = loop_timer(loop, timeout_ms, on_timeout, c);
     return c;
@@ -196,14 +196,25 @@ void client_pause(struct client *c, bool paused)
         loop_fd_events(c->source, paused ? 0 : LOOP_READ | LOOP_WRITE);
 }
 
-void client_end(struct client *c, bool delivered)
+static int release(struct client *c, bool delivered)
 {
+    int fd = c->exchange.fd;
     loop_drop(&c->source);
     loop_drop(&c->timer);
     leave_turn(c);
     if (delivered)
-        exchange_take_rest(c->exchange.fd);
-    close(c->exchange.fd);
+        exchange_take_rest(fd);
     buf_release(&c->answer);
     free(c);
+    return fd;
+}
+
+void client_end(struct client *c, bool delivered)
+{
+    close(release(c, delivered));
+}
+
+int client_leave(struct client *c)
+{
+    return release(c, true);
 }

@@ -55,6 +55,9 @@ void client_take_turns(struct client *client, struct exchange **turn);
 void client_pause(struct client *client, bool paused);
 /* After done, or to give up before: delivered or not as above; closes the connection and frees. */
 void client_end(struct client *client, bool delivered);
+/* The same of one whose answer was delivered, but for the connection, which is the caller's: another request
+ * may go over it. */
+int client_leave(struct client *client);
 
 /* Passes a call on to another process (fd: connected to it, taken) and its answer, delivery and abandonment
  * back. Where that process ended without having read it, `untaken` (may be NULL) gets the

@@ -213,6 +213,12 @@ enum exchange_want exchange_run(struct exchange *x, struct err *err)
     return want;
 }
 
+bool exchange_send(struct exchange *x)
+{
+    struct err err; /* it comes again in exchange_run */
+    return send_request(x, &err) == EXCHANGE_DONE;
+}
+
 void exchange_take_rest(int fd)
 {
     ssize_t n;

@@ -37,6 +37,9 @@ void exchange_init(struct exchange *x, int fd, struct span request, struct buf *
  * have. (The kernel resets a connection that is closed with bytes unread.) */
 enum exchange_want exchange_run(struct exchange *x, struct err *err);
 
+/* Sends what can be sent. True: that was all, and there is nothing to wait for but the answer. */
+bool exchange_send(struct exchange *x);
+
 /* Takes what was left in the socket. */
 void exchange_take_rest(int fd);
 

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from harness import processes
 from harness.injection import script
 from harness.machine import HANG
 
@@ -39,6 +40,9 @@ class Engine:
         with one, one.makefile("rb") as said:
             while line := said.readline().decode().split():
                 fields = dict(field.decode().strip().lower().split(": ", 1) for field in iter(said.readline, b"\r\n"))
+                if line[1].startswith("/events"):
+                    self._answer(one, line, {}, 404)
+                    continue
                 body = json.loads(said.read(int(fields["content-length"])) or b"{}")
                 if line[1].endswith("/start"):
                     one.sendall(b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
@@ -46,9 +50,11 @@ class Engine:
                     return
                 self._answer(one, line, body)
 
-    def _answer(self, one, line, body):
-        status, answer = 200, {}
-        if line[0] == "GET":
+    def _answer(self, one, line, body, status=200):
+        answer = {}
+        if status != 200:
+            pass
+        elif line[0] == "GET":
             answer = {"Running": False, "ExitCode": self.status[int(line[1].split("/")[2])]}
         elif self.refuses:
             status, answer = self.refuses, {"message": "No such container: web"}
@@ -152,6 +158,45 @@ def test_another_engine_is_its_clients_matter(run, engine, docker, host):
     done = run("echo", "x", DOCKER_HOST=host)
     assert (done.returncode, done.stdout) == (0, b"x\n")
     assert not engine.made and docker[1].exists()
+
+
+@pytest.fixture
+def connect(client, engine, docker, workdir):
+    """Makes a connection to docker:web that is kept, and says what there is of it."""
+    env = {"DOCKER_HOST": f"unix://{engine.path}", "PATH": f"{docker[0]}:{os.environ['PATH']}", "DOCKER_CONFIG": str(workdir)}
+    words = ["--dir", str(workdir / "there"), "docker:web"]
+
+    def connect():
+        done = client.cli("connect", "--json", *words, env=env)
+        return json.loads(done.stdout)[0] if done.returncode == 0 else done
+
+    connect.call = lambda *call: client.cli("call", *words, *call, env=env)
+    connect.run = lambda *command: client.cli("run", "-i", *words, "--", *command, stdin=BYTES, env=env)
+    yield connect
+    assert client.cli("connect", "--stop", env=env).returncode == 0
+
+
+def _children(pid):
+    return [str(process) for process in processes.descendants(pid) if not processes.is_zombie(process)]
+
+
+def test_a_connection_speaks_to_the_engine_itself(connect, engine, docker):
+    """What has opened its stream has gone; what the program says on stderr is no part of it."""
+    pid = connect()["pid"]
+    processes.wait_until(lambda: not _children(pid), "nobody to be between")
+    made = len(engine.made)
+    for _ in range(20):
+        assert connect.call("version").returncode == 0
+    done = connect.run("sh", "-c", "echo err >&2; cat")  # frames of all lengths, cut anywhere
+    assert (done.returncode, done.stdout, done.stderr) == (0, BYTES, b"err\n")
+    assert len(engine.made) == made and not docker[1].exists()
+
+
+def test_a_connection_that_the_engine_refuses_is_left_to_its_client(connect, engine, docker):
+    engine.refuses = 403
+    pid = connect()["pid"]
+    assert len(_children(pid)) == 1 and docker[1].exists()
+    assert connect.call("version").returncode == 0
 
 
 def test_the_report_says_which(client, engine, docker, workdir):

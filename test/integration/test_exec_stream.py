@@ -179,6 +179,21 @@ def test_a_killed_server_is_started_again(s):
     assert "pid" in s.call("remote_version")
 
 
+def test_queries_go_over_one_connection_to_the_server(s):
+    """And over a new one where that server has ended since."""
+    def connections():
+        return s.call("server_status")["counters"]["connections"]
+
+    before = connections()
+    for _ in range(20):
+        s.call("remote_version")
+    assert connections() <= before + 1
+    pid = s.call("server_status")["server"]["pid"]
+    assert s.call("sandbox_tools_shutdown") is None
+    processes.wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the server to end")
+    assert s.call("server_status")["server"]["pid"] != pid
+
+
 def test_a_file_and_its_end(client, workdir):
     """Requests in a file, and answers in one: what is open at the end has two seconds. The last line may lack its newline."""
     client.rpc("remote_version")  # a start of the server isn't to take them

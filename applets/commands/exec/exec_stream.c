@@ -40,9 +40,10 @@ static struct {
     bool ended;  /* the input */
     bool turns;  /* others may have waited for one that has ended */
     struct exchange *turn;
+    int server;                  /* a connection over which nothing is under way; -1: none */
     size_t sent;                 /* of the output */
     struct rlimit given, raised; /* of descriptors */
-} my;
+} my = {.server = -1};
 
 /* One call that another process answers. */
 struct work {
@@ -53,6 +54,7 @@ struct work {
     struct buf cursor; /* of one that is followed: where the next event begins */
     struct method method;
     bool follows;
+    bool query;  /* by whose delivery nothing changes: the next one goes over the same connection */
     bool keeper; /* whom it was sent to */
     int retries;
 };
@@ -63,10 +65,14 @@ static void on_answer(void *arg, struct span answer, const struct err *err);
 static void go_on(void);
 
 /* A server that is started here is not to have our limit. */
-static int connect_server(struct err *err)
+static int connect_server(bool query, struct err *err)
 {
     struct place place PLACE_AUTO = PLACE_INIT;
-    int fd = ipc_find(&place, IPC_SERVER);
+    int fd = query ? my.server : -1;
+    if (fd >= 0)
+        my.server = -1;
+    else
+        fd = ipc_find(&place, IPC_SERVER);
     if (fd >= 0)
         return fd;
     setrlimit(RLIMIT_NOFILE, &my.given);
@@ -89,7 +95,7 @@ static void send_on(struct work *w, struct span params, bool to_keeper)
     int fd = to_keeper ? route_keeper(&w->method, params) : -1;
     w->keeper = fd >= 0;
     if (fd < 0)
-        fd = connect_server(&err);
+        fd = connect_server(w->query, &err);
     if (fd < 0) {
         fail(w, &err);
         return;
@@ -105,7 +111,7 @@ static void no_answer(struct work *w, int why, const struct err *err)
     client_end(w->client, false);
     w->client = NULL;
     rpc_request_parse(&r, w->text, NULL);
-    bool again = why == ECONNRESET || (why == EPIPE && !w->keeper && route_is_query(&w->method, r.method));
+    bool again = why == ECONNRESET || (why == EPIPE && w->query);
     if (again && w->retries++ < RETRIES) {
         send_on(w, r.params, false);
     } else if (w->keeper) {
@@ -179,6 +185,7 @@ static void begin(void *arg, struct stream_call *call)
                        .text = call->text,
                        .method = m,
                        .follows = call->id.s && follow_is(r.method),
+                       .query = route_is_query(&m, r.method),
                        .next = BUF_INIT,
                        .cursor = BUF_INIT};
     call->work = w;
@@ -189,7 +196,9 @@ static void end(void *arg, struct stream_call *call, bool delivered)
 {
     struct work *w = call->work;
     (void)arg;
-    if (w && w->client)
+    if (w && w->client && w->query && delivered && my.server < 0)
+        my.server = client_leave(w->client);
+    else if (w && w->client)
         client_end(w->client, delivered);
     if (w)
         buf_release(&w->next);

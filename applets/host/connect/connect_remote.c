@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "host/inject/engine.h"
 #include "host/inject/transport.h"
 #include "io.h"
 #include "mem.h"
@@ -12,16 +14,20 @@
 
 #define READ_STEP 65536
 #define SAID_MAX 4096 /* of what the runtime says on stderr */
+#define GRACE_MS 4000 /* for the engine to say that the program has ended */
 
 struct connect_remote {
     const struct connect_remote_owner *owner;
     struct stream_client *stream;
     pid_t pid;
     int in, out, err;
-    struct loop_source *in_source, *out_source, *err_source;
+    struct loop *loop;
+    struct loop_source *in_source, *out_source, *err_source, *up_source;
+    struct engine_direct direct; /* until it is known whether in and out are its socket */
+    struct engine_frames frames;
     size_t sent;
     struct buf said;
-    bool stalls, ended, wide;
+    bool stalls, ended, wide, framed; /* framed: they are */
 };
 
 static void end_with(struct connect_remote *r, const char *why)
@@ -32,12 +38,15 @@ static void end_with(struct connect_remote *r, const char *why)
     loop_drop(&r->in_source);
     loop_drop(&r->out_source);
     loop_drop(&r->err_source);
+    loop_drop(&r->up_source);
     r->owner->ended(why);
 }
 
 void connect_remote_flush(struct connect_remote *r)
 {
     struct buf *out = stream_client_out(r->stream);
+    if (r->up_source)
+        return;
     while (r->sent < out->len && !r->ended) {
         ssize_t n = write(r->in, out->data + r->sent, out->len - r->sent);
         if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -72,6 +81,26 @@ static void on_writable(void *arg, int events)
         connect_remote_flush(arg);
 }
 
+/* -1: it is none of ours. */
+static int take_frames(struct connect_remote *r, const char *data, size_t n)
+{
+    struct engine_frames *f = &r->frames;
+    int result = 0;
+    for (size_t at = 0, step; result == 0 && (step = engine_frame_bytes(f, data, &at, n)) > 0; at += step) {
+        f->left -= step;
+        if (f->to == STDOUT_FILENO)
+            result = stream_client_feed(r->stream, data + at, step);
+        else if (r->said.len + step < SAID_MAX)
+            transport_show(&r->said, data + at, step, SAID_MAX);
+    }
+    return result;
+}
+
+static int take(struct connect_remote *r, const char *data, size_t n)
+{
+    return r->framed ? take_frames(r, data, n) : stream_client_feed(r->stream, data, n);
+}
+
 static void on_readable(void *arg, int events)
 {
     static char data[READ_STEP];
@@ -82,7 +111,7 @@ static void on_readable(void *arg, int events)
         return;
     if (n <= 0)
         end_with(r, "the target's side has ended");
-    else if (stream_client_feed(r->stream, data, (size_t)n) < 0)
+    else if (take(r, data, (size_t)n) < 0)
         end_with(r, "what the target's side says makes no sense");
     else
         r->owner->heard();
@@ -106,11 +135,42 @@ void connect_remote_tick(struct connect_remote *r)
         buf_release(stream_client_out(r->stream));
 }
 
+static void watch(struct connect_remote *r)
+{
+    r->in_source = loop_fd(r->loop, r->in, 0, on_writable, r);
+    r->out_source = loop_fd(r->loop, r->out, LOOP_READ, on_readable, r);
+    if (r->err >= 0)
+        r->err_source = loop_fd(r->loop, r->err, LOOP_READ, on_stderr, r);
+}
+
+/* Nothing was sent before: it would have been for the pipes. */
+static void on_up(void *arg, int events)
+{
+    struct connect_remote *r = arg;
+    char byte;
+    (void)events;
+    r->framed = read(r->direct.up, &byte, 1) == 1;
+    loop_drop(&r->up_source);
+    io_close(&r->direct.up);
+    if (r->framed) {
+        io_close(&r->in);
+        io_close(&r->out);
+        io_close(&r->err);
+        r->in = r->direct.socket;
+        r->out = fcntl(r->in, F_DUPFD_CLOEXEC, 3);
+        r->direct.socket = -1;
+    }
+    io_close(&r->direct.socket);
+    watch(r);
+    connect_remote_flush(r);
+}
+
 struct connect_remote *connect_remote_start(struct loop *loop, char *const *command,
                                             const struct connect_remote_owner *owner, struct err *err)
 {
+    struct engine_direct direct = {-1, -1};
     int fds[3], here FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    pid_t pid = transport_start(here, command, fds, err);
+    pid_t pid = transport_start(here, command, fds, &direct, err);
     if (pid < 0)
         return NULL;
     struct connect_remote *r = mem_zalloc(sizeof *r);
@@ -120,10 +180,13 @@ struct connect_remote *connect_remote_start(struct loop *loop, char *const *comm
                                  .in = fds[0],
                                  .out = fds[1],
                                  .err = fds[2],
+                                 .loop = loop,
+                                 .direct = direct,
                                  .said = {.max = SAID_MAX}};
-    r->in_source = loop_fd(loop, r->in, 0, on_writable, r);
-    r->out_source = loop_fd(loop, r->out, LOOP_READ, on_readable, r);
-    r->err_source = loop_fd(loop, r->err, LOOP_READ, on_stderr, r);
+    if (direct.up >= 0)
+        r->up_source = loop_fd(loop, direct.up, LOOP_READ, on_up, r);
+    else
+        watch(r);
     return r;
 }
 
@@ -137,14 +200,27 @@ const char *connect_remote_said(const struct connect_remote *r)
     return buf_str(&r->said);
 }
 
+/* Its stdin ends, by which the target's side learns of it. */
+static void end_program(const struct connect_remote *r)
+{
+    struct buf rest BUF_AUTO = {.max = READ_STEP};
+    shutdown(r->in, SHUT_WR);
+    io_read_within(r->out, GRACE_MS, &rest);
+}
+
 void connect_remote_free(struct connect_remote *r)
 {
     loop_drop(&r->in_source);
     loop_drop(&r->out_source);
     loop_drop(&r->err_source);
+    loop_drop(&r->up_source);
+    if (r->framed)
+        end_program(r);
     io_close(&r->out);
     transport_end_stream(r->pid, &r->in);
     io_close(&r->err);
+    io_close(&r->direct.up);
+    io_close(&r->direct.socket);
     stream_client_free(r->stream);
     buf_release(&r->said);
     free(r);

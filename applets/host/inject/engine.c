@@ -19,7 +19,6 @@
 
 enum {
     STEP = 65536,
-    FRAME_HEAD = 8, /* which stream, three bytes of nothing, length */
     STDERR_FRAME = 2,
     STATUS_TRIES = 200, /* ten milliseconds each, for one that has closed its output and goes on */
     NOT_DONE = -1,
@@ -204,27 +203,24 @@ struct pipe {
     size_t n, at; /* what is there from `at` on */
 };
 
-/* The bytes of frames, to the pipe that each is for. */
-struct frames {
-    char head[FRAME_HEAD];
-    size_t has;  /* of the head */
-    size_t left; /* of its bytes */
-    int to;
-};
-
-/* How many bytes of what has come are to be written now, and where to. */
-static size_t next_bytes(struct frames *f, struct pipe *p)
+size_t engine_frame_bytes(struct engine_frames *f, const char *data, size_t *at, size_t n)
 {
-    while (f->left == 0 && p->at < p->n) {
-        f->head[f->has++] = p->data[p->at++];
-        if (f->has < FRAME_HEAD)
+    while (f->left == 0 && *at < n) {
+        f->head[f->has++] = data[(*at)++];
+        if (f->has < ENGINE_FRAME_HEAD)
             continue;
         const unsigned char *h = (const unsigned char *)f->head;
         f->left = (size_t)h[4] << 24 | (size_t)h[5] << 16 | (size_t)h[6] << 8 | h[7];
         f->to = h[0] == STDERR_FRAME ? STDERR_FILENO : STDOUT_FILENO;
         f->has = 0;
     }
-    return p->n - p->at < f->left ? p->n - p->at : f->left;
+    return n - *at < f->left ? n - *at : f->left;
+}
+
+/* How many bytes of what has come are to be written now. */
+static size_t next_bytes(struct engine_frames *f, struct pipe *p)
+{
+    return engine_frame_bytes(f, p->data, &p->at, p->n);
 }
 
 static bool may_again(void)
@@ -253,7 +249,7 @@ static void pump_in(int fd, struct pipe *in, bool *open, short stdin_ready)
 }
 
 /* False: the engine has no more. */
-static bool pump_out(int fd, struct pipe *out, struct frames *f, short ready)
+static bool pump_out(int fd, struct pipe *out, struct engine_frames *f, short ready)
 {
     size_t n = next_bytes(f, out);
     if (n == 0 && ready) {
@@ -275,7 +271,7 @@ static bool pump_out(int fd, struct pipe *out, struct frames *f, short ready)
 static void pump(int fd)
 {
     static MEM_LARGE struct pipe in, out;
-    struct frames f = {.to = STDOUT_FILENO};
+    struct engine_frames f = {.to = STDOUT_FILENO};
     bool open = true;
     for (int i = 0; i < 3; i++)
         io_set_nonblock(i, true);
@@ -297,17 +293,19 @@ static void pump(int fd)
     }
 }
 
-/* NOT_DONE: nothing of it was. */
-static int run(const struct engine_exec *e, int fd)
+/* NOT_DONE: nothing of it was. up >= 0: that is told there, and the rest is another one's. */
+static int run(const struct engine_exec *e, int fd, int up)
 {
     struct buf id BUF_AUTO = BUF_INIT;
     if (!create(fd, e, &id) || !start(fd, &id))
         return NOT_DONE;
+    if (up >= 0)
+        return io_write_all(up, "", 1);
     pump(fd);
     return status_of(e, &id);
 }
 
-static _Noreturn void child(int start_dir, char *const *argv, const struct engine_exec *e, int socket,
+static _Noreturn void child(int start_dir, char *const *argv, const struct engine_exec *e, int socket, int up,
                             const int fds[3])
 {
     setsid();
@@ -315,9 +313,9 @@ static _Noreturn void child(int start_dir, char *const *argv, const struct engin
     for (int i = 0; i < 3; i++)
         dup2(fds[i], i);
     socket = fcntl(socket, F_DUPFD_CLOEXEC, 3);
-    int keep[] = {socket, start_dir};
-    io_close_others(keep, 2);
-    int status = run(e, socket);
+    int keep[] = {socket, start_dir, up};
+    io_close_others(keep, 3);
+    int status = run(e, socket, up);
     if (status != NOT_DONE)
         _exit(status);
     for (int i = 0; i < 3; i++)
@@ -331,17 +329,28 @@ static _Noreturn void child(int start_dir, char *const *argv, const struct engin
     _exit(125);
 }
 
-pid_t engine_start(int start_dir, char *const *argv, const int fds[3], const char **over)
+pid_t engine_start(int start_dir, char *const *argv, const int fds[3], struct engine_direct *direct,
+                   const char **over)
 {
     struct engine_exec e = {0};
     int fd FD_AUTO = takes(argv, &e) ? engine_dial(e.socket) : -1;
+    int up[1][2] = {{-1, -1}};
     sigset_t all, before;
+    if (fd >= 0 && direct && io_pipes(up, 1) < 0)
+        return -1;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* none is ours in the child */
     pid_t pid = fd < 0 ? -1 : fork();
     if (pid == 0)
-        child(start_dir, argv, &e, fd, fds);
+        child(start_dir, argv, &e, fd, up[0][1], fds);
     sigprocmask(SIG_SETMASK, &before, NULL);
+    io_close(&up[0][1]);
+    if (pid > 0 && direct) {
+        *direct = (struct engine_direct){up[0][0], fd};
+        fd = -1;
+    } else {
+        io_close(&up[0][0]);
+    }
     if (pid > 0)
         *over = e.socket;
     return pid;

@@ -238,7 +238,8 @@ static void end(struct running *r)
 
 const char *transport_over;
 
-pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *err)
+pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct engine_direct *direct,
+                      struct err *err)
 {
     int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
     const char *const programs[] = {argv[0], NULL};
@@ -252,7 +253,7 @@ pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *
                           .start_dir = start_dir,
                           .fds = {pipes[0][0], pipes[1][1], pipes[2][1]}};
         transport_over = NULL;
-        pid = engine_start(start_dir, argv, s.fds, &transport_over);
+        pid = engine_start(start_dir, argv, s.fds, direct, &transport_over);
         if (pid < 0)
             pid = spawn(&s, NULL, err);
     }
@@ -271,7 +272,7 @@ pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *
 static int start(struct running *r, char *const *argv, struct err *err)
 {
     int fds[3];
-    pid_t pid = transport_start(r->t->start_dir, argv, fds, err);
+    pid_t pid = transport_start(r->t->start_dir, argv, fds, NULL, err);
     r->in = fds[0];
     r->out = fds[1];
     r->err = fds[2];

@@ -67,8 +67,11 @@ void transport_call_release(struct transport_call *c);
 #define TRANSPORT_CALL_AUTO __attribute__((cleanup(transport_call_release)))
 
 /* Starts a runtime, which leads a process group of its own, with pipes at its stdin, stdout and stderr: ours
- * ends, which don't block, in fds. Its pid; -1 with ERR_TOOL. */
-pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct err *err);
+ * ends, which don't block, in fds. `direct`, which may be NULL, is filled where an engine's socket is spoken
+ * to instead (engine.h). Its pid; -1 with ERR_TOOL. */
+struct engine_direct;
+pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct engine_direct *direct,
+                      struct err *err);
 /* The socket of the engine by which the last one was started in place of its client (engine.h); NULL: none
  * was. */
 extern const char *transport_over;

@@ -167,7 +167,7 @@ static int start_runtime(void *arg, const char *applet, const struct target *t, 
     struct err err;
     int fds[3], here FD_AUTO = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (inject_command(t, r, arguments, &command, &err) < 0 ||
-        (l->pid = transport_start(here, command.words, fds, &err)) < 0)
+        (l->pid = transport_start(here, command.words, fds, NULL, &err)) < 0)
         return applet_failed(applet, "%s: %s", t->text, err.msg);
     l->in = fds[0];
     l->out = fds[1];
