@@ -130,6 +130,14 @@ def test_its_time_limit_does_not_end_it(begin, name):
     assert "typed" in session.bs("echo typed\n", wait=10)
 
 
+def test_busybox_waits_without_its_read(begin):
+    """That of 1.38 never ends once its shell has handled a signal, as this one."""
+    session = begin("busybox", "ash")
+    assert session.out("read() { while :; do sleep 9; done; }") == ""
+    assert session.out("echo hi") == "hi\n"
+    assert session.out("(exit 3)", 3) == ""
+
+
 def test_its_own_startup_file_is_read(server, home, begin):
     for name, file, text in [("zsh", ".zshrc", "mine=yes; PROMPT='mine> '"), ("mksh", ".mkshrc", "mine=yes"), ("ksh93", ".kshrc", "mine=yes"),
                              ("tcsh", ".tcshrc", "set mine=yes"), ("fish", "fish/config.fish", "set -g mine yes")]:

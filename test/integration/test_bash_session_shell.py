@@ -76,6 +76,19 @@ def test_jobs(shell):
     assert result["state"] == "completed" and "sleep 0.5" in result["output"] and result["duration_ms"] < 20_000
 
 
+@pytest.mark.parametrize("command,status", [("echo hi", 0), ("wait %1", 4)])
+def test_a_job_that_ended_meanwhile(shell, workdir, command, status):
+    """bash reports it once it is asked to do something; that is none of what the next command prints, and its status is still to be had.
+    (5.3 reports before it tells.)"""
+    shell.out(f"(until [ -e {workdir}/end ]; do sleep 0.02; done; exit 4) &")
+    pid = shell.out("echo $!").strip()
+    (workdir / "end").touch()
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the shell to know that the job has ended")
+    output = shell.out(command, status)
+    assert status or output == "hi\n"
+    assert shell.out("jobs") == ""
+
+
 def test_a_job_that_prints_does_not_end_a_run(shell):
     """What a job prints while a command runs shows up as on a terminal; completion is not fooled by it."""
     shell.out("(while :; do echo tick; sleep 0.05; done) & sleep 0.2")

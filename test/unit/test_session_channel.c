@@ -329,6 +329,12 @@ static void the_shell_waits_for_its_answer(void **state)
     assert_int_equal(read(fd, bytes, sizeof bytes), 1);
     assert_int_equal(bytes[0], '\n');
     assert_int_equal(poll(&p, 1, 0), 0);
+    channel.sourced = true; /* to a `read` it is a word, where a file is read it ends that */
+    channel_acknowledge(&channel);
+    channel.sourced = false;
+    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+    assert_int_equal(read(fd, bytes, sizeof bytes), 7);
+    assert_memory_equal(bytes, "return\n", 7);
     close(fd);
 }
 

@@ -328,5 +328,6 @@ void channel_acknowledge(struct channel *c)
 {
     make_plain(c->pty.slave);
     channel_flush(c);
-    io_write_all(c->pty.master, "\n", 1);
+    const char *word = c->sourced ? "return\n" : "\n";
+    io_write_all(c->pty.master, word, strlen(word));
 }

@@ -27,6 +27,7 @@ struct channel {
     char path[32];  /* as the shell opens it */
     char secret[CHANNEL_SECRET + 1];
     char offered[CHANNEL_SECRET + 1]; /* another one, until the shell uses it; "": none */
+    bool sourced;                     /* the shell may wait in a file that it reads here, and not in `read` */
     const struct user *user;
     struct buf incoming;
     struct buf code; /* the last that was queued */

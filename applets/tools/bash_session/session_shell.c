@@ -82,12 +82,16 @@ static const char bash_query[] =
 
 /* The others evaluate command substitutions in PS1. Where they can't start a process for that they show it
  * all as it stands here, so it stands in what is a note to the terminal (SHELL_SHOWN); the status, which that
- * error takes the place of, is kept before. In arithmetic the shell's own time limit can be taken back. */
+ * error takes the place of, is kept before. In arithmetic the shell's own time limit can be taken back.
+ *
+ * BusyBox 1.38's `read` never ends once its shell has handled a signal, also in a copy. So its shell, which
+ * is known by a variable, waits for a line of a file instead; what ends that is nothing but a word to others.
+ */
 const char shell_posix_setup[] =
     "unset ENV\n" SECRET "=\x02\n"
     "PS1='\033]7771;$((" STATUS "=$?))$(($(s=$?; { [ \"${" SECRET "-}\" ] && printf "
     "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
-    "\"${PS2-}\" && read -r _; } <>@ >&0 2>&0; " SHELL_STAY ")0))\a'"
+    "\"${PS2-}\" && eval \"${FUNCNAME+. @ #}read -r _\"; } <>@ >&0 2>&0; " SHELL_STAY ")0))\a'"
     "\"${PS1:-$ }\"\n";
 
 /* Without another process, which it could not start. */
@@ -193,6 +197,12 @@ static void put_quoted(struct buf *out, unsigned char c)
         buf_addc(out, (char)c);
 }
 
+/* bash 5.3 reports the jobs that ended meanwhile before its hook runs, as if that were printed by the command
+ * that comes next; older ones do so behind it. So it is done now, unless the command is about jobs. */
+#define REPORT_JOBS                                                                                          \
+    "((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 503)) || [[ ${" PIECES                                    \
+    "[\x01]} == *\x01(jobs|wait|\\ %)* ]] || \\builtin jobs -n >@; "
+
 /* Each line does one thing, and only the whole is taken: somebody else may have read a part of it. What tells
  * that it was taken comes last: code that is interrupted before leaves a parser that loses a character of the
  * line (bash 5.2), which is thrown away then. */
@@ -214,6 +224,7 @@ void shell_put_command(struct buf *out, const char *command, size_t n, const str
     buf_addf(out, "')%s((${#" PIECES "[\x40]} == %zu)) && ", end, pieces);
     shell_put(out,
               "\\builtin printf -v READLINE_LINE %s \"${" PIECES "[\x01]}\" && \\builtin printf "
-              "\"\\1%sT%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$?\" \"$PWD\" >@; unset " PIECES "\n",
+              "\"\\1%sT%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$?\" \"$PWD\" >@; " REPORT_JOBS
+              "unset " PIECES "\n",
               channel);
 }

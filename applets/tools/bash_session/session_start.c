@@ -55,6 +55,7 @@ void shell_end_notes(struct shell *sh)
 void shell_choose_kind(struct shell *sh)
 {
     sh->kind = sh->channel.pty.master >= 0 ? own_kind(sh) : kind_of("");
+    sh->channel.sourced = sh->kind->start.setup == shell_posix_setup;
     shell_end_notes(sh);
 }
 

@@ -292,6 +292,13 @@ static enum waiting reads_channel(const struct pty *channel, const struct sleepi
     return sleeping_still(s) ? WAITING_SHELL : WAITING_SOON;
 }
 
+/* A copy of a shell, which may read it as code too. */
+static bool waits_for_word(const struct pty *channel, const struct sleeping *s)
+{
+    enum waiting w = reads_channel(channel, s);
+    return w == WAITING_SHELL || w == WAITING_CODE;
+}
+
 static bool any_child_reads_word(const struct pty *channel, pid_t shell)
 {
     struct sleeping s;
@@ -299,8 +306,7 @@ static bool any_child_reads_word(const struct pty *channel, pid_t shell)
     bool found = false;
     size_t n = proc_descendants(getpid(), &list);
     for (size_t i = 0; i < n && !found; i++)
-        found = list[i].ppid == shell && sleeping_read(list[i].pid, &s) == 0 &&
-                reads_channel(channel, &s) == WAITING_SHELL;
+        found = list[i].ppid == shell && sleeping_read(list[i].pid, &s) == 0 && waits_for_word(channel, &s);
     free(list);
     return found;
 }
