@@ -1,0 +1,294 @@
+"""One connection, any number of calls, subscriptions and byte streams at once (docs/connection.md)."""
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .errors import ConnectionLost, of_answer
+from .wire import FRAME_DATA_MAX, WINDOW_FIRST, WINDOW_MAX, Frame, Message, Wire, frame, line
+
+READ_AT_ONCE = 1 << 18
+ACK_AFTER_S = 0.05  # how long an answer may wait for a request that takes its acknowledgement along
+
+
+class Connection:
+    """A client of a kept connection's socket, or of any `toolbox exec --stream`. Made by `open` or `over`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: asyncio.subprocess.Process | None) -> None:
+        self._reader, self._writer, self._process = reader, writer, process
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._subscriptions: dict[int, asyncio.Queue[Message | None]] = {}
+        self._streams: dict[int, ByteStream] = {}
+        self._arrived: list[int] = []  # ids of answers that are to be acknowledged
+        self._ack: asyncio.TimerHandle | None = None
+        self._hello: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._why = "the connection was closed"
+        self._read_task = asyncio.create_task(self._read())
+        self.hello: Message = {}
+
+    @classmethod
+    async def open(cls, socket: str) -> Connection:
+        """A connection to a socket that `toolbox connect` keeps."""
+        reader, writer = await asyncio.open_unix_connection(socket)
+        return await cls(reader, writer, None)._greeted()
+
+    @classmethod
+    async def over(cls, command: list[str]) -> Connection:
+        """A connection over a command that ends in `toolbox exec --stream`, wherever that runs."""
+        process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+        assert process.stdin and process.stdout
+        return await cls(process.stdout, process.stdin, process)._greeted()
+
+    async def _greeted(self) -> Connection:
+        try:
+            self.hello = await self._hello
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    @property
+    def closed(self) -> bool:
+        return self._read_task.done()
+
+    # ---- calls ----
+
+    async def call(self, method: str, params: Message | None = None) -> Any:
+        """The result of a call. One that is cancelled is cancelled there too: what it waited for goes on, and its answer can be had again."""
+        id, answered = next(self._ids), asyncio.get_running_loop().create_future()
+        self._waiting[id] = answered
+        try:
+            self._request(id, method, params)
+            await self._writer.drain()
+            return await answered
+        except asyncio.CancelledError:
+            self._notify("rpc.cancel", {"id": id})
+            raise
+        finally:
+            self._waiting.pop(id, None)
+
+    async def subscribe(self, method: str, params: Message) -> AsyncIterator[Message]:
+        """What a `_follow` or `_watch` method tells. An event is acknowledged when the next one is asked for."""
+        id, answered = next(self._ids), asyncio.get_running_loop().create_future()
+        events: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._waiting[id], self._subscriptions[id] = answered, events
+        answered.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            self._request(id, method, params)
+            while (event := await events.get()) is not None:
+                yield event["event"]
+                self._notify("rpc.ack", {"subscription": id, "seq": event["seq"]})
+            yield answered.result()
+        finally:
+            if not answered.done():
+                self._notify("rpc.cancel", {"id": id})
+                answered.cancel()
+            self._waiting.pop(id, None)
+            self._subscriptions.pop(id, None)
+
+    def _request(self, id: int, method: str, params: Message | None) -> None:
+        if self.closed:
+            raise ConnectionLost(self._why)
+        message: Message = {"jsonrpc": "2.0", "id": id, "method": method}
+        if params is not None:
+            message["params"] = params
+        self._writer.write(self._acks() + line(message))
+
+    def _notify(self, method: str, params: Message) -> None:
+        if not self.closed and not self._writer.is_closing():
+            self._writer.write(line({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    def _acks(self) -> bytes:
+        """The acknowledgement of what has arrived, as a line in front of another one."""
+        if self._ack:
+            self._ack.cancel()
+            self._ack = None
+        ids, self._arrived = self._arrived, []
+        return line({"jsonrpc": "2.0", "method": "rpc.ack", "params": {"ids": ids}}) if ids else b""
+
+    def _flush_acks(self) -> None:
+        if not self.closed:
+            self._writer.write(self._acks())
+
+    # ---- byte streams ----
+
+    async def stream(self, leads_to: Message) -> ByteStream:
+        """A byte stream to a program, a port or a listener there."""
+        if self.closed:
+            raise ConnectionLost(self._why)
+        number = next(self._ids)
+        opened = self._streams[number] = ByteStream(self, number)
+        self._writer.write(frame(b"o", number, line(leads_to)[:-1]))
+        opened.grant(WINDOW_MAX - WINDOW_FIRST)
+        await self._writer.drain()
+        return opened
+
+    async def send_frame(self, kind: bytes, number: int, data: bytes = b"") -> None:
+        """For ByteStream: a frame of an open stream."""
+        self.put_frame(kind, number, data)
+        if not self.closed:
+            await self._writer.drain()
+
+    def put_frame(self, kind: bytes, number: int, data: bytes = b"") -> None:
+        """The same without waiting for who reads it."""
+        if not self.closed and not self._writer.is_closing():
+            self._writer.write(frame(kind, number, data))
+
+    def forget(self, number: int) -> None:
+        """For ByteStream: it is over."""
+        self._streams.pop(number, None)
+
+    # ---- what comes ----
+
+    async def _read(self) -> None:
+        wire = Wire()
+        try:
+            while data := await self._reader.read(READ_AT_ONCE):
+                for arrived in wire.feed(data):
+                    if isinstance(arrived, Frame):
+                        self._take_frame(arrived)
+                    else:
+                        self._take_message(arrived)
+            self._end("the connection has ended")
+        except (OSError, ValueError) as error:
+            self._end(f"the connection has ended: {error}")
+
+    def _take_frame(self, arrived: Frame) -> None:
+        stream = self._streams.get(arrived.number)
+        if stream:
+            stream.take(arrived.kind, arrived.data)
+
+    def _take_message(self, message: Message) -> None:
+        method, id = message.get("method"), message.get("id")
+        if method == "rpc.hello":
+            self._hello.set_result(message["params"])
+        elif method == "rpc.event":
+            events = self._subscriptions.get(message["params"]["subscription"])
+            if events:
+                events.put_nowait(message["params"])
+        elif method == "rpc.ended":
+            self._why = f"the connection has ended: {message['params'].get('reason', '')}"
+        elif method is None and isinstance(id, int):
+            self._take_answer(id, message)
+
+    def _take_answer(self, id: int, message: Message) -> None:
+        answered = self._waiting.get(id)
+        if answered is None or answered.done():
+            return  # it was cancelled, and crossed that on its way: it has not arrived
+        self._arrived.append(id)
+        if self._ack is None:
+            self._ack = asyncio.get_running_loop().call_later(ACK_AFTER_S, self._flush_acks)
+        if "error" in message:
+            answered.set_exception(of_answer(message["error"]))
+        else:
+            answered.set_result(message.get("result"))
+
+    def _end(self, why: str) -> None:
+        if self._why == "the connection was closed":
+            self._why = why
+        lost = ConnectionLost(self._why)
+        for future in [self._hello, *self._waiting.values()]:
+            if not future.done():
+                future.set_exception(lost)
+                future.exception()  # nobody need have waited for it
+        for stream in list(self._streams.values()):
+            stream.take(b"r", self._why.encode())
+
+    async def close(self) -> None:
+        """Ends it. What runs there goes on; what wasn't acknowledged is there for the next one."""
+        if not self.closed:
+            with contextlib.suppress(OSError):
+                self._writer.write(self._acks())
+                self._writer.write_eof()
+                await self._writer.drain()
+        self._writer.close()
+        self._read_task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await self._read_task
+        self._end("the connection was closed")
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+        if self._process:
+            await self._process.wait()
+
+
+class ByteStream:
+    """Bytes both ways with an end each, and a window so that who doesn't read holds up no other."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self._connection, self._number = connection, number
+        self._room = WINDOW_FIRST  # bytes that may be sent
+        self._came: deque[bytes] = deque()
+        self._read = 0  # bytes that were read since the last grant
+        self._stirred = asyncio.Event()
+        self._ended = self._sent_end = False
+        self.reset_because: str | None = None
+
+    def grant(self, n: int) -> None:
+        self._connection.put_frame(b"w", self._number, n.to_bytes(4, "big"))
+
+    def take(self, kind: bytes, data: bytes) -> None:
+        """For Connection: a frame that has come."""
+        if kind == b"d":
+            self._came.append(data)
+        elif kind == b"w":
+            self._room += int.from_bytes(data, "big")
+        elif kind == b"e":
+            self._ended = True
+        elif kind == b"r":
+            self._ended, self.reset_because = True, data.decode(errors="replace")
+        if self.reset_because is not None or (self._ended and self._sent_end):
+            self._connection.forget(self._number)
+        self._stirred.set()
+
+    async def _stir(self) -> None:
+        self._stirred.clear()
+        await self._stirred.wait()
+
+    async def read(self) -> bytes:
+        """Some bytes; b"" at the end. Raises ConnectionLost where the other side has reset it."""
+        while not self._came:
+            if self.reset_because is not None:
+                raise ConnectionLost(self.reset_because)
+            if self._ended:
+                return b""
+            await self._stir()
+        data = self._came.popleft()
+        self._read += len(data)
+        if self._read >= WINDOW_MAX // 4 and not self._ended:
+            self.grant(self._read)
+            self._read = 0
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """Returns when all of it is on its way."""
+        rest = memoryview(data)
+        while rest:
+            if self.reset_because is not None:
+                raise ConnectionLost(self.reset_because)
+            n = min(len(rest), self._room, FRAME_DATA_MAX)
+            if n == 0:
+                await self._stir()
+                continue
+            self._room -= n
+            await self._connection.send_frame(b"d", self._number, bytes(rest[:n]))
+            rest = rest[n:]
+
+    async def end(self) -> None:
+        """No more will be written."""
+        if not self._sent_end and self.reset_because is None:
+            self._sent_end = True
+            await self._connection.send_frame(b"e", self._number)
+            if self._ended:
+                self._connection.forget(self._number)
+
+    def reset(self) -> None:
+        """Ends it in both directions, at once."""
+        if self.reset_because is None and not (self._ended and self._sent_end):
+            self._connection.put_frame(b"r", self._number, b"the client has gone")
+            self.take(b"r", b"it was reset here")

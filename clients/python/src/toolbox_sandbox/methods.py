@@ -1,0 +1,510 @@
+"""Every method by its name, typed. Written by `generate` from `toolbox methods --json`."""
+from __future__ import annotations
+
+from typing import Any
+
+from .connection import Connection
+
+
+class AsyncMethods:
+    """The methods of docs/protocol.md. What isn't given isn't sent."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def _call(self, method: str, params: dict[str, Any]) -> Any:
+        given = {name: value for name, value in params.items() if value is not None}
+        return await self._connection.call(method, given)
+
+    async def version(self, *, _run_as_user: str | None = None) -> Any:
+        """The version of the program.
+
+        _run_as_user: A user that has to be there (default: the caller)
+        Result: a string: MAJOR.MINOR.PATCH
+        """
+        return await self._call("version", {"_run_as_user": _run_as_user})
+
+    async def remote_version(self) -> Any:
+        """The server's path, version, build and pid.
+
+        Result: a string
+        """
+        return await self._call("remote_version", {})
+
+    async def server_status(self) -> Any:
+        """What the server is, and what it has counted.
+
+        Result: {server, counters}
+        """
+        return await self._call("server_status", {})
+
+    async def sandbox_tools_shutdown(self) -> Any:
+        """End everything, and the server.
+
+        Result: null
+        """
+        return await self._call("sandbox_tools_shutdown", {})
+
+    async def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None = None, user: str | dict[str, Any] | None = None, cwd: str | None = None, shell: str | None = None, program: list[str] | None = None, env: dict[str, str] | None = None, rows: int | None = None, cols: int | None = None, term: str | None = None, ends_with: int | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+        """Start a session: a shell on a terminal of its own.
+
+        record: Record what is shown and typed, for asciinema and bash_session replay (default: false)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        cwd: Directory to begin in (default: the server's)
+        shell: Path of the shell (default: bash, else sh)
+        program: In the place of a shell: a program, such as an interpreter, and its arguments (default: none)
+        env: Variables to add to the server's
+        rows: Height of the terminal (default: 24)
+        cols: Width of the terminal (default: 200)
+        term: Kind of the terminal: TERM of the shell (default: that of env, else dumb)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        surroundings: What it begins with in the place of the server's own (default: the server's)
+        Result: {session_name, shell, recording?}
+        """
+        return await self._call("bash_session_new_session", {"record": record, "user": user, "cwd": cwd, "shell": shell, "program": program, "env": env, "rows": rows, "cols": cols, "term": term, "ends_with": ends_with, "surroundings": surroundings})
+
+    async def bash_session_list(self) -> Any:
+        """List the sessions.
+
+        Result: an array of {session_name, pid, user, shell, cwd, state, foreground, idle_s, unread_bytes, age_s, processes, memory_kb, recording?, …}
+        """
+        return await self._call("bash_session_list", {})
+
+    async def bash_session(self, *, session_name: str, input: str | None = None, wait_for_output: int | None = None, idle_timeout: float | None = None, max_output_bytes: int | None = None, restart: bool | None = None) -> Any:
+        """Type into a session, and read what comes.
+
+        session_name: The session, as it was named when it began
+        input: What to type (default: nothing)
+        wait_for_output: Seconds to wait for the first output; needed unless restart is true
+        idle_timeout: Seconds that output has to pause to be taken for complete; needed unless restart is true
+        max_output_bytes: Most bytes of output; 0 and less mean the default (default: 10485760)
+        restart: End everything in the session and start its shell anew (default: false)
+        Result: a string: the output
+        """
+        return await self._call("bash_session", {"session_name": session_name, "input": input, "wait_for_output": wait_for_output, "idle_timeout": idle_timeout, "max_output_bytes": max_output_bytes, "restart": restart})
+
+    async def bash_session_run(self, *, session_name: str, command: str | None = None, timeout: float | None = None, max_output_bytes: int | None = None, interrupt_abandoned: bool | None = None) -> Any:
+        """Run a command in a session, and tell its exit status.
+
+        session_name: The session, as it was named when it began
+        command: A command line, or several lines (default: the one that runs is waited for)
+        timeout: Seconds to wait for the end; the command runs on then (default: no limit)
+        max_output_bytes: Most bytes of output, of which head and tail are kept; 0 and less mean the default (default: 10485760)
+        interrupt_abandoned: Interrupt the command where the client goes away (default: false)
+        Result: {state, exit_code, error?, output, cwd, duration_ms, omitted_bytes, notice?}
+        """
+        return await self._call("bash_session_run", {"session_name": session_name, "command": command, "timeout": timeout, "max_output_bytes": max_output_bytes, "interrupt_abandoned": interrupt_abandoned})
+
+    async def bash_session_close(self, *, session_name: str) -> Any:
+        """End a session with all that runs in it.
+
+        session_name: The session, as it was named when it began
+        Result: null
+        """
+        return await self._call("bash_session_close", {"session_name": session_name})
+
+    async def bash_session_resize(self, *, session_name: str, rows: int, cols: int) -> Any:
+        """Change the size of the terminal.
+
+        session_name: The session, as it was named when it began
+        rows: Height of the terminal
+        cols: Width of the terminal
+        Result: null
+        """
+        return await self._call("bash_session_resize", {"session_name": session_name, "rows": rows, "cols": cols})
+
+    async def bash_session_signal(self, *, session_name: str, signal: str) -> Any:
+        """Signal the programs in the foreground.
+
+        session_name: The session, as it was named when it began
+        signal: Name or number of a signal: INT, SIGTERM, 9
+        Result: null
+        """
+        return await self._call("bash_session_signal", {"session_name": session_name, "signal": signal})
+
+    async def bash_session_watch(self, *, session_name: str, cursor: int | None = None, timeout: float | None = None) -> Any:
+        """Follow what a session shows and what is typed, and take nothing of it from anybody.
+
+        session_name: The session, as it was named when it began
+        cursor: What comes behind this, as an answer gave it (default: what was shown last, at once)
+        timeout: Seconds to wait for something (default: no limit)
+        Result: {cursor, rows, cols, events, omitted_bytes?, ended?}
+        """
+        return await self._call("bash_session_watch", {"session_name": session_name, "cursor": cursor, "timeout": timeout})
+
+    async def bash_session_record(self, *, session_name: str, path: str | None = None, version: int | None = None, max_bytes: int | None = None, stop: bool | None = None) -> Any:
+        """Record what a session shows and what is typed.
+
+        session_name: The session, as it was named when it began
+        path: Where to, an absolute path at which nothing is (default: a file in the server's directory)
+        version: Of asciicast: 2 or 3 (default: 2)
+        max_bytes: Most bytes of a file; what is older is in another one, of the same size at most (default: 67108864)
+        stop: End the recording that there is (default: false)
+        Result: {path, failure?}
+        """
+        return await self._call("bash_session_record", {"session_name": session_name, "path": path, "version": version, "max_bytes": max_bytes, "stop": stop})
+
+    async def bash_session_attach(self, *, session_name: str) -> Any:
+        """Let a terminal take part in a session.
+
+        session_name: The session, as it was named when it began
+        Result: {socket}: a name in the server's directory, there for one viewer for five seconds
+        """
+        return await self._call("bash_session_attach", {"session_name": session_name})
+
+    async def exec_remote_start(self, *, command: str | None = None, argv: list[str] | None = None, input: str | None = None, stdin_open: bool | None = None, env: dict[str, str] | None = None, cwd: str | None = None, user: str | dict[str, Any] | None = None, timeout: float | None = None, umask: int | None = None, encoding: str | None = None, pty: bool | dict[str, Any] | None = None, ends_with: int | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+        """Start a job: a program in the background.
+
+        command: A command for /bin/sh -c; or argv
+        argv: Program and arguments, run without a shell; or command
+        input: Text for its stdin (default: none)
+        stdin_open: Keep stdin open for exec_remote_write_stdin (default: false)
+        env: Variables to add to the server's
+        cwd: Directory to begin in (default: the server's)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        timeout: Seconds after which it is killed (default: never)
+        umask: Its umask, as a decimal number (default: the server's)
+        encoding: utf-8, or latin-1: each byte is a character (default: utf-8)
+        pty: Run it on a terminal, whose other end is stdin and stdout (default: false)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        surroundings: What it begins with in the place of the server's own (default: the server's)
+        Result: {pid}
+        """
+        return await self._call("exec_remote_start", {"command": command, "argv": argv, "input": input, "stdin_open": stdin_open, "env": env, "cwd": cwd, "user": user, "timeout": timeout, "umask": umask, "encoding": encoding, "pty": pty, "ends_with": ends_with, "surroundings": surroundings})
+
+    async def exec_remote_list(self) -> Any:
+        """List the jobs that run, and those that ended less than an hour ago.
+
+        Result: an array of {pid, state, exit_code, user, age_s, duration_s, command, …}
+        """
+        return await self._call("exec_remote_list", {})
+
+    async def exec_remote_poll(self, *, pid: int, ack_seq: int) -> Any:
+        """Take what a job has printed, and its state.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        Result: {state, exit_code, seq, stdout, stderr}
+        """
+        return await self._call("exec_remote_poll", {"pid": pid, "ack_seq": ack_seq})
+
+    async def exec_remote_wait(self, *, pid: int, ack_seq: int, timeout: float | None = None) -> Any:
+        """The same, once there is something to say.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        timeout: Seconds to wait (default: no limit)
+        Result: {state, exit_code, seq, stdout, stderr}
+        """
+        return await self._call("exec_remote_wait", {"pid": pid, "ack_seq": ack_seq, "timeout": timeout})
+
+    async def exec_remote_follow(self, *, pid: int, cursor: int | None = None) -> Any:
+        """The same as it happens, over a stream each as an event.
+
+        pid: The job, by the number that exec_remote_start gave
+        cursor: That of the last event that was received (default: none was)
+        Result: {cursor, ended, state, exit_code, seq, stdout, stderr}
+        """
+        return await self._call("exec_remote_follow", {"pid": pid, "cursor": cursor})
+
+    async def exec_remote_kill(self, *, pid: int, ack_seq: int) -> Any:
+        """End a job and all its descendants: TERM, after 5 seconds KILL.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        Result: {seq, stdout, stderr}
+        """
+        return await self._call("exec_remote_kill", {"pid": pid, "ack_seq": ack_seq})
+
+    async def exec_remote_write_stdin(self, *, pid: int, ack_seq: int, data: str) -> Any:
+        """Write to its stdin.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        data: What to write
+        Result: {seq, stdout, stderr}, and stdin_discarded: bytes in all that nobody will read
+        """
+        return await self._call("exec_remote_write_stdin", {"pid": pid, "ack_seq": ack_seq, "data": data})
+
+    async def exec_remote_close_stdin(self, *, pid: int, ack_seq: int) -> Any:
+        """Close its stdin.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        Result: {seq, stdout, stderr}
+        """
+        return await self._call("exec_remote_close_stdin", {"pid": pid, "ack_seq": ack_seq})
+
+    async def exec_remote_resize(self, *, pid: int, rows: int, cols: int) -> Any:
+        """Change the size of the terminal of a job that has one.
+
+        pid: The job, by the number that exec_remote_start gave
+        rows: Height of the terminal
+        cols: Width of the terminal
+        Result: null
+        """
+        return await self._call("exec_remote_resize", {"pid": pid, "rows": rows, "cols": cols})
+
+    async def exec_remote_signal(self, *, pid: int, signal: str) -> Any:
+        """Signal its process group.
+
+        pid: The job, by the number that exec_remote_start gave
+        signal: Name or number of a signal: INT, SIGTERM, 15
+        Result: null
+        """
+        return await self._call("exec_remote_signal", {"pid": pid, "signal": signal})
+
+    async def exec_remote_hold(self, *, pid: int) -> Any:
+        """Wait for the end of a job that ends with the caller.
+
+        pid: The job, by the number that exec_remote_start gave
+        Result: null
+        """
+        return await self._call("exec_remote_hold", {"pid": pid})
+
+    async def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Start an MCP server that speaks on stdin and stdout.
+
+        server_params: What to start
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        Result: the number of its session, from 0
+        """
+        return await self._call("mcp_launch_server", {"server_params": server_params, "ends_with": ends_with, "user": user})
+
+    async def mcp_list_servers(self) -> Any:
+        """List the MCP servers.
+
+        Result: an array of {session_id, pid, command, user, state, exit_code, initialized, open_requests, unread_notifications, dropped_lines, stderr, …}
+        """
+        return await self._call("mcp_list_servers", {})
+
+    async def mcp_send_request(self, *, session_id: int, request: dict[str, Any]) -> Any:
+        """Pass a request on to an MCP server.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        request: A JSON-RPC request
+        Result: the server's response, whole
+        """
+        return await self._call("mcp_send_request", {"session_id": session_id, "request": request})
+
+    async def mcp_send_notification(self, *, session_id: int, notification: dict[str, Any]) -> Any:
+        """Pass a notification on.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        notification: A JSON-RPC notification
+        Result: null
+        """
+        return await self._call("mcp_send_notification", {"session_id": session_id, "notification": notification})
+
+    async def mcp_kill_server(self, *, session_id: int) -> Any:
+        """End an MCP server.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        Result: null
+        """
+        return await self._call("mcp_kill_server", {"session_id": session_id})
+
+    async def mcp_read_notifications(self, *, session_id: int, max: int | None = None) -> Any:
+        """Take what a server has said without being asked.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        max: Most notifications (default: all)
+        Result: {notifications, dropped, remaining}
+        """
+        return await self._call("mcp_read_notifications", {"session_id": session_id, "max": max})
+
+    async def mcp_follow(self, *, session_id: int, cursor: int | None = None) -> Any:
+        """What a server says and asks for as it comes, over a stream each as an event; what it asks for was answered, with an error.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        cursor: That of the last event that was received (default: none was)
+        Result: {notifications, dropped, remaining, cursor, ended}
+        """
+        return await self._call("mcp_follow", {"session_id": session_id, "cursor": cursor})
+
+    async def web_new_session(self, *, headful: bool | None = None, accept_dialogs: bool | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+        """Start a browser.
+
+        headful: With a window (default: false)
+        accept_dialogs: Answer yes to dialogs (default: false)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        surroundings: What it begins with in the place of the server's own (default: the server's)
+        Result: {session_name}
+        """
+        return await self._call("web_new_session", {"headful": headful, "accept_dialogs": accept_dialogs, "ends_with": ends_with, "user": user, "surroundings": surroundings})
+
+    async def web_list_sessions(self) -> Any:
+        """List the browser sessions.
+
+        Result: an array of {session_name, pid, state, user, tabs, url, browser, age_s, processes, memory_kb, …}
+        """
+        return await self._call("web_list_sessions", {})
+
+    async def web_go(self, *, session_name: str, url: str) -> Any:
+        """Open a page.
+
+        session_name: The session, as web_new_session named it
+        url: Address; without a scheme it is https://
+        Result: a page
+        """
+        return await self._call("web_go", {"session_name": session_name, "url": url})
+
+    async def web_click(self, *, session_name: str, element_id: int) -> Any:
+        """Click an element.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        Result: a page
+        """
+        return await self._call("web_click", {"session_name": session_name, "element_id": element_id})
+
+    async def web_type(self, *, session_name: str, element_id: int, text: str) -> Any:
+        """Type into an element, behind what is there.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        text: What to type
+        Result: a page
+        """
+        return await self._call("web_type", {"session_name": session_name, "element_id": element_id, "text": text})
+
+    async def web_type_submit(self, *, session_name: str, element_id: int, text: str) -> Any:
+        """Type in place of what is there, and press Enter.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        text: What to type
+        Result: a page
+        """
+        return await self._call("web_type_submit", {"session_name": session_name, "element_id": element_id, "text": text})
+
+    async def web_scroll(self, *, session_name: str, direction: str) -> Any:
+        """Scroll by the height of the window.
+
+        session_name: The session, as web_new_session named it
+        direction: up or down, by the height of the window
+        Result: a page
+        """
+        return await self._call("web_scroll", {"session_name": session_name, "direction": direction})
+
+    async def web_back(self, *, session_name: str) -> Any:
+        """Go back in the history.
+
+        session_name: The session, as web_new_session named it
+        Result: a page
+        """
+        return await self._call("web_back", {"session_name": session_name})
+
+    async def web_forward(self, *, session_name: str) -> Any:
+        """Go forward in the history.
+
+        session_name: The session, as web_new_session named it
+        Result: a page
+        """
+        return await self._call("web_forward", {"session_name": session_name})
+
+    async def web_refresh(self, *, session_name: str) -> Any:
+        """Load the page again.
+
+        session_name: The session, as web_new_session named it
+        Result: a page
+        """
+        return await self._call("web_refresh", {"session_name": session_name})
+
+    async def web_select(self, *, session_name: str, element_id: int, value: str) -> Any:
+        """Choose an option of a select.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        value: An option's value, or what it shows
+        Result: a page
+        """
+        return await self._call("web_select", {"session_name": session_name, "element_id": element_id, "value": value})
+
+    async def web_press(self, *, session_name: str, key: str) -> Any:
+        """Press a key.
+
+        session_name: The session, as web_new_session named it
+        key: Enter, Control+A, é, …
+        Result: a page
+        """
+        return await self._call("web_press", {"session_name": session_name, "key": key})
+
+    async def web_screenshot(self, *, session_name: str, full_page: bool | None = None) -> Any:
+        """Take a picture of the page.
+
+        session_name: The session, as web_new_session named it
+        full_page: All of the page rather than what is visible (default: false)
+        Result: {mime_type, data}: a PNG in base64
+        """
+        return await self._call("web_screenshot", {"session_name": session_name, "full_page": full_page})
+
+    async def web_evaluate(self, *, session_name: str, expression: str) -> Any:
+        """Evaluate a JavaScript expression.
+
+        session_name: The session, as web_new_session named it
+        expression: JavaScript; a promise is waited for
+        Result: {type, value}, or {type, description} of what JSON can't say
+        """
+        return await self._call("web_evaluate", {"session_name": session_name, "expression": expression})
+
+    async def web_text(self, *, session_name: str) -> Any:
+        """Read the whole text of the page.
+
+        session_name: The session, as web_new_session named it
+        Result: {web_url, title, text}
+        """
+        return await self._call("web_text", {"session_name": session_name})
+
+    async def web_tabs(self, *, session_name: str, tab: int | None = None, new: bool | None = None, close: bool | None = None) -> Any:
+        """List the tabs; show, open or close one.
+
+        session_name: The session, as web_new_session named it
+        tab: Show this tab (default: list them)
+        new: Open a tab (default: false)
+        close: Close the tab instead (default: false)
+        Result: an array of {tab, url, title, current}; with other params a page
+        """
+        return await self._call("web_tabs", {"session_name": session_name, "tab": tab, "new": new, "close": close})
+
+    async def web_close_session(self, *, session_name: str) -> Any:
+        """End a browser session.
+
+        session_name: The session, as web_new_session named it
+        Result: null
+        """
+        return await self._call("web_close_session", {"session_name": session_name})
+
+    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, file_text: str | None = None, old_str: str | None = None, new_str: str | None = None, insert_line: int | None = None, insert_text: str | None = None) -> Any:
+        """View and edit files, exactly.
+
+        command: view, create, str_replace, insert or undo_edit, each with params of its own
+        _run_as_user: As whom the work is done, by name; another user takes root (default: the caller)
+        _run_as: The same, by name or by numbers (default: the caller)
+        path: The file; a relative one is taken from the caller's directory
+        view_range: First and last line, from 1; last -1: to the end (default: all)
+        file_text: Its content
+        old_str: What is replaced; it has to occur once
+        new_str: What stands there then (default: nothing)
+        insert_line: The line behind which to insert; 0: in front of the first
+        insert_text: Another name of new_str
+        Result: a string: what was done or is there, in words
+        """
+        return await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "old_str": old_str, "new_str": new_str, "insert_line": insert_line, "insert_text": insert_text})
+
+    async def server_watch(self, *, cursor: int | None = None) -> Any:
+        """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
+
+        cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
+        Result: {cursor, ended, dropped, events}
+        """
+        return await self._call("server_watch", {"cursor": cursor})
+
+    async def doctor(self) -> Any:
+        """Try what the tools rest on, where they run.
+
+        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
+        """
+        return await self._call("doctor", {})

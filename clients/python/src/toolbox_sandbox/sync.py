@@ -1,0 +1,841 @@
+"""The same without asyncio: each call is waited for. Written by `generate` from the asynchronous classes."""
+from __future__ import annotations
+
+import signal as signals
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .job import AsyncJob, JobOutput
+from .methods import AsyncMethods
+from .program import AsyncProcess, Completed, Output, Program
+from .sandbox import AsyncSandbox
+from .shell import AsyncShell, ShellResult
+from .tools import AsyncBrowser, AsyncEditor, AsyncForward, AsyncMcp, AsyncMcpServer
+from .waiting import each, entered, wait
+
+
+class Process:
+    """A program that runs. Iterating over it gives what it says; afterwards `status` is there.
+
+    It ends with the `async with` in which it was begun, with all that it has started.
+    """
+
+    def __init__(self, it: AsyncProcess) -> None:
+        self._it = it
+
+    @property
+    def program(self) -> Program:
+        return self._it.program
+
+    @property
+    def status(self) -> int | None:
+        return self._it.status
+
+    def __enter__(self) -> Process:
+        wait(self._it.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wait(self._it.__aexit__(None, None, None))
+
+    def __iter__(self) -> Iterator[Output]:
+        return each(self._it.__aiter__())
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it was ended because its time was over."""
+        return self._it.timed_out
+
+    @property
+    def seconds(self) -> float:
+        return self._it.seconds
+
+    def write(self, data: bytes) -> None:
+        """Bytes for its stdin (`stdin=True`); waits while too many are on their way. Somebody has to iterate meanwhile."""
+        wait(self._it.write(data))
+
+    def close_stdin(self) -> None:
+        wait(self._it.close_stdin())
+
+    def signal(self, number: int=signals.SIGTERM) -> None:
+        """For its process group."""
+        wait(self._it.signal(number))
+
+    def resize(self, rows: int, cols: int) -> None:
+        wait(self._it.resize(rows, cols))
+
+
+class Shell:
+    """A session. It lives on in the target until it is closed; `async with` closes it."""
+
+    def __init__(self, it: AsyncShell) -> None:
+        self._it = it
+
+    @property
+    def name(self) -> str:
+        return self._it.name
+
+    def __enter__(self) -> Shell:
+        wait(self._it.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wait(self._it.__aexit__(None, None, None))
+
+    def run(self, command: str | None=None, *, timeout: float | None=None, max_output_bytes: int | None=None) -> ShellResult:
+        """Runs a command and waits for its end; without one it waits on for what runs. A client that gives up leaves it running."""
+        return wait(self._it.run(command, timeout=timeout, max_output_bytes=max_output_bytes))
+
+    def send(self, text: str, *, wait_for_output: int=5, idle_timeout: float=0.5) -> str:
+        """Types text as a person would, and gives what came of it: waits so many seconds for the first of it, and then until nothing more comes for so long."""
+        return wait(self._it.send(text, wait_for_output=wait_for_output, idle_timeout=idle_timeout))
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does, for what runs in the foreground."""
+        wait(self._it.interrupt())
+
+    def signal(self, name: str) -> None:
+        wait(self._it.signal(name))
+
+    def resize(self, rows: int, cols: int) -> None:
+        wait(self._it.resize(rows, cols))
+
+    def restart(self) -> str:
+        """A new shell in the place of this one, under the same name."""
+        return wait(self._it.restart())
+
+    def watch(self) -> Iterator[dict[str, Any]]:
+        """What is shown and typed there from now on, without taking output from anybody."""
+        return each(self._it.watch())
+
+    def close(self) -> None:
+        wait(self._it.close())
+
+
+class Job:
+    """A job. Iterating over it gives its output as it comes, each byte once; afterwards `exit_code` is there."""
+
+    def __init__(self, it: AsyncJob) -> None:
+        self._it = it
+
+    @property
+    def pid(self) -> int:
+        return self._it.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._it.exit_code
+
+    def __iter__(self) -> Iterator[JobOutput]:
+        return each(self._it.__aiter__())
+
+    def wait(self, timeout: float | None=None) -> JobOutput:
+        """All that nobody has had yet, at its end or when the time is over."""
+        return wait(self._it.wait(timeout))
+
+    def write(self, text: str) -> JobOutput:
+        """Text for its stdin (`stdin=True`), and what it has said."""
+        return wait(self._it.write(text))
+
+    def close_stdin(self) -> JobOutput:
+        return wait(self._it.close_stdin())
+
+    def signal(self, name: str) -> None:
+        wait(self._it.signal(name))
+
+    def kill(self) -> JobOutput:
+        """Ends it with all that it has started, and gives what it had said."""
+        return wait(self._it.kill())
+
+
+class Editor:
+    """Files viewed and edited exactly: bytes outside of an edit stay. The answers are text for a model."""
+
+    def __init__(self, it: AsyncEditor) -> None:
+        self._it = it
+
+    def view(self, path: str, lines: tuple[int, int] | None=None) -> str:
+        """A file with numbers, or some of its lines (from 1; -1: the last); of a directory what is in it."""
+        return wait(self._it.view(path, lines))
+
+    def create(self, path: str, text: str) -> str:
+        return wait(self._it.create(path, text))
+
+    def replace(self, path: str, old: str, new: str) -> str:
+        """Text that is there exactly once by another one."""
+        return wait(self._it.replace(path, old, new))
+
+    def insert(self, path: str, line: int, text: str) -> str:
+        """Text behind a line; 0: in front of all."""
+        return wait(self._it.insert(path, line, text))
+
+    def undo(self, path: str) -> str:
+        return wait(self._it.undo(path))
+
+
+class McpServer:
+    """An MCP server that runs in the target. `async with` ends it."""
+
+    def __init__(self, it: AsyncMcpServer) -> None:
+        self._it = it
+
+    @property
+    def session_id(self) -> int:
+        return self._it.session_id
+
+    def __enter__(self) -> McpServer:
+        wait(self._it.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wait(self._it.__aexit__(None, None, None))
+
+    def request(self, method: str, params: Mapping[str, Any] | None=None) -> dict[str, Any]:
+        """The server's response, whole: with `result` or `error`."""
+        return wait(self._it.request(method, params))
+
+    def notify(self, method: str, params: Mapping[str, Any] | None=None) -> None:
+        wait(self._it.notify(method, params))
+
+    def kill(self) -> None:
+        wait(self._it.kill())
+
+
+class Mcp:
+    """MCP servers in the target."""
+
+    def __init__(self, it: AsyncMcp) -> None:
+        self._it = it
+
+    def launch(self, command: str, args: Sequence[str]=(), *, env: Mapping[str, str] | None=None, cwd: str | None=None) -> McpServer:
+        return McpServer(wait(self._it.launch(command, args, env=env, cwd=cwd)))
+
+
+class Browser:
+    """A browser session (Chromium, where the target has it). What it gives are pages as text."""
+
+    def __init__(self, it: AsyncBrowser) -> None:
+        self._it = it
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Any of the web_ methods, by its name without that: `call("press", key="Enter")`. The first one begins the session."""
+        return wait(self._it.call(method, **params))
+
+    def go(self, url: str) -> dict[str, Any]:
+        return wait(self._it.go(url))
+
+    def click(self, element_id: int) -> dict[str, Any]:
+        return wait(self._it.click(element_id))
+
+    def type(self, element_id: int, text: str) -> dict[str, Any]:
+        return wait(self._it.type(element_id, text))
+
+    def screenshot(self, *, full_page: bool=False) -> bytes:
+        """A PNG."""
+        return wait(self._it.screenshot(full_page=full_page))
+
+    def close(self) -> None:
+        wait(self._it.close())
+
+
+class Forward:
+    """A port of this machine that leads to one of the target's, until it is closed (`async with`)."""
+
+    def __init__(self, it: AsyncForward) -> None:
+        self._it = it
+
+    @property
+    def port(self) -> int:
+        """The port here, also where the system chose it."""
+        return self._it.port
+
+    def __enter__(self) -> Forward:
+        wait(self._it.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wait(self._it.__aexit__(None, None, None))
+
+    def close(self) -> None:
+        wait(self._it.close())
+
+
+class Methods:
+    """The methods of docs/protocol.md. What isn't given isn't sent."""
+
+    def __init__(self, it: AsyncMethods) -> None:
+        self._it = it
+
+    def version(self, *, _run_as_user: str | None=None) -> Any:
+        """The version of the program.
+
+        _run_as_user: A user that has to be there (default: the caller)
+        Result: a string: MAJOR.MINOR.PATCH
+        """
+        return wait(self._it.version(_run_as_user=_run_as_user))
+
+    def remote_version(self) -> Any:
+        """The server's path, version, build and pid.
+
+        Result: a string
+        """
+        return wait(self._it.remote_version())
+
+    def server_status(self) -> Any:
+        """What the server is, and what it has counted.
+
+        Result: {server, counters}
+        """
+        return wait(self._it.server_status())
+
+    def sandbox_tools_shutdown(self) -> Any:
+        """End everything, and the server.
+
+        Result: null
+        """
+        return wait(self._it.sandbox_tools_shutdown())
+
+    def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None=None, user: str | dict[str, Any] | None=None, cwd: str | None=None, shell: str | None=None, program: list[str] | None=None, env: dict[str, str] | None=None, rows: int | None=None, cols: int | None=None, term: str | None=None, ends_with: int | None=None, surroundings: dict[str, Any] | None=None) -> Any:
+        """Start a session: a shell on a terminal of its own.
+
+        record: Record what is shown and typed, for asciinema and bash_session replay (default: false)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        cwd: Directory to begin in (default: the server's)
+        shell: Path of the shell (default: bash, else sh)
+        program: In the place of a shell: a program, such as an interpreter, and its arguments (default: none)
+        env: Variables to add to the server's
+        rows: Height of the terminal (default: 24)
+        cols: Width of the terminal (default: 200)
+        term: Kind of the terminal: TERM of the shell (default: that of env, else dumb)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        surroundings: What it begins with in the place of the server's own (default: the server's)
+        Result: {session_name, shell, recording?}
+        """
+        return wait(self._it.bash_session_new_session(record=record, user=user, cwd=cwd, shell=shell, program=program, env=env, rows=rows, cols=cols, term=term, ends_with=ends_with, surroundings=surroundings))
+
+    def bash_session_list(self) -> Any:
+        """List the sessions.
+
+        Result: an array of {session_name, pid, user, shell, cwd, state, foreground, idle_s, unread_bytes, age_s, processes, memory_kb, recording?, …}
+        """
+        return wait(self._it.bash_session_list())
+
+    def bash_session(self, *, session_name: str, input: str | None=None, wait_for_output: int | None=None, idle_timeout: float | None=None, max_output_bytes: int | None=None, restart: bool | None=None) -> Any:
+        """Type into a session, and read what comes.
+
+        session_name: The session, as it was named when it began
+        input: What to type (default: nothing)
+        wait_for_output: Seconds to wait for the first output; needed unless restart is true
+        idle_timeout: Seconds that output has to pause to be taken for complete; needed unless restart is true
+        max_output_bytes: Most bytes of output; 0 and less mean the default (default: 10485760)
+        restart: End everything in the session and start its shell anew (default: false)
+        Result: a string: the output
+        """
+        return wait(self._it.bash_session(session_name=session_name, input=input, wait_for_output=wait_for_output, idle_timeout=idle_timeout, max_output_bytes=max_output_bytes, restart=restart))
+
+    def bash_session_run(self, *, session_name: str, command: str | None=None, timeout: float | None=None, max_output_bytes: int | None=None, interrupt_abandoned: bool | None=None) -> Any:
+        """Run a command in a session, and tell its exit status.
+
+        session_name: The session, as it was named when it began
+        command: A command line, or several lines (default: the one that runs is waited for)
+        timeout: Seconds to wait for the end; the command runs on then (default: no limit)
+        max_output_bytes: Most bytes of output, of which head and tail are kept; 0 and less mean the default (default: 10485760)
+        interrupt_abandoned: Interrupt the command where the client goes away (default: false)
+        Result: {state, exit_code, error?, output, cwd, duration_ms, omitted_bytes, notice?}
+        """
+        return wait(self._it.bash_session_run(session_name=session_name, command=command, timeout=timeout, max_output_bytes=max_output_bytes, interrupt_abandoned=interrupt_abandoned))
+
+    def bash_session_close(self, *, session_name: str) -> Any:
+        """End a session with all that runs in it.
+
+        session_name: The session, as it was named when it began
+        Result: null
+        """
+        return wait(self._it.bash_session_close(session_name=session_name))
+
+    def bash_session_resize(self, *, session_name: str, rows: int, cols: int) -> Any:
+        """Change the size of the terminal.
+
+        session_name: The session, as it was named when it began
+        rows: Height of the terminal
+        cols: Width of the terminal
+        Result: null
+        """
+        return wait(self._it.bash_session_resize(session_name=session_name, rows=rows, cols=cols))
+
+    def bash_session_signal(self, *, session_name: str, signal: str) -> Any:
+        """Signal the programs in the foreground.
+
+        session_name: The session, as it was named when it began
+        signal: Name or number of a signal: INT, SIGTERM, 9
+        Result: null
+        """
+        return wait(self._it.bash_session_signal(session_name=session_name, signal=signal))
+
+    def bash_session_watch(self, *, session_name: str, cursor: int | None=None, timeout: float | None=None) -> Any:
+        """Follow what a session shows and what is typed, and take nothing of it from anybody.
+
+        session_name: The session, as it was named when it began
+        cursor: What comes behind this, as an answer gave it (default: what was shown last, at once)
+        timeout: Seconds to wait for something (default: no limit)
+        Result: {cursor, rows, cols, events, omitted_bytes?, ended?}
+        """
+        return wait(self._it.bash_session_watch(session_name=session_name, cursor=cursor, timeout=timeout))
+
+    def bash_session_record(self, *, session_name: str, path: str | None=None, version: int | None=None, max_bytes: int | None=None, stop: bool | None=None) -> Any:
+        """Record what a session shows and what is typed.
+
+        session_name: The session, as it was named when it began
+        path: Where to, an absolute path at which nothing is (default: a file in the server's directory)
+        version: Of asciicast: 2 or 3 (default: 2)
+        max_bytes: Most bytes of a file; what is older is in another one, of the same size at most (default: 67108864)
+        stop: End the recording that there is (default: false)
+        Result: {path, failure?}
+        """
+        return wait(self._it.bash_session_record(session_name=session_name, path=path, version=version, max_bytes=max_bytes, stop=stop))
+
+    def bash_session_attach(self, *, session_name: str) -> Any:
+        """Let a terminal take part in a session.
+
+        session_name: The session, as it was named when it began
+        Result: {socket}: a name in the server's directory, there for one viewer for five seconds
+        """
+        return wait(self._it.bash_session_attach(session_name=session_name))
+
+    def exec_remote_start(self, *, command: str | None=None, argv: list[str] | None=None, input: str | None=None, stdin_open: bool | None=None, env: dict[str, str] | None=None, cwd: str | None=None, user: str | dict[str, Any] | None=None, timeout: float | None=None, umask: int | None=None, encoding: str | None=None, pty: bool | dict[str, Any] | None=None, ends_with: int | None=None, surroundings: dict[str, Any] | None=None) -> Any:
+        """Start a job: a program in the background.
+
+        command: A command for /bin/sh -c; or argv
+        argv: Program and arguments, run without a shell; or command
+        input: Text for its stdin (default: none)
+        stdin_open: Keep stdin open for exec_remote_write_stdin (default: false)
+        env: Variables to add to the server's
+        cwd: Directory to begin in (default: the server's)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        timeout: Seconds after which it is killed (default: never)
+        umask: Its umask, as a decimal number (default: the server's)
+        encoding: utf-8, or latin-1: each byte is a character (default: utf-8)
+        pty: Run it on a terminal, whose other end is stdin and stdout (default: false)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        surroundings: What it begins with in the place of the server's own (default: the server's)
+        Result: {pid}
+        """
+        return wait(self._it.exec_remote_start(command=command, argv=argv, input=input, stdin_open=stdin_open, env=env, cwd=cwd, user=user, timeout=timeout, umask=umask, encoding=encoding, pty=pty, ends_with=ends_with, surroundings=surroundings))
+
+    def exec_remote_list(self) -> Any:
+        """List the jobs that run, and those that ended less than an hour ago.
+
+        Result: an array of {pid, state, exit_code, user, age_s, duration_s, command, …}
+        """
+        return wait(self._it.exec_remote_list())
+
+    def exec_remote_poll(self, *, pid: int, ack_seq: int) -> Any:
+        """Take what a job has printed, and its state.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        Result: {state, exit_code, seq, stdout, stderr}
+        """
+        return wait(self._it.exec_remote_poll(pid=pid, ack_seq=ack_seq))
+
+    def exec_remote_wait(self, *, pid: int, ack_seq: int, timeout: float | None=None) -> Any:
+        """The same, once there is something to say.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        timeout: Seconds to wait (default: no limit)
+        Result: {state, exit_code, seq, stdout, stderr}
+        """
+        return wait(self._it.exec_remote_wait(pid=pid, ack_seq=ack_seq, timeout=timeout))
+
+    def exec_remote_follow(self, *, pid: int, cursor: int | None=None) -> Any:
+        """The same as it happens, over a stream each as an event.
+
+        pid: The job, by the number that exec_remote_start gave
+        cursor: That of the last event that was received (default: none was)
+        Result: {cursor, ended, state, exit_code, seq, stdout, stderr}
+        """
+        return wait(self._it.exec_remote_follow(pid=pid, cursor=cursor))
+
+    def exec_remote_kill(self, *, pid: int, ack_seq: int) -> Any:
+        """End a job and all its descendants: TERM, after 5 seconds KILL.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        Result: {seq, stdout, stderr}
+        """
+        return wait(self._it.exec_remote_kill(pid=pid, ack_seq=ack_seq))
+
+    def exec_remote_write_stdin(self, *, pid: int, ack_seq: int, data: str) -> Any:
+        """Write to its stdin.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        data: What to write
+        Result: {seq, stdout, stderr}, and stdin_discarded: bytes in all that nobody will read
+        """
+        return wait(self._it.exec_remote_write_stdin(pid=pid, ack_seq=ack_seq, data=data))
+
+    def exec_remote_close_stdin(self, *, pid: int, ack_seq: int) -> Any:
+        """Close its stdin.
+
+        pid: The job, by the number that exec_remote_start gave
+        ack_seq: The last seq that was received; 0: none
+        Result: {seq, stdout, stderr}
+        """
+        return wait(self._it.exec_remote_close_stdin(pid=pid, ack_seq=ack_seq))
+
+    def exec_remote_resize(self, *, pid: int, rows: int, cols: int) -> Any:
+        """Change the size of the terminal of a job that has one.
+
+        pid: The job, by the number that exec_remote_start gave
+        rows: Height of the terminal
+        cols: Width of the terminal
+        Result: null
+        """
+        return wait(self._it.exec_remote_resize(pid=pid, rows=rows, cols=cols))
+
+    def exec_remote_signal(self, *, pid: int, signal: str) -> Any:
+        """Signal its process group.
+
+        pid: The job, by the number that exec_remote_start gave
+        signal: Name or number of a signal: INT, SIGTERM, 15
+        Result: null
+        """
+        return wait(self._it.exec_remote_signal(pid=pid, signal=signal))
+
+    def exec_remote_hold(self, *, pid: int) -> Any:
+        """Wait for the end of a job that ends with the caller.
+
+        pid: The job, by the number that exec_remote_start gave
+        Result: null
+        """
+        return wait(self._it.exec_remote_hold(pid=pid))
+
+    def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None=None, user: str | dict[str, Any] | None=None) -> Any:
+        """Start an MCP server that speaks on stdin and stdout.
+
+        server_params: What to start
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        Result: the number of its session, from 0
+        """
+        return wait(self._it.mcp_launch_server(server_params=server_params, ends_with=ends_with, user=user))
+
+    def mcp_list_servers(self) -> Any:
+        """List the MCP servers.
+
+        Result: an array of {session_id, pid, command, user, state, exit_code, initialized, open_requests, unread_notifications, dropped_lines, stderr, …}
+        """
+        return wait(self._it.mcp_list_servers())
+
+    def mcp_send_request(self, *, session_id: int, request: dict[str, Any]) -> Any:
+        """Pass a request on to an MCP server.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        request: A JSON-RPC request
+        Result: the server's response, whole
+        """
+        return wait(self._it.mcp_send_request(session_id=session_id, request=request))
+
+    def mcp_send_notification(self, *, session_id: int, notification: dict[str, Any]) -> Any:
+        """Pass a notification on.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        notification: A JSON-RPC notification
+        Result: null
+        """
+        return wait(self._it.mcp_send_notification(session_id=session_id, notification=notification))
+
+    def mcp_kill_server(self, *, session_id: int) -> Any:
+        """End an MCP server.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        Result: null
+        """
+        return wait(self._it.mcp_kill_server(session_id=session_id))
+
+    def mcp_read_notifications(self, *, session_id: int, max: int | None=None) -> Any:
+        """Take what a server has said without being asked.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        max: Most notifications (default: all)
+        Result: {notifications, dropped, remaining}
+        """
+        return wait(self._it.mcp_read_notifications(session_id=session_id, max=max))
+
+    def mcp_follow(self, *, session_id: int, cursor: int | None=None) -> Any:
+        """What a server says and asks for as it comes, over a stream each as an event; what it asks for was answered, with an error.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        cursor: That of the last event that was received (default: none was)
+        Result: {notifications, dropped, remaining, cursor, ended}
+        """
+        return wait(self._it.mcp_follow(session_id=session_id, cursor=cursor))
+
+    def web_new_session(self, *, headful: bool | None=None, accept_dialogs: bool | None=None, ends_with: int | None=None, user: str | dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> Any:
+        """Start a browser.
+
+        headful: With a window (default: false)
+        accept_dialogs: Answer yes to dialogs (default: false)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        surroundings: What it begins with in the place of the server's own (default: the server's)
+        Result: {session_name}
+        """
+        return wait(self._it.web_new_session(headful=headful, accept_dialogs=accept_dialogs, ends_with=ends_with, user=user, surroundings=surroundings))
+
+    def web_list_sessions(self) -> Any:
+        """List the browser sessions.
+
+        Result: an array of {session_name, pid, state, user, tabs, url, browser, age_s, processes, memory_kb, …}
+        """
+        return wait(self._it.web_list_sessions())
+
+    def web_go(self, *, session_name: str, url: str) -> Any:
+        """Open a page.
+
+        session_name: The session, as web_new_session named it
+        url: Address; without a scheme it is https://
+        Result: a page
+        """
+        return wait(self._it.web_go(session_name=session_name, url=url))
+
+    def web_click(self, *, session_name: str, element_id: int) -> Any:
+        """Click an element.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        Result: a page
+        """
+        return wait(self._it.web_click(session_name=session_name, element_id=element_id))
+
+    def web_type(self, *, session_name: str, element_id: int, text: str) -> Any:
+        """Type into an element, behind what is there.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        text: What to type
+        Result: a page
+        """
+        return wait(self._it.web_type(session_name=session_name, element_id=element_id, text=text))
+
+    def web_type_submit(self, *, session_name: str, element_id: int, text: str) -> Any:
+        """Type in place of what is there, and press Enter.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        text: What to type
+        Result: a page
+        """
+        return wait(self._it.web_type_submit(session_name=session_name, element_id=element_id, text=text))
+
+    def web_scroll(self, *, session_name: str, direction: str) -> Any:
+        """Scroll by the height of the window.
+
+        session_name: The session, as web_new_session named it
+        direction: up or down, by the height of the window
+        Result: a page
+        """
+        return wait(self._it.web_scroll(session_name=session_name, direction=direction))
+
+    def web_back(self, *, session_name: str) -> Any:
+        """Go back in the history.
+
+        session_name: The session, as web_new_session named it
+        Result: a page
+        """
+        return wait(self._it.web_back(session_name=session_name))
+
+    def web_forward(self, *, session_name: str) -> Any:
+        """Go forward in the history.
+
+        session_name: The session, as web_new_session named it
+        Result: a page
+        """
+        return wait(self._it.web_forward(session_name=session_name))
+
+    def web_refresh(self, *, session_name: str) -> Any:
+        """Load the page again.
+
+        session_name: The session, as web_new_session named it
+        Result: a page
+        """
+        return wait(self._it.web_refresh(session_name=session_name))
+
+    def web_select(self, *, session_name: str, element_id: int, value: str) -> Any:
+        """Choose an option of a select.
+
+        session_name: The session, as web_new_session named it
+        element_id: The number at the front of the element's line
+        value: An option's value, or what it shows
+        Result: a page
+        """
+        return wait(self._it.web_select(session_name=session_name, element_id=element_id, value=value))
+
+    def web_press(self, *, session_name: str, key: str) -> Any:
+        """Press a key.
+
+        session_name: The session, as web_new_session named it
+        key: Enter, Control+A, é, …
+        Result: a page
+        """
+        return wait(self._it.web_press(session_name=session_name, key=key))
+
+    def web_screenshot(self, *, session_name: str, full_page: bool | None=None) -> Any:
+        """Take a picture of the page.
+
+        session_name: The session, as web_new_session named it
+        full_page: All of the page rather than what is visible (default: false)
+        Result: {mime_type, data}: a PNG in base64
+        """
+        return wait(self._it.web_screenshot(session_name=session_name, full_page=full_page))
+
+    def web_evaluate(self, *, session_name: str, expression: str) -> Any:
+        """Evaluate a JavaScript expression.
+
+        session_name: The session, as web_new_session named it
+        expression: JavaScript; a promise is waited for
+        Result: {type, value}, or {type, description} of what JSON can't say
+        """
+        return wait(self._it.web_evaluate(session_name=session_name, expression=expression))
+
+    def web_text(self, *, session_name: str) -> Any:
+        """Read the whole text of the page.
+
+        session_name: The session, as web_new_session named it
+        Result: {web_url, title, text}
+        """
+        return wait(self._it.web_text(session_name=session_name))
+
+    def web_tabs(self, *, session_name: str, tab: int | None=None, new: bool | None=None, close: bool | None=None) -> Any:
+        """List the tabs; show, open or close one.
+
+        session_name: The session, as web_new_session named it
+        tab: Show this tab (default: list them)
+        new: Open a tab (default: false)
+        close: Close the tab instead (default: false)
+        Result: an array of {tab, url, title, current}; with other params a page
+        """
+        return wait(self._it.web_tabs(session_name=session_name, tab=tab, new=new, close=close))
+
+    def web_close_session(self, *, session_name: str) -> Any:
+        """End a browser session.
+
+        session_name: The session, as web_new_session named it
+        Result: null
+        """
+        return wait(self._it.web_close_session(session_name=session_name))
+
+    def text_editor(self, *, command: str, _run_as_user: str | None=None, _run_as: str | dict[str, Any] | None=None, path: str | None=None, view_range: list[int] | None=None, file_text: str | None=None, old_str: str | None=None, new_str: str | None=None, insert_line: int | None=None, insert_text: str | None=None) -> Any:
+        """View and edit files, exactly.
+
+        command: view, create, str_replace, insert or undo_edit, each with params of its own
+        _run_as_user: As whom the work is done, by name; another user takes root (default: the caller)
+        _run_as: The same, by name or by numbers (default: the caller)
+        path: The file; a relative one is taken from the caller's directory
+        view_range: First and last line, from 1; last -1: to the end (default: all)
+        file_text: Its content
+        old_str: What is replaced; it has to occur once
+        new_str: What stands there then (default: nothing)
+        insert_line: The line behind which to insert; 0: in front of the first
+        insert_text: Another name of new_str
+        Result: a string: what was done or is there, in words
+        """
+        return wait(self._it.text_editor(command=command, _run_as_user=_run_as_user, _run_as=_run_as, path=path, view_range=view_range, file_text=file_text, old_str=old_str, new_str=new_str, insert_line=insert_line, insert_text=insert_text))
+
+    def server_watch(self, *, cursor: int | None=None) -> Any:
+        """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
+
+        cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
+        Result: {cursor, ended, dropped, events}
+        """
+        return wait(self._it.server_watch(cursor=cursor))
+
+    def doctor(self) -> Any:
+        """Try what the tools rest on, where they run.
+
+        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
+        """
+        return wait(self._it.doctor())
+
+
+class Sandbox:
+    """A container, a host or whatever else a target names. `connect` makes it, `async with` lets go of it: what runs there goes on."""
+
+    def __init__(self, it: AsyncSandbox) -> None:
+        self._it = it
+        self.methods = Methods(it.methods)
+        self.edit = Editor(it.edit)
+        self.mcp = Mcp(it.mcp)
+        self.browser = Browser(it.browser)
+
+    @property
+    def target(self) -> str:
+        return self._it.target
+
+    @classmethod
+    def connect(cls, target: str, *, user: str | None=None, options: Sequence[str]=(), persist: str='60s') -> Sandbox:
+        """Over the connection that is kept to `docker:NAME`, `k8s:POD`, `ssh:HOST`, `local:` (`toolbox connect --help`); places the
+        program there where it isn't. `persist`: how long it is kept when nobody uses it; `options`: more of `toolbox connect`."""
+        return cls(wait(AsyncSandbox.connect(target, user=user, options=options, persist=persist)))
+
+    @classmethod
+    def over(cls, command: Sequence[str]) -> Sandbox:
+        """Over a command of one's own that ends in `toolbox exec --stream`."""
+        return cls(wait(AsyncSandbox.over(command)))
+
+    def __enter__(self) -> Sandbox:
+        wait(self._it.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wait(self._it.__aexit__(None, None, None))
+
+    def close(self) -> None:
+        wait(self._it.close())
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended, from whichever side."""
+        return self._it.closed
+
+    def call(self, method: str, params: Mapping[str, Any] | None=None) -> Any:
+        """Any method of docs/protocol.md."""
+        return wait(self._it.call(method, params))
+
+    def run(self, argv: Sequence[str], *, input: str | bytes | None=None, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, timeout: float | None=None, check: bool=False, output_limit: int | None=None, keep_last: int | None=None) -> Completed:
+        """Runs a program to its end, stdout and stderr apart and to the byte.
+
+        Cancelling and `timeout` (RunTimeout) end it with all that it has started; `check` raises RunFailed for a status that isn't 0,
+        `output_limit` (bytes of each stream) OutputLimit; with `keep_last` the last bytes of each stream are kept instead. A program that
+        can't be started is CannotRun.
+        """
+        return wait(self._it.run(argv, input=input, env=env, cwd=cwd, user=user, timeout=timeout, check=check, output_limit=output_limit, keep_last=keep_last))
+
+    def process(self, argv: Sequence[str], *, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, timeout: float | None=None, stdin: bool=True) -> Process:
+        """A program whose output is read, and whose stdin is written, while it runs. For `async with`."""
+        return Process(wait(self._it.process(argv, env=env, cwd=cwd, user=user, timeout=timeout, stdin=stdin)))
+
+    def start(self, argv: Sequence[str] | str, *, input: str | None=None, stdin: bool=False, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, timeout: float | None=None) -> Job:
+        """A job: it goes on when this client goes. A string is a command for /bin/sh."""
+        return Job(wait(self._it.start(argv, input=input, stdin=stdin, env=env, cwd=cwd, user=user, timeout=timeout)))
+
+    def job(self, pid: int) -> Job:
+        """One that was started before."""
+        return Job(wait(self._it.job(pid)))
+
+    def shell(self, name: str | None=None, *, program: Sequence[str] | None=None, shell: str | None=None, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, rows: int | None=None, cols: int | None=None) -> Shell:
+        """A new session, of bash or what there is of its kind, of another `shell`, or of any interpreter (`program`); or the one that has that name."""
+        return Shell(wait(self._it.shell(name, program=program, shell=shell, env=env, cwd=cwd, user=user, rows=rows, cols=cols)))
+
+    @contextmanager
+    def forward(self, leads_to: int | str, *, host: str='127.0.0.1', port: int=0) -> Generator[Forward, None, None]:
+        """A port of this machine (the system chooses where it is 0) that leads to a port, `HOST:PORT` or Unix socket there."""
+        with entered(self._it.forward(leads_to, host=host, port=port)) as it:
+            yield Forward(it)
+
+    def doctor(self) -> dict[str, Any]:
+        """What the tools rest on there, tried: `{ok, checks}`."""
+        return wait(self._it.doctor())
