@@ -69,14 +69,16 @@ HOT := $(filter-out core/signature.c core/tls.c,$(wildcard core/*.c core/static/
     $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
 HOT_VENDOR := platform_util sha256 cJSON
 
-# What runs behind relocate_all() alone (core/relocate.h): amd64's binary holds their constants packed. Not among them is what answers
-# in the process that was asked, and what the server does for a tool when it starts, ends and finds a keeper.
-PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_stored.c %/doctor.c,applets/install_legacy.c \
-    $(wildcard applets/host/*/*.c $(foreach d,mcp_serve model_proxy settle methods,applets/commands/$d/*.c) \
+# What runs behind relocate_all() alone (core/relocate.h): amd64's binary holds their constants packed. `make check` holds the others to
+# that: what answers in the process that was asked, what the server does for a tool when it starts, ends and finds a keeper.
+PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_stored.c %/job_text.c %/job_record.c %/exec_remote_answer.c \
+    %/doctor.c %/settle_record.c,applets/install_legacy.c applets/host/release/release.c \
+    $(wildcard $(foreach d,mcp_serve model_proxy settle methods,applets/commands/$d/*.c) \
+    applets/commands/server/adopt.c applets/commands/server/upgrade.c \
     $(foreach d,bash_session doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
 
 # The texts of --help of the applets that are in the binary.
-host_applets := $(shell awk '/ifndef TOOLBOX_GUEST/ { host = 1 } /endif/ { host = 0 } host && gsub(/^APPLET\(|\).*/, "")' applets/applets.def)
+host_applets := $(shell awk '/ifndef TOOLBOX_GUEST/ { host = 1 } /endif/ { host = 0 } host && gsub(/^(PACKED_)?APPLET\(|\).*/, "")' applets/applets.def)
 USAGE := $(sort $(wildcard applets/*/*/*.usage))
 USAGE := $(filter-out $(if $(GUEST),$(addprefix %/,$(addsuffix .usage,$(host_applets)))),$(USAGE))
 
@@ -419,7 +421,7 @@ format: ## put every C file into the project's form
 
 check-circles: $(call objects,$(B),$(SRC))
 	$(Q)scripts/check-circles $(B)
-	$(Q)scripts/check-reach $(B) $(call hot_objects,$(B),$(SRC))
+	$(Q)scripts/check-reach $(B) '$(patsubst %.c,$(B)/%.o,$(filter $(PACKED),$(SRC)))' $(call hot_objects,$(B),$(SRC))
 
 # The real compilation, with the warnings that only gcc has. -O2: the flow analysis sees more.
 GCC_WARN := -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference -Wcast-align=strict -Werror

@@ -18,6 +18,7 @@
 #include "title.h"
 #include "version.h"
 
+#define PACKED_APPLET APPLET
 #define APPLET(id) extern const struct applet id##_applet;
 #include "applets.def"
 #undef APPLET
@@ -28,9 +29,24 @@ static const struct applet *const applets[] = {
 #undef APPLET
 };
 enum { N_APPLETS = sizeof applets / sizeof *applets };
+#undef PACKED_APPLET
+#define PACKED_APPLET(id)
+static const struct applet *const not_packed[] = {
+#define APPLET(id) &id##_applet,
+#include "applets.def"
+#undef APPLET
+};
+
+static const struct applet *find_among(const struct applet *const *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i]->name, name) == 0)
+            return list[i];
+    return NULL;
+}
 
 /* Every call comes by here: it does without the tables of the other applets, so that they are relocated after
- * that. */
+ * that; and those whose constants are not packed do without these. */
 static const struct applet *find(const char *name)
 {
     static const char itself[][24] = {"toolbox", "inspect-sandbox-tools", "inspect-tool-support"};
@@ -39,13 +55,12 @@ static const struct applet *find(const char *name)
             return NULL;
     if (strcmp(exec_applet.name, name) == 0)
         return &exec_applet;
-    if (strcmp(server_applet.name, name) == 0)
-        return &server_applet;
+    relocate_rest();
+    const struct applet *found = find_among(not_packed, sizeof not_packed / sizeof *not_packed, name);
+    if (found)
+        return found;
     relocate_all();
-    for (size_t i = 0; i < N_APPLETS; i++)
-        if (strcmp(applets[i]->name, name) == 0)
-            return applets[i];
-    return NULL;
+    return find_among(applets, N_APPLETS, name);
 }
 
 static const char *called_as = "";
@@ -152,6 +167,8 @@ static int help(int argc, char **argv)
 static int applet_main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
+    if (usage_is_version(word) || strcmp(word, "version") == 0)
+        return version_print();
     const struct applet *applet = find(word);
     if (applet)
         return start_applet(applet, argc - 1, argv + 1);
@@ -159,8 +176,6 @@ static int applet_main(int argc, char **argv)
         return help(argc - 1, argv + 1);
     if (strcmp(word, "--list") == 0)
         return print_list();
-    if (usage_is_version(word) || strcmp(word, "version") == 0)
-        return version_print();
     if (strcmp(word, "--install") == 0)
         return install(argc - 1, argv + 1);
     if (strcmp(word, "--install-legacy") == 0)

@@ -3,20 +3,24 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "mem.h"
-
-#define CODE_MAX 15           /* bits of a code */
-#define TABLE (1 << CODE_MAX) /* one entry for whatever bits come */
+#define CODE_MAX 15 /* bits of a code */
+#define SHORT_MAX 9 /* of one that is looked up at once */
 #define SYMBOLS 288
 #define LONGEST 258 /* bytes of a repetition */
+
+struct code {
+    uint16_t at_once[1 << SHORT_MAX]; /* for whatever bits come: symbol and length of its code; 0: none */
+    uint16_t numbers[CODE_MAX + 1];   /* how many codes there are of each length */
+    uint16_t symbols[SYMBOLS];        /* in the order of their codes */
+};
 
 struct unpacking {
     const unsigned char *at, *end;
     uint64_t bits;
     int n_bits;
     struct buf *out;
-    size_t begin;                     /* of our own bytes in it */
-    uint16_t lit[TABLE], dist[TABLE]; /* symbol and length of its code; 0: none */
+    size_t begin; /* of our own bytes in it */
+    struct code lit, dist;
 };
 
 /* ---- bits ---- */
@@ -41,56 +45,82 @@ static int take(struct unpacking *u, int n)
     return value;
 }
 
-static int take_symbol(struct unpacking *u, const uint16_t *table)
+/* Bit by bit: codes of one length follow each other, and begin at twice the end of the shorter ones. */
+static int find_symbol(const struct code *c, unsigned bits, int *length)
+{
+    unsigned code = 0, first = 0, at = 0;
+    for (*length = 1; *length <= CODE_MAX; ++*length, bits >>= 1) {
+        unsigned n = c->numbers[*length];
+        code |= bits & 1;
+        if (code < first + n)
+            return c->symbols[at + code - first];
+        at += n;
+        first = (first + n) << 1;
+        code <<= 1;
+    }
+    return -1;
+}
+
+static int take_symbol(struct unpacking *u, const struct code *c)
 {
     refill(u);
-    unsigned entry = table[u->bits & (TABLE - 1)];
-    int length = (int)(entry & 15);
-    if (length == 0 || length > u->n_bits)
+    unsigned entry = c->at_once[u->bits & ((1U << SHORT_MAX) - 1)];
+    int length = (int)(entry & 15), symbol = (int)(entry >> 4);
+    if (length == 0)
+        symbol = find_symbol(c, (unsigned)u->bits, &length);
+    if (symbol < 0 || length > u->n_bits)
         return -1;
     u->bits >>= length;
     u->n_bits -= length;
-    return (int)(entry >> 4);
+    return symbol;
 }
 
 /* ---- codes ---- */
 
-/* Makes the table of codes with these lengths. False: there are more than fit. */
-static bool make_table(uint16_t *table, const unsigned char *lengths, int n)
+static void set_at_once(struct code *c, unsigned code, unsigned length, unsigned symbol)
 {
-    unsigned next = 0; /* the next code, of CODE_MAX bits */
-    memset(table, 0, TABLE * sizeof *table);
-    for (unsigned length = 1; length <= CODE_MAX; length++)
+    unsigned reversed = 0;
+    for (unsigned i = 0; i < length; i++)
+        reversed |= (code >> (length - 1 - i) & 1) << i;
+    for (unsigned at = reversed; at < 1U << SHORT_MAX; at += 1U << length)
+        c->at_once[at] = (uint16_t)(symbol << 4 | length);
+}
+
+/* Makes the codes with these lengths. False: there are more than fit. */
+static bool make_code(struct code *c, const unsigned char *lengths, int n)
+{
+    unsigned next = 0, at = 0;
+    memset(c, 0, sizeof *c);
+    for (unsigned length = 1; length <= CODE_MAX; length++, next <<= 1)
         for (int symbol = 0; symbol < n; symbol++) {
             if (lengths[symbol] != length)
                 continue;
-            if (next >= TABLE)
+            if (next >> length != 0)
                 return false;
-            unsigned reversed = 0;
-            for (unsigned i = 0; i < CODE_MAX; i++)
-                reversed |= (next >> (CODE_MAX - 1 - i) & 1) << i;
-            for (unsigned at = reversed; at < TABLE; at += 1U << length)
-                table[at] = (uint16_t)((unsigned)symbol << 4 | length);
-            next += 1U << (CODE_MAX - length);
+            if (length <= SHORT_MAX)
+                set_at_once(c, next, length, (unsigned)symbol);
+            c->symbols[at++] = (uint16_t)symbol;
+            c->numbers[length]++;
+            next++;
         }
     return true;
 }
 
-static bool fixed_tables(struct unpacking *u)
+static bool fixed_codes(struct unpacking *u)
 {
     unsigned char lengths[SYMBOLS];
     for (int i = 0; i < SYMBOLS; i++)
         lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
-    bool made = make_table(u->lit, lengths, SYMBOLS);
+    bool made = make_code(&u->lit, lengths, SYMBOLS);
     memset(lengths, 5, 30);
-    return made && make_table(u->dist, lengths, 30);
+    return made && make_code(&u->dist, lengths, 30);
 }
 
 /* Lengths of codes, themselves coded by u->lit: a length, or how often the one before or none is repeated. */
 static bool take_lengths(struct unpacking *u, unsigned char *lengths, int n)
 {
     for (int i = 0; i < n;) {
-        int symbol = take_symbol(u, u->lit), times = 1;
+        int symbol = take_symbol(u, &u->lit), times = 1;
         unsigned char length = (unsigned char)(symbol < 16 ? symbol : 0);
         if (symbol < 0 || (symbol == 16 && i == 0))
             return false;
@@ -108,7 +138,7 @@ static bool take_lengths(struct unpacking *u, unsigned char *lengths, int n)
     return true;
 }
 
-static bool own_tables(struct unpacking *u)
+static bool own_codes(struct unpacking *u)
 {
     static const unsigned char order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     unsigned char lengths[SYMBOLS + 32] = {0};
@@ -121,10 +151,10 @@ static bool own_tables(struct unpacking *u)
             return false;
         lengths[order[i]] = (unsigned char)length;
     }
-    if (!make_table(u->lit, lengths, 19) || !take_lengths(u, lengths, lits + dists))
+    if (!make_code(&u->lit, lengths, 19) || !take_lengths(u, lengths, lits + dists))
         return false;
-    return lengths[256] != 0 && make_table(u->dist, lengths + lits, dists) &&
-           make_table(u->lit, lengths, lits);
+    return lengths[256] != 0 && make_code(&u->dist, lengths + lits, dists) &&
+           make_code(&u->lit, lengths, lits);
 }
 
 /* ---- blocks ---- */
@@ -154,23 +184,28 @@ static int value_of(struct unpacking *u, int extra, int base)
     return more < 0 ? -1 : base + more;
 }
 
+/* Mostly without a call. */
+static bool has_room(struct buf *out, size_t n)
+{
+    return (n < out->cap - out->len && n <= out->max - out->len) || buf_reserve(out, n) == 0;
+}
+
 static int repeat(struct unpacking *u, int symbol)
 {
     int s = symbol - 257, extra = s < 8 || s == 28 ? 0 : s / 4 - 1;
     int length = value_of(u, extra, s == 28 ? LONGEST : s < 8 ? s + 3 : ((4 + s % 4) << extra) + 3);
-    int d = take_symbol(u, u->dist);
+    int d = take_symbol(u, &u->dist);
     if (s > 28 || length < 0 || d < 0)
         return INFLATE_BROKEN;
     extra = d < 4 ? 0 : d / 2 - 1;
     int back = value_of(u, extra, d < 4 ? d + 1 : ((2 + d % 2) << extra) + 1);
     if (back < 0 || (size_t)back > u->out->len - u->begin)
         return INFLATE_BROKEN;
-    if (buf_reserve(u->out, (size_t)length) < 0)
+    if (!has_room(u->out, (size_t)length))
         return INFLATE_TOO_MUCH;
     char *to = u->out->data + u->out->len;
     for (int i = 0; i < length; i++)
         to[i] = to[i - back];
-    to[length] = '\0';
     u->out->len += (size_t)length;
     return 0;
 }
@@ -178,18 +213,21 @@ static int repeat(struct unpacking *u, int symbol)
 static int coded_block(struct unpacking *u)
 {
     for (;;) {
-        int symbol = take_symbol(u, u->lit), status = 0;
+        int symbol = take_symbol(u, &u->lit), status = 0;
         if (symbol == 256)
-            return 0;
+            break;
         if (symbol < 0)
             return INFLATE_BROKEN;
         if (symbol > 256)
             status = repeat(u, symbol);
-        else if (buf_addc(u->out, (char)symbol) < 0)
+        else if (has_room(u->out, 1))
+            u->out->data[u->out->len++] = (char)symbol;
+        else
             status = INFLATE_TOO_MUCH;
         if (status != 0)
             return status;
     }
+    return buf_add(u->out, "", 0); /* what a buffer ends with */
 }
 
 static int unpack(struct unpacking *u)
@@ -199,7 +237,7 @@ static int unpack(struct unpacking *u)
         int kind = take(u, 2);
         if (last < 0 || kind < 0 || kind == 3)
             return INFLATE_BROKEN;
-        if (kind > 0 && !(kind == 1 ? fixed_tables(u) : own_tables(u)))
+        if (kind > 0 && !(kind == 1 ? fixed_codes(u) : own_codes(u)))
             return INFLATE_BROKEN;
         status = kind == 0 ? stored_block(u) : coded_block(u);
         if (status != 0)
@@ -243,16 +281,12 @@ int inflate(const char *data, size_t n, bool gzip, struct buf *out)
         s += 2;
     if (!s)
         return INFLATE_BROKEN;
-    struct unpacking *u MEM_AUTO = mem_zalloc(sizeof *u);
-    u->at = s;
-    u->end = end;
-    u->out = out;
-    u->begin = out->len;
-    int status = unpack(u);
+    struct unpacking u = {.at = s, .end = end, .out = out, .begin = out->len};
+    int status = unpack(&u);
     if (status == 0 && gzip) {
-        const unsigned char *length = u->at - u->n_bits / 8 + 4;
+        const unsigned char *length = u.at - u.n_bits / 8 + 4;
         if (end - length < 4 || ((uint32_t)length[0] | (uint32_t)length[1] << 8 | (uint32_t)length[2] << 16 |
-                                 (uint32_t)length[3] << 24) != (uint32_t)(out->len - u->begin))
+                                 (uint32_t)length[3] << 24) != (uint32_t)(out->len - u.begin))
             return INFLATE_BROKEN;
     }
     return status;

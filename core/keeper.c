@@ -13,7 +13,6 @@
 #include "io.h"
 #include "mark.h"
 #include "mem.h"
-#include "relocate.h"
 #include "spawn.h"
 #include "title.h"
 
@@ -101,7 +100,6 @@ static void be_keeper(struct keeper *k, const struct pooled_socket *pooled, int 
     io_close_others(keep, sizeof keep / sizeof *keep);
     char *title MEM_AUTO = mem_printf("toolbox %s", *k->name ? k->name : "keeper");
     background(&k->base, title, !k->base.detached);
-    relocate_all();
     k->base.loop = loop_new(&err);
     if (k->base.loop && listens(k, pooled, &err) && start(k, arg, &err) == 0) {
         /* Where the server is gone nobody will know of us, and whoever asked asks again. */

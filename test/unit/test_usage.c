@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "utf8.h"
 
+#define PACKED_APPLET APPLET
 #define APPLET(id) extern const struct applet id##_applet;
 #include "applets.def"
 #undef APPLET

@@ -124,6 +124,7 @@ void server_fork_keeper(struct server *s, const char *name, keeper_start_fn star
         up(up_arg, -1, NULL, &err);
         return;
     }
+    relocate_all(); /* here, so that all keepers share them */
     struct pooled_socket *pooled = *name ? NULL : socket_pool_lend(s->pool, s->base.dirfd);
     pid_t pid = keeper_fork(&s->base, name, pooled, start, arg, up, up_arg);
     if (pid <= 0 && pooled)
