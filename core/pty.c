@@ -108,6 +108,12 @@ int pty_mend(const struct pty *p)
     return tcsetattr(p->slave, TCSANOW, &t);
 }
 
+char pty_end_key(int fd)
+{
+    struct termios t;
+    return tcgetattr(fd, &t) == 0 && t.c_cc[VEOF] != _POSIX_VDISABLE ? (char)t.c_cc[VEOF] : CEOF;
+}
+
 int pty_make_plain(const struct pty *p)
 {
     struct termios t;

@@ -45,6 +45,8 @@ bool pty_tells_foreground(const struct pty *p);
 /* The end-of-file key ends a read that waits for more, which a gVisor of 2022 doesn't know. It is known by
  * what else of terminals it lacks: there is no trying it without another process that reads. */
 bool pty_ends_files(const struct pty *p);
+/* The key that ends input, as the terminal (either end) has it now. */
+char pty_end_key(int fd);
 /* Makes the terminal this process's own, until pty_close: what is started with it belongs to the same session
  * then. -1: it can't lead one, or leads that of another. */
 int pty_lead(const struct pty *p);

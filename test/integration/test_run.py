@@ -217,6 +217,56 @@ def test_a_terminal_with_its_size_and_keys(runs):
     screen.close()
 
 
+@pytest.mark.parametrize("options, typed, words, status, said", [
+    (["-t"], b"", ["cat"], 0, b""),
+    (["-it"], b"", ["cat"], 0, b""),
+    (["-it"], b"half a line", ["cat"], 0, b"half a line"),
+    (["-it"], b"echo $((40+2)); exit 6\n", ["sh"], 6, b"42"),
+    (["-it"], b"echo $((40+2))\n", ["sh"], 0, b"42"),
+    # One that makes the terminal its own takes away what was typed before.
+    (["-t"], b"", ["sh", "-c", "stty raw; stty sane; cat >/dev/null; exit 5"], 5, b""),
+])
+def test_the_end_of_stdin_ends_that_of_a_terminal(runs, options, typed, words, status, said):
+    """Its key is typed: without that a program that reads would wait for ever, and we for it."""
+    done = runs.run(*words, options=options, stdin=typed)
+    assert done.returncode == status and said in done.stdout, done
+
+
+def test_a_program_that_closes_its_terminal_is_not_hung_up_on(runs):
+    done = runs.run("sh", "-c", "exec <&- >&- 2>&-; sleep 0.3; echo late >/dev/tty; exit 3", options=["-t"])
+    assert (done.returncode, done.stdout) == (3, b"late\r\n"), done
+
+
+def test_without_i_the_keys_of_our_terminal_are_our_own(runs):
+    screen = Screen(24, 80)
+    process = subprocess.Popen([runs.client.binary, *runs.words("sh", "-c", "trap 'exit 9' INT; echo ready; while :; do sleep 0.1; done",
+                                                                options=["-t"])],
+                               stdin=screen.slave, stdout=screen.slave, stderr=screen.slave, start_new_session=True,
+                               preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), env={**os.environ, **runs.client.env})
+    screen.shows(b"ready")
+    screen.type(b"\x03")
+    assert process.wait(HANG) == 9
+    screen.close()
+
+
+def test_a_kept_target_that_does_not_answer_any_more_is_given_up(client, workdir):
+    runs = Runs(client, workdir, True)
+    there = int(runs.log.read_text().split()[-1])
+    os.kill(there, signal.SIGSTOP)
+    try:
+        done = runs.run("true", options=["--timeout", "0.1"])
+    finally:
+        os.kill(there, signal.SIGCONT)
+    assert done.returncode == 125 and b"the target doesn't answer" in done.stderr, done
+    client.cli("connect", "--stop")
+
+
+def test_a_full_disk_is_not_the_programs_status(runs):
+    with open("/dev/full", "wb") as full:
+        done = runs.popen("echo", "x", stdout=full, stderr=subprocess.PIPE)
+        assert done.communicate(timeout=HANG)[1].startswith(b"toolbox run: cannot write") and done.returncode == 125
+
+
 def test_many_at_once_over_one_connection(client, workdir):
     runs = Runs(client, workdir, True)
     many = [runs.popen("sh", "-c", f"head -c 300000 /dev/zero; echo {i} >&2; exit {i}") for i in range(20)]

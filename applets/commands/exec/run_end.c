@@ -23,6 +23,8 @@
 #define SECONDS_MAX 1e9
 #define TERMINAL_MAX 65535
 #define STATUS_LOST 125
+#define AGAIN_MS 250 /* until the key that ends input is typed again; then twice as long each time */
+#define AGAIN_MOST_MS 10000
 
 struct run_params {
     struct texts argv, env;
@@ -62,9 +64,12 @@ struct run {
     struct mux_stream *stream;
     struct run_out out[2];
     int in, control; /* -1: closed */
+    int slave;       /* of a terminal: without it, who closes its end before he ends is hung up on; -1: none */
     struct loop_source *in_source, *control_source;
     struct fifo input;
-    bool input_ends, terminal, wide;
+    struct loop_source *again; /* the key that ends input is typed then */
+    int again_ms;
+    bool input_ends, open_line, terminal, wide;
     size_t taken; /* bytes of it that are gone and were not told */
     bool exited;  /* what is readable by now is all that counts */
     bool ended;   /* and was told */
@@ -106,7 +111,13 @@ static void say_end(struct run *r)
 
 static void close_out(struct run_out *o)
 {
+    struct run *r = o->run;
     loop_drop(&o->source);
+    if (r->in == o->fd) { /* the same terminal */
+        loop_drop(&r->in_source);
+        io_close(&r->slave);
+        r->in = -1;
+    }
     io_close(&o->fd);
 }
 
@@ -126,7 +137,7 @@ static bool read_out(struct run_out *o)
         run_frame_head(data, o->kind, (size_t)n);
         mux_send(r->stream, data, RUN_HEAD + (size_t)n);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR) || r->exited) {
-        close_out(o); /* of a terminal that nobody has any more it is EIO */
+        close_out(o);
     }
     return n > 0;
 }
@@ -213,7 +224,7 @@ static void feed(struct run *r)
     r->taken += before - r->input.len;
     if (r->taken >= RUN_TAKEN_LEAST)
         say_taken(r);
-    if (r->input.len == 0 && r->input_ends && r->in >= 0)
+    if (r->input.len == 0 && r->input_ends && r->in >= 0 && !r->terminal)
         close_in(r);
     if (r->in >= 0 && r->input.len > 0 && !r->in_source)
         r->in_source = loop_fd(ends.loop, r->in, LOOP_WRITE, on_in, r);
@@ -229,8 +240,40 @@ static void on_in(void *arg, int events)
     ends.said();
 }
 
+/* Of a terminal: behind the beginning of a line the key delivers what is there, and ends it the second time. */
+static void type_end(struct run *r)
+{
+    char key = pty_end_key(r->in);
+    for (int n = r->open_line ? 2 : 1; n > 0; n--)
+        fifo_add(&r->input, &key, 1);
+    r->open_line = false;
+    feed(r);
+}
+
+/* A key that was typed before a program has made the terminal its own is lost to it. */
+static void on_again(void *arg)
+{
+    struct run *r = arg;
+    if (r->in >= 0 && r->input.len == 0)
+        type_end(r);
+    r->again_ms = r->again_ms * 2 < AGAIN_MOST_MS ? r->again_ms * 2 : AGAIN_MOST_MS;
+    loop_timer_set(r->again, r->again_ms);
+}
+
+static void end_input(struct run *r)
+{
+    if (r->terminal && !r->input_ends && r->in >= 0) {
+        type_end(r);
+        r->again_ms = AGAIN_MS;
+        r->again = loop_timer(ends.loop, AGAIN_MS, on_again, r);
+    }
+    r->input_ends = true;
+}
+
 static void take_input(struct run *r, struct span data)
 {
+    if (data.n > 0)
+        r->open_line = data.s[data.n - 1] != '\n';
     ssize_t n = r->in >= 0 && r->input.len == 0 ? write(r->in, data.s, data.n) : 0;
     size_t done = n > 0 ? (size_t)n : 0; /* feed does the rest */
     r->taken += done;
@@ -251,7 +294,7 @@ static void resize(struct run *r, struct span size)
 static bool take(struct run *r, enum run_kind kind, struct span data)
 {
     if (kind == RUN_STDIN && data.n == 0)
-        r->input_ends = true;
+        end_input(r);
     else if (kind == RUN_STDIN && r->input.len + data.n > RUN_STDIN_MAX)
         return false;
     else if (kind == RUN_STDIN)
@@ -268,6 +311,8 @@ static void run_free(struct run *r)
     close_in(r);
     close_out(&r->out[0]);
     close_out(&r->out[1]);
+    io_close(&r->slave);
+    loop_drop(&r->again);
     loop_drop(&r->control_source);
     io_close(&r->control); /* by which its keeper learns of it */
     fifo_release(&r->input);
@@ -304,7 +349,7 @@ static void received(struct mux_stream *s, struct span data)
 static void ended(struct mux_stream *s)
 {
     struct run *r = s->work;
-    r->input_ends = true;
+    end_input(r);
     feed(r);
 }
 
@@ -327,6 +372,7 @@ static void on_control(void *arg, int events)
         err_set(&r->told.err, ERR_TOOL, "the process that kept it was killed, and so it may go on");
     }
     r->exited = true;
+    loop_drop(&r->again);
     loop_drop(&r->control_source);
     drain(r);
     ends.said();
@@ -345,6 +391,7 @@ static int open_ends(struct run *r, const struct run_params *p, const struct use
         for (int i = 0; i < 3; i++)
             start->fds[i] = i == 0 ? terminal.slave : fcntl(terminal.slave, F_DUPFD_CLOEXEC, 3);
         r->in = r->out[0].fd = terminal.master;
+        r->slave = fcntl(terminal.slave, F_DUPFD_CLOEXEC, 3);
         return 0;
     }
     if (io_pipes(pipes + (p->stdin_open ? 0 : 1), p->stdin_open ? 3 : 2) < 0) {
@@ -416,6 +463,7 @@ static struct run *run_new(struct mux_stream *s, const struct run_params *p)
                       .out = {{r, RUN_STDOUT, -1, NULL, false}, {r, RUN_STDERR, -1, NULL, false}},
                       .in = -1,
                       .control = -1,
+                      .slave = -1,
                       .input = FIFO_INIT,
                       .terminal = p->terminal,
                       .said = BUF_INIT};
@@ -438,6 +486,8 @@ static int begin(struct mux_stream *s, struct span params, struct err *err)
             s->work = r;
             r->control_source = loop_fd(ends.loop, r->control, LOOP_READ, on_control, r);
             wait_for_room(s);
+            if (!p.stdin_open)
+                end_input(r);
         } else {
             run_free(r);
         }

@@ -17,6 +17,7 @@
 #include "json.h"
 #include "surroundings.h"
 
+#define GRACE_MS 5000 /* behind --timeout, in which the other side ends it and says so */
 #define ENOUGH 3 /* signals that ask for an end, until we end whatever the other side does */
 
 enum { STATUS_LOST = 125 };
@@ -28,7 +29,7 @@ static struct {
     struct loop *loop;
     struct link *link;
     struct mux_stream *stream; /* NULL: closed */
-    struct loop_source *in;
+    struct loop_source *in, *given_up; /* given_up: NULL where it has no --timeout */
     bool reads; /* stdin is wanted */
     bool polls; /* it can be waited for */
     bool terminal, raw;
@@ -198,7 +199,7 @@ static void write_out(int fd, struct span data)
             /* Nobody reads: the end of it as of any writer into a pipe. */
             if (errno != EPIPE)
                 applet_failed(my.applet, "cannot write: %s", err_text(errno));
-            ended_with(errno == EPIPE ? 128 + SIGPIPE : EXIT_FAILED);
+            ended_with(errno == EPIPE ? 128 + SIGPIPE : STATUS_LOST);
             return;
         }
     }
@@ -237,7 +238,17 @@ static void received(void *arg, struct mux_stream *s, struct span data)
     else
         buf_add(&my.said, data.s, data.n);
     mux_consumed(s, whole);
+    if (my.given_up && loop_timer_left(my.given_up) < GRACE_MS)
+        loop_timer_set(my.given_up, GRACE_MS); /* it is still saying something */
     go_on();
+}
+
+static void on_given_up(void *arg)
+{
+    (void)arg;
+    applet_failed(my.applet, "%s: the time is over (--timeout), and the target doesn't answer: it may go on there",
+                  my.target);
+    ended_with(STATUS_LOST);
 }
 
 static void ended(void *arg, struct mux_stream *s)
@@ -299,7 +310,7 @@ static void put_request(struct buf *out, const struct run_request *r)
 
 static void set_terminal(void)
 {
-    if (!my.terminal || tcgetattr(STDIN_FILENO, &my.before) < 0)
+    if (!my.terminal || !my.reads || tcgetattr(STDIN_FILENO, &my.before) < 0)
         return;
     struct termios t = my.before;
     cfmakeraw(&t);
@@ -337,6 +348,8 @@ int run_remote(const char *applet, const char *target, const struct run_request 
     link_begin(link, my.loop, &owner);
     my.stream = mux_open(link_mux(link), span_of(&text), NULL);
     set_terminal();
+    if (request->timeout_s >= 0)
+        my.given_up = loop_timer(my.loop, (int64_t)(request->timeout_s * 1000) + GRACE_MS, on_given_up, NULL);
     go_on();
     loop_run(my.loop);
     if (my.raw)

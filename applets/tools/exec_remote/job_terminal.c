@@ -1,7 +1,6 @@
 /* A job's terminal, in the place of its pipes: echo, newlines and keys as a person has them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -28,10 +27,7 @@ int job_open_terminal(const struct job_options *o, int pipes[3][2], struct err *
 /* A key that ends input at the beginning of a line only delivers what is there elsewhere. */
 void job_type_end(struct job *j)
 {
-    struct termios t;
-    char key = '\4';
-    if (tcgetattr(j->in.fd, &t) == 0 && t.c_cc[VEOF] != _POSIX_VDISABLE)
-        key = (char)t.c_cc[VEOF];
+    char key = pty_end_key(j->in.fd);
     fifo_add(&j->in.pending, &key, 1);
     if (j->in.open_line)
         fifo_add(&j->in.pending, &key, 1);
