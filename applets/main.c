@@ -29,24 +29,31 @@ static const struct applet *const applets[] = {
 #undef APPLET
 };
 enum { N_APPLETS = sizeof applets / sizeof *applets };
-#undef PACKED_APPLET
-#define PACKED_APPLET(id)
-static const struct applet *const not_packed[] = {
-#define APPLET(id) &id##_applet,
-#include "applets.def"
-#undef APPLET
-};
 
-static const struct applet *find_among(const struct applet *const *list, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i]->name, name) == 0)
-            return list[i];
-    return NULL;
-}
+/* Those whose constants are packed, their names as well: these are their ids. */
+#undef PACKED_APPLET
+#define APPLET(id)
+#define PACKED_APPLET(id) {#id, &id##_applet},
+static const struct {
+    char name[16];
+    const struct applet *applet;
+} packed[] = {
+#include "applets.def"
+};
+#undef APPLET
+#undef PACKED_APPLET
+
+/* And the others. */
+#define APPLET(id) &id##_applet,
+#define PACKED_APPLET(id)
+static const struct applet *const others[] = {
+#include "applets.def"
+};
+#undef APPLET
+#undef PACKED_APPLET
 
 /* Every call comes by here: it does without the tables of the other applets, so that they are relocated after
- * that; and those whose constants are not packed do without these. */
+ * that, and constants are unpacked for those alone that have them. */
 static const struct applet *find(const char *name)
 {
     static const char itself[][24] = {"toolbox", "inspect-sandbox-tools", "inspect-tool-support"};
@@ -56,11 +63,15 @@ static const struct applet *find(const char *name)
     if (strcmp(exec_applet.name, name) == 0)
         return &exec_applet;
     relocate_rest();
-    const struct applet *found = find_among(not_packed, sizeof not_packed / sizeof *not_packed, name);
-    if (found)
-        return found;
-    relocate_all();
-    return find_among(applets, N_APPLETS, name);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i]->name, name) == 0)
+            return others[i];
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (strcmp(packed[i].name, name) == 0) {
+            relocate_all();
+            return packed[i].applet;
+        }
+    return NULL;
 }
 
 static const char *called_as = "";
@@ -172,6 +183,7 @@ static int applet_main(int argc, char **argv)
     const struct applet *applet = find(word);
     if (applet)
         return start_applet(applet, argc - 1, argv + 1);
+    relocate_all();
     if (argc < 2 || usage_is_help(word) || strcmp(word, "help") == 0)
         return help(argc - 1, argv + 1);
     if (strcmp(word, "--list") == 0)

@@ -95,12 +95,23 @@ static void test_summaries(void **state)
         assert_in_range(strlen(applets[i]->summary), 1, COLUMNS - NAME_COLUMNS);
 }
 
+/* main looks for them by their ids. */
+static void test_packed(void **state)
+{
+    (void)state;
+#undef PACKED_APPLET
+#define APPLET(id)
+#define PACKED_APPLET(id) assert_string_equal(id##_applet.name, #id);
+#include "applets.def"
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_usage_lines),
         cmocka_unit_test(test_options_of_commands),
         cmocka_unit_test(test_summaries),
+        cmocka_unit_test(test_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
