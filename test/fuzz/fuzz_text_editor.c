@@ -38,23 +38,26 @@ static void check_view(const char *s, size_t n)
     require(out.len == again.len && memcmp(out.data, again.data, out.len) == 0);
 }
 
-static void check_match(const char *s, size_t n, const struct text *old, const struct text *new)
+static void check_match(const char *s, size_t n, const struct text *old, const struct text *new, bool all)
 {
-    struct buf put BUF_AUTO = BUF_INIT;
-    struct splice splice;
+    struct edit_wish wish = {old, new, all, 0};
+    struct edit_found found EDIT_FOUND_AUTO = EDIT_FOUND_INIT;
     struct err err = {0};
-    bool crlf;
     const char *first = old->n > 0 ? memmem(s, n, old->s, old->n) : NULL;
-    if (edit_match(s, n, old, new, "f", &splice, &put, &crlf, &err) < 0) {
+    if (edit_match(s, n, &wish, "f", &found, &err) < 0) {
         require(err.code == ERR_TOOL && err.msg[0] && utf8_is_valid(err.msg, strlen(err.msg)));
         return;
     }
+    const struct splice splice = found.s;
+    require(found.count == 1 || all);
     require(splice.at <= n && splice.cut <= n - splice.at && old->n > 0);
+    if (found.count > 1)
+        return;
     if (first)
         require(splice.at == (size_t)(first - s) && splice.cut == old->n);
     else
         require(splice.cut > old->n); /* CRs that old_str doesn't have */
-    if (!crlf)
+    if (!found.crlf)
         require(splice.n_put == new->n && (new->n == 0 || memcmp(splice.put, new->s, new->n) == 0));
 }
 
@@ -65,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *s = (const char *)data + 2;
     size_t n = size - 2, n_old = data[0] < n ? data[0] : n, n_new = data[1] < n - n_old ? data[1] : n - n_old;
     struct text old = {(char *)s, n_old}, new = {(char *)s + n_old, n_new};
-    check_match(s + n_old + n_new, n - n_old - n_new, &old, &new);
+    check_match(s + n_old + n_new, n - n_old - n_new, &old, &new, false);
+    check_match(s + n_old + n_new, n - n_old - n_new, &old, &new, true);
     check_view(s, n);
     char *shown = edit_path_shown(s, n, n % 2 ? 100 : 0);
     require(utf8_is_valid(shown, strlen(shown)) && (n % 2 == 0 || strlen(shown) <= 104));

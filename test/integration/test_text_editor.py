@@ -663,6 +663,16 @@ def test_deletion(client, file):
         ),
         ("x\n\treturn a + b;\n", "retrun a", ["closest", "line 2"]),
         ("x\n" + "y" * 300 + " some_function(first) " + "y" * 300, "some_functoin(first)", ["closest", "line 2"]),
+        ("one\ntwo\u00a0three\n", "two three", ["white space", "line 2", "a no-break space (U+00A0) where old_str has a space"]),
+        ("say \u201chi\u201d\n", 'say "hi"', ["look alike", "line 1", "'\u201c' (U+201C) where old_str has '\"'"]),
+        ("it\u2019s \u2013 so\n", "it's - so", ["look alike", "(U+2019)"]),
+        ("x\ncafe\u0301 au lait\n", "caf\u00e9 au", ["look alike", "line 2", "accent behind it (U+0301)", "(U+00E9)", 'there it is (as a JSON string): "cafe\u0301 au"']),
+        ("x\ncafé au lait\n", "cafe\u0301", ["look alike", "line 2", '"café"']),
+        ("na\u200bme = 1\n", "name = 1", ["look alike", "can't be seen (U+200B)"]),
+        ("a \u201cb\u201d\tc\n", 'a "b" c', ["white space and characters that look alike", "line 1"]),
+        ("if x:\n\treturn\n", "if x:\n    return", ["white space", "line 2", "a tab where old_str has a space"]),
+        ("one  \ntwo\n", "one\ntwo", ["white space", "The first difference, in line 1: blanks at the end of the line, where old_str has none"]),
+        ("one\ntwo\n", "one \ntwo", ["no blanks at the end of the line, where old_str has some"]),
         ('x\nif a:\n\tprint("b")\n', r'if a:\n\tprint(\"b\")', ["escaped", "lines 2-3"]),
         ("one\ntwo\n", "     1\tone\n     2\ttwo", ["line numbers"]),
         ("one\ntwo\n", "nothing like it at all", ["View the file"]),
@@ -676,6 +686,49 @@ def test_near_misses_are_explained(client, file, content, old, words):
     for word in words:
         assert word in caught.value.message
     assert path.read_text() == content
+
+
+def test_every_place_is_replaced(client, file):
+    path = file("".join(f"x{i} foo foo\n" for i in range(500)))
+    before = path.read_bytes()
+    with refused(match=r"occurs 1000 times in .*, in lines 1, 2, .*…\. .*`replace_all`"):
+        client.ed("str_replace", path, old_str="foo", new_str="a\nb")
+    with refused(match="occurs 1000 times .* expected_count is 999"):
+        client.ed("str_replace", path, old_str="foo", new_str="a\nb", replace_all=True, expected_count=999)
+    with refused(PARAMERR, match="expected_count"):
+        client.ed("str_replace", path, old_str="foo", expected_count=0)
+    with refused(match="does not occur"):
+        client.ed("str_replace", path, old_str="nowhere", replace_all=True)
+    assert path.read_bytes() == before
+    said = client.ed("str_replace", path, old_str="foo", new_str="a\nb", replace_all=True)
+    assert "1000 times, in lines 1, 2, 3," in said and numbered(said)[1] == "x0 a" and numbered(said)[2] == "b a"
+    assert path.read_bytes() == before.replace(b"foo", b"a\nb")
+    client.ed("undo_edit", path)
+    assert path.read_bytes() == before
+    client.ed("str_replace", path, old_str="x1 ", new_str="y", expected_count=1)
+    client.ed("str_replace", path, old_str=" foo", new_str="", expected_count=999)
+    assert path.read_bytes() == before.replace(b"x1 ", b"y").replace(b" foo", b"")
+
+
+def test_create_over_a_file_and_with_its_directories(client, tree, file):
+    path = file("old\n")
+    path.chmod(0o640)
+    before = identity(path)
+    with refused(match="overwrite"):
+        client.ed("create", path, file_text="new\n")
+    assert "overwritten" in client.ed("create", path, file_text="new\n", overwrite=True)
+    assert path.read_text() == "new\n" and identity(path)[1:] == before[1:]
+    client.ed("undo_edit", path)
+    assert path.read_text() == "old\n"
+    deep = tree / "a" / "b" / "c.txt"
+    with refused(match="directory"):
+        client.ed("create", deep, file_text="x")
+    client.ed("create", deep, file_text="x", parents=True, overwrite=True)
+    assert deep.read_text() == "x"
+    for where, why in [(path / "d" / "e", "can't be made|irectory"), (tree / "n" / "o" / ("f" * 300), "too long"), (tree / "a", "is a directory")]:
+        with refused(match=why):
+            client.ed("create", where, file_text="x", parents=True, overwrite=True)
+    assert sorted(p.name for p in tree.iterdir()) == ["a", "file"]
 
 
 # ---- directories ----

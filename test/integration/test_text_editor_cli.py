@@ -40,6 +40,21 @@ def test_a_whole_life(cli, workdir):
     assert "no edit" in cli("history", "f")[1]
 
 
+def test_every_place_over_a_file_and_with_directories(cli, workdir):
+    assert cli("create", "a/b/f", "--text", "x x x\n", "--parents")[0] == 0
+    status, _, said = cli("replace", "a/b/f", "--old", "x", "--new", "y")
+    assert status == 1 and "3 times" in said and "--all" in said
+    status, _, said = cli("replace", "a/b/f", "--old", "x", "--new", "y", "--count", "2")
+    assert status == 1 and "--count says 2" in said
+    assert cli("replace", "a/b/f", "--old", "x", "--count", "none")[0] == 2
+    assert cli("replace", "a/b/f", "--old", "x", "--new", "y", "--count", "3")[0] == 0
+    assert cli("replace", "a/b/f", "--old", "y", "--new", "z", "--all")[0] == 0
+    assert (workdir / "a/b/f").read_text() == "z z z\n"
+    status, _, said = cli("create", "a/b/f", "--text", "new")
+    assert status == 1 and "--overwrite" in said
+    assert cli("create", "a/b/f", "--text", "new", "--overwrite")[0] == 0 and (workdir / "a/b/f").read_text() == "new"
+
+
 def test_texts_from_files_and_stdin(cli, workdir):
     assert cli("create", "f", stdin=b"from \xff stdin\0\n")[0] == 0
     assert (workdir / "f").read_bytes() == b"from \xff stdin\0\n"

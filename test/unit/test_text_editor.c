@@ -155,22 +155,44 @@ static void test_view(void **state)
 
 /* ---- edit_match ---- */
 
-static void check_match(const char *content, const char *old, const char *new, const char *expected)
+static void check_matches(const char *content, const char *old, const char *new, bool all, int count,
+                          const char *expected)
 {
     struct text o = text(old), n = text(new);
-    struct buf put BUF_AUTO = BUF_INIT;
-    struct splice s;
+    struct edit_wish wish = {&o, &n, all, count};
+    struct edit_found f EDIT_FOUND_AUTO = EDIT_FOUND_INIT;
     struct err err;
-    bool crlf;
-    if (edit_match(content, strlen(content), &o, &n, "f", &s, &put, &crlf, &err) < 0) {
+    if (edit_match(content, strlen(content), &wish, "f", &f, &err) < 0) {
         assert_int_equal(err.code, ERR_TOOL);
         assert_true(expected == NULL);
         return;
     }
     assert_non_null(expected);
     char *got MEM_AUTO =
-        mem_printf("%.*s%.*s%s", (int)s.at, content, (int)s.n_put, s.put, content + s.at + s.cut);
+        mem_printf("%.*s%.*s%s", (int)f.s.at, content, (int)f.s.n_put, f.s.put, content + f.s.at + f.s.cut);
     assert_string_equal(got, expected);
+}
+
+static void check_match(const char *content, const char *old, const char *new, const char *expected)
+{
+    check_matches(content, old, new, false, 0, expected);
+}
+
+static void test_match_all(void **state)
+{
+    (void)state;
+    check_matches("abcbx", "b", "XY", true, 0, "aXYcXYx");
+    check_matches("abcbx", "b", "", true, 2, "acx");
+    check_matches("abcbx", "b", "X", false, 2, "aXcXx");
+    check_matches("abcbx", "b", "X", true, 3, NULL);
+    check_matches("abc", "b", "X", false, 1, "aXc");
+    check_matches("abc", "b", "X", false, 2, NULL);
+    check_matches("aaaaa", "aa", "b", true, 0, "bba");
+    check_matches("x", "y", "z", true, 0, NULL);
+    check_matches("a\r\nb\r\na\r\nb\r\nc\r\n", "a\nb\n", "1\n", true, 0, "1\r\n1\r\nc\r\n");
+    check_matches("\r\n\r\n\r\n", "\n", "\n\n", true, 3, "\r\n\n\r\n\n\r\n\n");
+    check_matches("xa\r\nbya\r\nbz", "a\nb", "1\n2\n", true, 2, "x1\r\n2\r\ny1\r\n2\r\nz");
+    check_matches("a\r\nb\r\nab\r\n", "b", "1\n2", true, 0, "a\r\n1\r\n2\r\na1\r\n2\r\n");
 }
 
 static void test_match(void **state)
@@ -406,7 +428,7 @@ int main(void)
         cmocka_unit_test(test_common),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_view),
-        cmocka_unit_test(test_match),
+        cmocka_unit_test(test_match), cmocka_unit_test(test_match_all),
         cmocka_unit_test_setup_teardown(test_roll_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_edit_goes_on_after_roll_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_others_changes_are_not_rolled_back, set_up, tear_down),

@@ -1,12 +1,11 @@
 /* Writing files, and text_editor. */
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base64.h"
 #include "commands/exec/route.h"
 #include "mcp_tools.h"
 #include "mem.h"
+#include "tools/text_editor/edit_path.h"
 #include "tools/text_editor/edit_whole.h"
 
 /* ---- text_editor ---- */
@@ -31,19 +30,6 @@ int mcp_text_editor(struct work *w, struct err *err)
 
 /* ---- write_file ---- */
 
-/* Makes the directories that a path needs. */
-static int make_parents(const char *path, struct err *err)
-{
-    char *dir MEM_AUTO = mem_strdup(path);
-    for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-            return err_sys(err, ERR_TOOL, errno, "the directory %s can't be made", dir);
-        *slash = '/';
-    }
-    return 0;
-}
-
 int mcp_write_file(struct work *w, struct err *err)
 {
     static const char *const modes[] = {"create", "append"};
@@ -51,6 +37,7 @@ int mcp_write_file(struct work *w, struct err *err)
     struct buf bytes BUF_AUTO = BUF_INIT;
     struct span content = {a->content.s, a->content.n};
     struct edit_whole how = {.how = WHOLE_REPLACE};
+    size_t made = 0;
     if (a->encoding.s && strcmp(a->encoding.s, "base64") == 0) {
         if (!base64_get(&bytes, content.s, content.n))
             return err_set(err, ERR_PARAMS, "Invalid parameters: content: is no base64");
@@ -59,10 +46,12 @@ int mcp_write_file(struct work *w, struct err *err)
     for (int i = 0; a->mode.s && i < 2; i++)
         if (strcmp(a->mode.s, modes[i]) == 0)
             how.how = i == 0 ? WHOLE_CREATE : WHOLE_APPEND;
-    if (a->parents && a->path.n > 0 && make_parents(a->path.s, err) < 0)
+    if (a->parents && edit_make_parents(a->path.s, &made, err) < 0)
         return -1;
-    if (edit_whole(&how, a->path.s, a->path.n, content.s, content.n, err) < 0)
+    if (edit_whole(&how, a->path.s, a->path.n, content.s, content.n, err) < 0) {
+        edit_unmake_parents(a->path.s, made);
         return -1;
+    }
     buf_addc(&w->structured, '{');
     json_member_text(&w->structured, "path", a->path.s, a->path.n);
     json_member_bool(&w->structured, "created", how.created);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "buf.h"
+#include "edit_fold.h"
 #include "edit_text.h"
 #include "utf8.h"
 
@@ -14,59 +15,6 @@ enum {
     QUOTE_MAX = 400,     /* bytes of the file's own text that are quoted */
     LINE_ALIKE_MAX = 400 /* bytes of a line that are compared */
 };
-
-enum fold { NO_CR = 1, NO_SPACE = 2, NO_CASE = 4 };
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
-}
-
-static bool is_left_out(char c, int fold)
-{
-    return ((fold & NO_SPACE) && is_space(c)) || ((fold & NO_CR) && c == '\r');
-}
-
-static char folded(char c, int fold)
-{
-    return (fold & NO_CASE) && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
-static void fold_into(struct buf *out, const char *s, size_t n, int fold)
-{
-    buf_reserve(out, n);
-    for (size_t i = 0; i < n; i++)
-        if (!is_left_out(s[i], fold))
-            out->data[out->len++] = folded(s[i], fold);
-}
-
-/* Offset of the byte that is number `at` of those that are left. */
-static size_t unfold(const char *s, size_t n, size_t at, int fold)
-{
-    size_t i = 0;
-    for (; i < n; i++)
-        if (!is_left_out(s[i], fold) && at-- == 0)
-            break;
-    return i;
-}
-
-static bool find_folded(const char *data, size_t n, const char *old, size_t n_old, int fold, size_t *begin,
-                        size_t *end)
-{
-    struct buf text BUF_AUTO = BUF_INIT;
-    struct buf wanted BUF_AUTO = BUF_INIT;
-    fold_into(&wanted, old, n_old, fold);
-    if (wanted.len == 0)
-        return false;
-    fold_into(&text, data, n, fold);
-    const char *found = memmem(buf_str(&text), text.len, wanted.data, wanted.len);
-    if (!found)
-        return false;
-    size_t at = (size_t)(found - text.data);
-    *begin = unfold(data, n, at, fold);
-    *end = unfold(data, n, at + wanted.len - 1, fold) + 1;
-    return true;
-}
 
 /* The file's own text as a string of JSON, so that tabs and line ends can be seen and taken over. */
 static void quote(struct buf *out, const char *s, size_t n)
@@ -103,12 +51,24 @@ static void put_lines(struct buf *out, size_t first, size_t last)
 /* White space around [*begin, *end) in its own lines belongs to what differs. */
 static void widen(const char *data, size_t n, size_t *begin, size_t *end, bool whole_line)
 {
-    while (*begin > 0 && is_space(data[*begin - 1]) && data[*begin - 1] != '\n')
+    while (*begin > 0 && fold_is_space(data[*begin - 1]) && data[*begin - 1] != '\n')
         --*begin;
-    while (*end < n && is_space(data[*end]) && data[*end] != '\n')
+    while (*end < n && fold_is_space(data[*end]) && data[*end] != '\n')
         ++*end;
     if (whole_line && *end < n && data[*end] == '\n')
         ++*end;
+}
+
+/* Which character it is, and in which line. */
+static void put_first_difference(struct buf *out, const char *data, size_t begin, size_t end, const char *old,
+                                 size_t n_old)
+{
+    while (begin < end && n_old > 0 && *old != data[begin] && (data[begin] == ' ' || data[begin] == '\t') &&
+           *old != ' ' && *old != '\t')
+        begin++; /* in front of it, where it was widened */
+    size_t at = begin + fold_difference(data + begin, end - begin, old, n_old);
+    buf_addf(out, ". The first difference, in line %zu: ", 1 + text_count_lf(data, at));
+    fold_put_difference(out, data + begin, end - begin, old, n_old);
 }
 
 static bool hint_folded(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)
@@ -116,17 +76,19 @@ static bool hint_folded(struct buf *out, const char *data, size_t n, const char 
     static const struct {
         int fold;
         const char *what;
-    } tries[] = {{NO_CR, "line ends"},
-                 {NO_SPACE, "white space"},
-                 {NO_CASE, "upper and lower case"},
-                 {NO_SPACE | NO_CASE, "white space and in upper and lower case"}};
+    } tries[] = {{FOLD_CR, "line ends"},
+                 {FOLD_SPACE, "white space"},
+                 {FOLD_LOOKS, "characters that look alike"},
+                 {FOLD_SPACE | FOLD_LOOKS, "white space and characters that look alike"},
+                 {FOLD_CASE, "upper and lower case"},
+                 {FOLD_SPACE | FOLD_CASE, "white space and in upper and lower case"}};
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         size_t begin, end;
-        if (!find_folded(data, n, old, n_old, tries[i].fold, &begin, &end))
+        if (!fold_find(data, n, old, n_old, tries[i].fold, &begin, &end))
             continue;
         size_t first = 1 + text_count_lf(data, begin),
                last = first + text_count_lf(data + begin, end - begin);
-        if (tries[i].fold & NO_SPACE)
+        if (tries[i].fold & FOLD_SPACE)
             widen(data, n, &begin, &end, old[n_old - 1] == '\n');
         buf_addf(out, "The text in ");
         put_lines(out, first, last);
@@ -134,6 +96,7 @@ static bool hint_folded(struct buf *out, const char *data, size_t n, const char 
         quote(out, data + begin, end - begin);
         buf_adds(out, ", and old_str is ");
         quote(out, old, n_old);
+        put_first_difference(out, data, begin, end, old, n_old);
         return true;
     }
     return false;
@@ -192,11 +155,11 @@ struct line {
 
 static struct line trimmed(const char *s, size_t n)
 {
-    while (n > 0 && is_space(s[0])) {
+    while (n > 0 && fold_is_space(s[0])) {
         s++;
         n--;
     }
-    while (n > 0 && is_space(s[n - 1]))
+    while (n > 0 && fold_is_space(s[n - 1]))
         n--;
     return (struct line){s, n < LINE_ALIKE_MAX ? n : LINE_ALIKE_MAX};
 }

@@ -19,40 +19,51 @@ void edit_put_lines(struct buf *out, const char *s, size_t n, bool crlf)
     buf_add(out, from, (size_t)(end - from));
 }
 
-/* Number of matches that don't overlap; *first: the offset of the first. */
-static size_t count_matches(const char *data, size_t n, const char *old, size_t n_old, size_t *first)
+static const char *next_match(const char *at, const char *end, const struct text *old)
+{
+    return memmem(at, (size_t)(end - at), old->s, old->n);
+}
+
+/* Number of matches that don't overlap. */
+static size_t count_matches(const char *data, size_t n, const struct text *old)
 {
     size_t count = 0;
-    const char *at = data, *end = data + n;
-    while ((at = memmem(at, (size_t)(end - at), old, n_old)) != NULL) {
-        if (count++ == 0)
-            *first = (size_t)(at - data);
-        at += n_old;
-    }
+    for (const char *at = data; (at = next_match(at, data + n, old)) != NULL; at += old->n)
+        count++;
     return count;
 }
 
-static int refuse_many(const char *data, size_t n, const char *old, size_t n_old, size_t count,
-                       const char *shown, struct err *err)
+static void put_places(const char *data, size_t n, const struct text *old, struct buf *out)
 {
-    struct buf lines BUF_AUTO = BUF_INIT;
     size_t line = 1, last = 0, listed = 0;
-    const char *from = data, *at = data, *end = data + n;
-    while (listed < LINES_LISTED && (at = memmem(at, (size_t)(end - at), old, n_old)) != NULL) {
+    const char *from = data, *at = data;
+    struct buf lines BUF_AUTO = BUF_INIT;
+    while (listed < LINES_LISTED && (at = next_match(at, data + n, old)) != NULL) {
         line += text_count_lf(from, (size_t)(at - from));
-        if (line != last) {
-            buf_addf(&lines, "%s%zu", listed > 0 ? ", " : "", line);
-            listed++;
-        }
+        if (line != last)
+            buf_addf(&lines, "%s%zu", listed++ > 0 ? ", " : "", line);
         last = line;
         from = at;
-        at += n_old;
+        at += old->n;
     }
-    return err_set(
-        err, ERR_TOOL,
-        "Nothing was replaced: old_str occurs %zu times in %s, in line%s %s%s. Give more of the text "
-        "around the one that is meant, so that it is unique",
-        count, shown, listed == 1 ? "" : "s", lines.data, listed == LINES_LISTED ? ", …" : "");
+    buf_addf(out, "line%s %s%s", listed == 1 ? "" : "s", lines.data, listed == LINES_LISTED ? ", …" : "");
+}
+
+/* Whether there are as many as there have to be, and in which lines they are. */
+static int check_count(const char *data, size_t n, const struct text *old, const struct edit_wish *wish,
+                       const char *shown, struct edit_found *f, struct err *err)
+{
+    put_places(data, n, old, &f->lines);
+    if (wish->expected > 0 && (unsigned long long)wish->expected != f->count)
+        return err_set(err, ERR_TOOL,
+                       "Nothing was replaced: old_str occurs %zu time%s in %s, in %s, and expected_count is %lld",
+                       f->count, f->count == 1 ? "" : "s", shown, f->lines.data, wish->expected);
+    if (f->count > 1 && !wish->all && wish->expected == 0)
+        return err_set(err, ERR_TOOL,
+                       "Nothing was replaced: old_str occurs %zu times in %s, in %s. Give more of the text "
+                       "around the one that is meant, so that it is unique, or `replace_all` to replace each",
+                       f->count, shown, f->lines.data);
+    return 0;
 }
 
 static void strip_cr(struct buf *out, const char *s, size_t n)
@@ -129,28 +140,31 @@ static bool keeps_crlf(const struct text *old, const char *s, size_t n)
     return true;
 }
 
-/* Tries with line ends compared as such. Number of matches: 0 or 1; -1: there are more. */
-static int match_line_ends(const char *data, size_t n, const struct text *old, const struct text *new,
-                           const char *shown, struct splice *s, struct buf *put, struct err *err)
+/* One more place, which is behind those before, and what comes there. */
+static int add_place(const char *data, size_t begin, size_t end, const struct text *new, bool like, bool crlf,
+                     struct edit_found *f)
 {
-    struct buf plain BUF_AUTO = BUF_INIT;
-    struct buf wanted BUF_AUTO = BUF_INIT;
-    size_t at = 0;
-    strip_cr(&plain, data, n);
-    strip_cr(&wanted, old->s, old->n);
-    if (plain.len == n)
-        return 0;
-    size_t count = count_matches(buf_str(&plain), plain.len, wanted.data, wanted.len, &at);
-    if (count > 1)
-        return refuse_many(buf_str(&plain), plain.len, wanted.data, wanted.len, count, shown, err);
-    if (count == 0)
-        return 0;
-    size_t begin = with_cr(data, n, at), end = with_cr(data, n, at + wanted.len);
-    if (!keeps_crlf(old, data + begin, end - begin))
-        return 0;
-    put_like(put, new, data + begin, end - begin);
-    *s = (struct splice){.at = begin, .cut = end - begin, .put = buf_str(put), .n_put = put->len};
-    return 1;
+    size_t from = f->s.at + f->s.cut;
+    if (f->s.put == NULL)
+        f->s.at = begin;
+    else if (buf_add(&f->put, data + from, begin - from) < 0)
+        return -1;
+    if (buf_reserve(&f->put, 2 * new->n) < 0)
+        return -1;
+    if (like)
+        put_like(&f->put, new, data + begin, end - begin);
+    else
+        edit_put_lines(&f->put, new->s, new->n, crlf);
+    f->s.cut = end - f->s.at;
+    f->s.put = buf_str(&f->put);
+    f->s.n_put = f->put.len;
+    return 0;
+}
+
+static int too_large(const char *shown, struct err *err)
+{
+    return err_set(err, ERR_TOOL, "Nothing was replaced: %s would become larger than %llu MiB", shown,
+                   EDIT_FILE_MAX >> 20);
 }
 
 static bool has_bare_lf(const struct text *text)
@@ -161,32 +175,66 @@ static bool has_bare_lf(const struct text *text)
     return false;
 }
 
-int edit_match(const char *data, size_t n, const struct text *old, const struct text *new, const char *shown,
-               struct splice *s, struct buf *put, bool *crlf, struct err *err)
+/* With line ends compared as such. Number of matches, 0: there are none like that; -1: refused. */
+static int match_line_ends(const char *data, size_t n, const struct edit_wish *w, const char *shown,
+                           struct edit_found *f, struct err *err)
 {
-    size_t at = 0;
-    *crlf = false;
-    if (old->n == 0)
-        return err_set(err, ERR_TOOL, "old_str is empty; to put text in without replacing any, use `insert`");
-    size_t count = count_matches(data, n, old->s, old->n, &at);
-    if (count > 1)
-        return refuse_many(data, n, old->s, old->n, count, shown, err);
-    if (count == 1) {
-        *s = (struct splice){.at = at, .cut = old->n, .put = new->s, .n_put = new->n};
-        if (memchr(old->s, '\n', old->n) || !has_bare_lf(new) || memchr(new->s, '\r', new->n) ||
-            !text_is_crlf(data, n))
-            return 0;
-        edit_put_lines(put, new->s, new->n, true);
-        *crlf = true;
-        s->put = put->data;
-        s->n_put = put->len;
+    struct buf plain BUF_AUTO = BUF_INIT;
+    struct buf wanted BUF_AUTO = BUF_INIT;
+    strip_cr(&plain, data, n);
+    strip_cr(&wanted, w->old->s, w->old->n);
+    struct text old = {wanted.data, wanted.len};
+    if (plain.len == n || (f->count = count_matches(buf_str(&plain), plain.len, &old)) == 0)
         return 0;
+    if (check_count(plain.data, plain.len, &old, w, shown, f, err) < 0)
+        return -1;
+    size_t done = 0, end = 0; /* the same place in both */
+    for (const char *at = plain.data; (at = next_match(at, plain.data + plain.len, &old)) != NULL;) {
+        size_t begin = end + with_cr(data + end, n - end, (size_t)(at - plain.data) - done);
+        end = begin + with_cr(data + begin, n - begin, old.n);
+        done = (size_t)(at - plain.data) + old.n;
+        at += old.n;
+        if (!keeps_crlf(w->old, data + begin, end - begin))
+            return 0;
+        if (add_place(data, begin, end, w->new, true, false, f) < 0)
+            return too_large(shown, err);
     }
-    if (has_bare_lf(old)) {
-        int found = match_line_ends(data, n, old, new, shown, s, put, err);
-        *crlf = found == 1 && put->len != new->n;
-        if (found != 0)
-            return found > 0 ? 0 : -1;
-    }
-    return edit_refuse_none(data, n, old->s, old->n, shown, err);
+    f->crlf = f->count == 1 ? f->put.len != w->new->n : has_bare_lf(w->new);
+    return 1;
+}
+
+void edit_found_release(struct edit_found *f)
+{
+    buf_release(&f->put);
+    buf_release(&f->lines);
+}
+
+static int match_exactly(const char *data, size_t n, const struct edit_wish *w, const char *shown,
+                         struct edit_found *f, struct err *err)
+{
+    const struct text *old = w->old, *new = w->new;
+    if (check_count(data, n, old, w, shown, f, err) < 0)
+        return -1;
+    bool crlf = !memchr(old->s, '\n', old->n) && has_bare_lf(new) && !memchr(new->s, '\r', new->n) &&
+                text_is_crlf(data, n);
+    f->crlf = crlf;
+    for (const char *at = data; (at = next_match(at, data + n, old)) != NULL; at += old->n)
+        if (add_place(data, (size_t)(at - data), (size_t)(at - data) + old->n, new, false, crlf, f) < 0)
+            return too_large(shown, err);
+    return 0;
+}
+
+int edit_match(const char *data, size_t n, const struct edit_wish *w, const char *shown, struct edit_found *f,
+               struct err *err)
+{
+    f->put.max = EDIT_FILE_MAX;
+    if (w->old->n == 0)
+        return err_set(err, ERR_TOOL, "old_str is empty; to put text in without replacing any, use `insert`");
+    f->count = count_matches(data, n, w->old);
+    if (f->count > 0)
+        return match_exactly(data, n, w, shown, f, err);
+    int found = has_bare_lf(w->old) ? match_line_ends(data, n, w, shown, f, err) : 0;
+    if (found != 0)
+        return found > 0 ? 0 : -1;
+    return edit_refuse_none(data, n, w->old->s, w->old->n, shown, err);
 }

@@ -234,6 +234,36 @@ int edit_path_resolve(struct edit_path *p, const char *path, size_t n, bool may_
     return 0;
 }
 
+int edit_make_parents(const char *path, size_t *made, struct err *err)
+{
+    char *dir MEM_AUTO = mem_strdup(path);
+    *made = 0;
+    for (char *slash = *dir ? strchr(dir + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int rc = mkdir(dir, 0777);
+        if (rc < 0 && errno != EEXIST && access(dir, F_OK) < 0) {
+            char *shown MEM_AUTO = edit_path_shown(dir, strlen(dir), SHOWN_MAX);
+            err_sys(err, ERR_TOOL, errno, "The directory %s can't be made", shown);
+            edit_unmake_parents(path, *made);
+            *made = 0;
+            return -1;
+        }
+        if (rc == 0 && *made == 0)
+            *made = (size_t)(slash - dir);
+        *slash = '/';
+    }
+    return 0;
+}
+
+void edit_unmake_parents(const char *path, size_t made)
+{
+    char *dir MEM_AUTO = mem_strdup(path);
+    for (char *slash; made > 0 && (slash = strrchr(dir, '/')) != NULL && (size_t)(slash - dir) >= made;) {
+        *slash = '\0';
+        rmdir(dir);
+    }
+}
+
 void edit_path_release(struct edit_path *p)
 {
     free(p->real);

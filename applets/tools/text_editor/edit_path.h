@@ -28,6 +28,11 @@ struct edit_path {
  * its directory must. ERR_TOOL, naming the path, when there is none. */
 int edit_path_resolve(struct edit_path *p, const char *path, size_t n, bool may_be_missing, struct err *err);
 
+/* Makes the directories that a path needs. *made: the length of that beginning of it which is the topmost one
+ * that was made, also where it fails; 0: none. And removes them, as far as they are empty. */
+int edit_make_parents(const char *path, size_t *made, struct err *err);
+void edit_unmake_parents(const char *path, size_t made);
+
 void edit_path_release(struct edit_path *p);
 #define EDIT_PATH_AUTO __attribute__((cleanup(edit_path_release)))
 

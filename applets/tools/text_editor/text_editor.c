@@ -132,6 +132,8 @@ static int do_view(const struct command_line *c)
 static int do_create(const struct command_line *c)
 {
     struct edit_request r = {0};
+    r.overwrite = command_value(c, "overwrite");
+    r.parents = command_value(c, "parents");
     int status = take_text(c, "text", "file", "-", &r.file_text);
     if (status == EXIT_OK)
         status = edit(c, &r, EDIT_CREATE);
@@ -152,6 +154,10 @@ static int do_replace(const struct command_line *c)
         return usage_error(c->applet->name, "standard input can be only one of the texts");
     if (!command_value(c, "old") && !command_value(c, "old-file"))
         return usage_error(c->applet->name, "the old text is missing: --old TEXT or --old-file FILE");
+    const char *count = command_value(c, "count"), *end;
+    if (count && (take_number(count, &end, &r.expected_count) < 0 || *end != '\0' || r.expected_count < 1))
+        return usage_error(c->applet->name, "--count wants a number from 1 on, not '%s'", count);
+    r.replace_all = command_value(c, "all");
     int status = take_text(c, "old", "old-file", NULL, &r.old_str);
     if (status == EXIT_OK)
         status = take_text(c, "new", "new-file", NULL, &r.new_str);
@@ -195,6 +201,10 @@ static const struct command_option options[] = {
     {"old-file", "FILE", "the file that holds it; -: standard input", 0},
     {"new", "TEXT", "what stands there then (nothing)", 0},
     {"new-file", "FILE", "the file that holds it; -: standard input", 0},
+    {"all", NULL, "wherever it stands", 0},
+    {"count", "N", "N places, and none where there are more or less", 0},
+    {"overwrite", NULL, "also in the place of a file that is there", 0},
+    {"parents", NULL, "make the directories that are missing", 0},
     {"json", NULL, "the answer as {\"result\": TEXT} or {\"error\": {\"code\", \"message\"}}", 0},
     {0},
 };
@@ -202,9 +212,9 @@ static const struct command_option options[] = {
 static const struct command list[] = {
     {"view", "PATH", "range json", "show a file numbered as by `cat -n`, or a directory two levels deep",
      NULL, "/etc/passwd --range 1,5", 1, 1, do_view, NULL},
-    {"create", "PATH", "text file json", "make a file that isn't there yet", NULL,
+    {"create", "PATH", "text file overwrite parents json", "make a file that isn't there yet", NULL,
      "notes.txt --text 'first line'", 1, 1, do_create, NULL},
-    {"replace", "PATH", "old old-file new new-file json", "replace the one place where a text stands", NULL,
+    {"replace", "PATH", "old old-file new new-file all count json", "replace the one place where a text stands", NULL,
      "notes.txt --old first --new last", 1, 1, do_replace, NULL},
     {"insert", "PATH LINE", "text file json",
      "put a text, as lines of its own, behind a line (0: in front of the first)",
@@ -223,6 +233,9 @@ static const char *const words[][2] = {
     {"old_str occurs", "the old text occurs"},
     {"old_str does not", "the old text does not"},
     {"old_str is empty", "the old text is empty"},
+    {"`replace_all`", "--all"},
+    {"expected_count is", "--count says"},
+    {"`overwrite`", "--overwrite"},
     {"new_str as well", "in the new text as well"},
     {"`undo_edit`", "`undo`"},
     {"`str_replace`", "`replace`"},

@@ -12,6 +12,7 @@
 #include "edit_text.h"
 #include "edit_view.h"
 #include "edit_write.h"
+#include "mem.h"
 
 /* Bytes in front of an edit that are shown with it. */
 enum { HEAD_MAX = 4000 };
@@ -107,13 +108,33 @@ static int write_edit(struct edit_file *f, const struct edit_path *p, const stru
     return 0;
 }
 
+static int overwrite(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
+{
+    struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
+    struct undo_store undo UNDO_AUTO = UNDO_INIT;
+    struct buf notes BUF_AUTO = BUF_INIT;
+    if (load(&f, p, &undo, &notes, err) < 0)
+        return -1;
+    struct splice s = {.cut = f.data.len, .put = r->file_text.s, .n_put = r->file_text.n};
+    undo_open(&undo, true);
+    if (edit_write(&f, p, &s, ENTRY_EDIT, &undo, err) < 0)
+        return -1;
+    buf_addf(answer, "File overwritten at: %s (%zu bytes, before %zu)\n", p->shown, r->file_text.n, f.data.len);
+    note_undo(&undo, answer);
+    return buf_add(answer, notes.data, notes.len);
+}
+
 static int create(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct undo_store undo UNDO_AUTO = UNDO_INIT;
+    if (p->exists && r->overwrite && S_ISREG(p->st.st_mode))
+        return overwrite(r, p, answer, err);
     if (p->exists)
         return err_set(err, ERR_TOOL, "The path %s exists already (it is %s); `create` overwrites nothing%s",
                        p->shown, edit_type(p->st.st_mode),
-                       S_ISREG(p->st.st_mode) ? ". To change a file use `str_replace` or `insert`" : "");
+                       S_ISREG(p->st.st_mode)
+                           ? ". To change a file use `str_replace` or `insert`, to replace it `overwrite`"
+                           : "");
     undo_open(&undo, true);
     if (edit_create(p, r->file_text.s, r->file_text.n, &undo, err) < 0)
         return -1;
@@ -122,29 +143,50 @@ static int create(const struct edit_request *r, struct edit_path *p, struct buf 
     return 0;
 }
 
+/* Directories that were made go again where the file doesn't come about. */
+static int create_with_parents(const struct edit_request *r, struct buf *answer, struct err *err)
+{
+    struct edit_path p EDIT_PATH_AUTO = EDIT_PATH_INIT;
+    size_t made = 0;
+    char *path MEM_AUTO = mem_dup(r->path.s, r->path.n);
+    if (r->parents && edit_make_parents(path, &made, err) < 0)
+        return -1;
+    int rc = edit_path_resolve(&p, r->path.s, r->path.n, true, err);
+    if (rc == 0)
+        rc = create(r, &p, answer, err);
+    if (rc < 0)
+        edit_unmake_parents(path, made);
+    return rc;
+}
+
+static void put_replaced(const struct edit_path *p, const struct edit_found *m, struct buf *answer)
+{
+    buf_addf(answer, "The file %s has been edited: old_str was replaced ", p->shown);
+    if (m->count > 1)
+        buf_addf(answer, "%zu times, in %s. Output of running `cat -n` on a snippet at the first:\n", m->count,
+                 m->lines.data);
+    else
+        buf_addf(answer, "at %s. Output of running `cat -n` on a snippet of it:\n", m->lines.data);
+}
+
 static int str_replace(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
     struct undo_store undo UNDO_AUTO = UNDO_INIT;
-    struct buf put BUF_AUTO = BUF_INIT;
+    struct edit_found m EDIT_FOUND_AUTO = EDIT_FOUND_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
-    struct splice s;
-    bool crlf;
-    if (load(&f, p, &undo, &notes, err) < 0 || edit_match(buf_str(&f.data), f.data.len, &r->old_str,
-                                                          &r->new_str, p->shown, &s, &put, &crlf, err) < 0)
+    struct edit_wish wish = {&r->old_str, &r->new_str, r->replace_all, r->expected_count};
+    if (load(&f, p, &undo, &notes, err) < 0 ||
+        edit_match(buf_str(&f.data), f.data.len, &wish, p->shown, &m, err) < 0)
         return -1;
-    long long line = 1 + (long long)text_count_lf(buf_str(&f.data), s.at);
-    buf_addf(answer,
-             "The file %s has been edited: old_str was replaced at line %lld. Output of running `cat -n` on "
-             "a snippet "
-             "of it:\n",
-             p->shown, line);
-    long long last = line + (long long)text_count_lf(s.put, s.n_put);
-    if (write_edit(&f, p, &s, line, line, last, &undo, answer, err) < 0)
+    long long line = 1 + (long long)text_count_lf(buf_str(&f.data), m.s.at);
+    put_replaced(p, &m, answer);
+    long long last = line + (long long)text_count_lf(r->new_str.s, r->new_str.n);
+    if (write_edit(&f, p, &m.s, line, line, last, &undo, answer, err) < 0)
         return -1;
-    if (s.cut == s.n_put && memcmp(buf_str(&f.data) + s.at, s.put, s.cut) == 0)
+    if (m.s.cut == m.s.n_put && memcmp(buf_str(&f.data) + m.s.at, m.s.put, m.s.cut) == 0)
         buf_adds(answer, "[What was put in is what was there: the content of the file is the same]\n");
-    if (crlf)
+    if (m.crlf)
         buf_adds(answer, "[The new text was given the CRLF line ends of the lines around it]\n");
     buf_add(answer, notes.data, notes.len);
     buf_adds(answer, CHECK_IT);
@@ -294,14 +336,13 @@ static int history(const struct edit_path *p, struct buf *answer)
 int text_editor_run(const struct edit_request *r, struct buf *answer, struct err *err)
 {
     struct edit_path p EDIT_PATH_AUTO = EDIT_PATH_INIT;
-    if (edit_path_resolve(&p, r->path.s, r->path.n, r->command == EDIT_CREATE || r->command == EDIT_HISTORY,
-                          err) < 0)
+    if (r->command == EDIT_CREATE)
+        return create_with_parents(r, answer, err);
+    if (edit_path_resolve(&p, r->path.s, r->path.n, r->command == EDIT_HISTORY, err) < 0)
         return -1;
     switch (r->command) {
     case EDIT_VIEW:
         return view(r, &p, answer, err);
-    case EDIT_CREATE:
-        return create(r, &p, answer, err);
     case EDIT_STR_REPLACE:
         return str_replace(r, &p, answer, err);
     case EDIT_INSERT:

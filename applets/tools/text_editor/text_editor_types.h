@@ -2,6 +2,8 @@
 #ifndef TEXT_EDITOR_TYPES_H
 #define TEXT_EDITOR_TYPES_H
 
+#include <stdbool.h>
+
 #include "params.h"
 
 enum edit_command {
@@ -23,6 +25,9 @@ struct edit_request {
     struct text new_str;     /* str_replace (absent: nothing), insert */
     struct text insert_text; /* insert: another name of new_str */
     long long insert_line;   /* insert: behind this line; 0: before the first */
+    bool replace_all;        /* str_replace: wherever it stands */
+    long long expected_count; /* str_replace: so many places exactly; 0: not said */
+    bool overwrite, parents;  /* create: also in the place of a file; make the directories that are missing */
 };
 
 /* Counting, the same everywhere: a file has one line more than it has LFs. "one\ntwo\n" has three, the last
