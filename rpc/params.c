@@ -238,6 +238,7 @@ static int check_kind(const struct param *p, struct span value, const struct whe
         [PARAM_ENV] = {JSON_OBJECT, "must be an object of strings"},
         [PARAM_OBJECT] = {JSON_OBJECT, "must be an object"},
         [PARAM_RAW] = {JSON_OBJECT, "must be an object"},
+        [PARAM_LIST] = {JSON_ARRAY, "must be an array"},
         [PARAM_USER] = {JSON_STRING, "must be a string or an object"},
         [PARAM_SWITCH] = {JSON_BOOL, "must be true, false or an object"},
     };
@@ -295,6 +296,7 @@ static int take_value(const struct param *p, struct span value, void *into, cons
         *(bool *)into = value.s[0] == 't';
         return 0;
     case PARAM_RAW:
+    case PARAM_LIST:
         *(struct span *)into = value;
         return 0;
     case PARAM_OBJECT:

@@ -43,6 +43,7 @@ enum param_type {
                   NULs are refused by name */
     PARAM_OBJECT, /* filled by a nested table (param.table) into the struct at the offset */
     PARAM_RAW,    /* struct span: the exact text of an object, in the request's own memory */
+    PARAM_LIST,   /* the same of an array */
     PARAM_USER,   /* struct user_param (user_param.h): a string, as PARAM_NAME, or an object */
     PARAM_SWITCH, /* a bool, behind which in the same struct is what a nested table (param.table) fills: true,
                      false, or an object, which means true; or a string, where that is what the table begins

@@ -12,9 +12,9 @@ from harness.containers import REPO
 METHODS_OF_A_KIND = {"in-process", "server", "keeper"}
 # values that a type doesn't take
 WRONG = {"string": 5, "integer": "x", "number": "x", "boolean": 1, "array of integers": ["x"], "array of strings": [1],
-         "object of strings": {"A": 1}, "object": [], "string or object": 5, "boolean or object": 1, "boolean, string or object": 1}
+         "object of strings": {"A": 1}, "object": [], "array of objects": {}, "string or object": 5, "boolean or object": 1, "boolean, string or object": 1}
 RIGHT = {"string": "x", "integer": 1, "number": 1, "boolean": True, "array of integers": [1], "array of strings": ["x"],
-         "object of strings": {}, "object": {}, "string or object": "x", "boolean or object": True, "boolean, string or object": True}
+         "object of strings": {}, "object": {}, "array of objects": [{}], "string or object": "x", "boolean or object": True, "boolean, string or object": True}
 
 
 @pytest.fixture

@@ -154,14 +154,17 @@ static const struct field web_evaluate_fields[] = {
 /* ---- files ---- */
 
 static const struct field editor_fields[] = {
-    ARG_WITH("command", TEXT, command, "What to do", .words = "view|create|str_replace|insert|undo_edit",
+    ARG_WITH("command", TEXT, command, "What to do", .words = "view|create|str_replace|insert|undo_edit|apply_patch",
              .required = true),
-    ARG_WITH("path", NAME, path, "File, or for view also a directory", .required = true),
+    ARG_WITH("path", NAME, path, "File; for view also a directory; for apply_patch the directory of its names",
+             .required = true),
     ARG("view_range", INTS, view_range, "view: first and last line, from 1; last -1 is the end"),
     ARG("file_text", TEXT, file_text, "create: the content"),
     ARG("old_str", TEXT, old_str, "str_replace: text that stands in the file exactly once"),
+    ARG("replace_all", BOOL, literal, "str_replace: wherever it stands"),
     ARG("new_str", TEXT, new_str, "str_replace: what takes its place (default: nothing); insert: the lines"),
     ARG("insert_line", INT, insert_line, "insert: behind which line; 0 is the front"),
+    ARG("patch", TEXT, content, "apply_patch: a unified diff, or *** Begin Patch ... *** End Patch"),
 };
 static const struct field read_file_fields[] = {
     ARG_WITH("path", NAME, path, "File", .required = true),
@@ -300,7 +303,7 @@ const struct mcp_tool mcp_tools[] = {
      "makes a new file; "
      "str_replace replaces one text that occurs exactly once; insert puts lines behind a line; undo_edit "
      "takes the last edit "
-     "back, up to ten of them. No other byte of the file changes, and an edit that fails changes nothing.",
+     "back, up to ten of them; apply_patch changes several files, all or none. No other byte of the file changes, and an edit that fails changes nothing.",
      FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, NULL, mcp_text_editor},
     {"read_file", "Read a file",
      "Returns the content of a file as it is: text, an image (PNG, JPEG, GIF, WebP) for you to see, or any "

@@ -48,6 +48,7 @@ static const char *type_of(const struct param *p)
         [PARAM_ENV] = "object of strings",
         [PARAM_OBJECT] = "object",
         [PARAM_RAW] = "object",
+        [PARAM_LIST] = "array of objects",
         [PARAM_USER] = "string or object",
         [PARAM_SWITCH] = "boolean or object",
     };

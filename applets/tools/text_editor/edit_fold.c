@@ -113,6 +113,26 @@ bool fold_find(const char *data, size_t n, const char *old, size_t n_old, int fo
     return true;
 }
 
+bool fold_equal(const char *a, size_t n_a, const char *b, size_t n_b, int fold)
+{
+    char to[2][4];
+    size_t at[2] = {0, 0}, len[2] = {0, 0}, used[2] = {0, 0};
+    const char *s[2] = {a, b};
+    const size_t n[2] = {n_a, n_b};
+    for (;;) {
+        for (int i = 0; i < 2; i++)
+            while (used[i] == len[i] && at[i] < n[i]) {
+                at[i] += fold_char(s[i] + at[i], n[i] - at[i], fold, to[i], &len[i]);
+                used[i] = 0;
+            }
+        bool left[2] = {used[0] < len[0], used[1] < len[1]};
+        if (!left[0] || !left[1])
+            return left[0] == left[1];
+        if (to[0][used[0]++] != to[1][used[1]++])
+            return false;
+    }
+}
+
 size_t fold_difference(const char *theirs, size_t n_theirs, const char *old, size_t n_old)
 {
     size_t at = text_common_prefix(theirs, old, n_theirs < n_old ? n_theirs : n_old);
@@ -160,15 +180,17 @@ static bool ends_in_blanks(const char *s, size_t n)
     return i > 0 && (i == n || s[i] == '\n' || s[i] == '\r');
 }
 
-void fold_put_difference(struct buf *out, const char *theirs, size_t n_theirs, const char *old, size_t n_old)
+void fold_put_difference(struct buf *out, const char *theirs, size_t n_theirs, const char *old, size_t n_old,
+                         const char *what)
 {
     size_t at = fold_difference(theirs, n_theirs, old, n_old);
     if (ends_in_blanks(theirs + at, n_theirs - at) != ends_in_blanks(old + at, n_old - at)) {
         bool ours = ends_in_blanks(old + at, n_old - at);
-        buf_addf(out, "%sblanks at the end of the line, where old_str has %s", ours ? "no " : "", ours ? "some" : "none");
+        buf_addf(out, "%sblanks at the end of the line, where %s has %s", ours ? "no " : "", what,
+                 ours ? "some" : "none");
         return;
     }
     put_character(out, theirs + at, n_theirs - at);
-    buf_adds(out, " where old_str has ");
+    buf_addf(out, " where %s has ", what);
     put_character(out, old + at, n_old - at);
 }

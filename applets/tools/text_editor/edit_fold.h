@@ -18,8 +18,12 @@ bool fold_is_space(char c);
 bool fold_find(const char *data, size_t n, const char *old, size_t n_old, int fold, size_t *begin,
                size_t *end);
 
-/* Says what stands at the first place in which the two texts differ: "a tab where old_str has a space". */
-void fold_put_difference(struct buf *out, const char *theirs, size_t n_theirs, const char *old, size_t n_old);
+/* Whether both are the same so. */
+bool fold_equal(const char *a, size_t n_a, const char *b, size_t n_b, int fold);
+
+/* Says what stands at the first place in which the two texts differ: "a tab where `what` has a space". */
+void fold_put_difference(struct buf *out, const char *theirs, size_t n_theirs, const char *old, size_t n_old,
+                         const char *what);
 /* Offset of that place: where a character begins in both. */
 size_t fold_difference(const char *theirs, size_t n_theirs, const char *old, size_t n_old);
 

@@ -61,17 +61,18 @@ static void widen(const char *data, size_t n, size_t *begin, size_t *end, bool w
 
 /* Which character it is, and in which line. */
 static void put_first_difference(struct buf *out, const char *data, size_t begin, size_t end, const char *old,
-                                 size_t n_old)
+                                 size_t n_old, const char *what)
 {
     while (begin < end && n_old > 0 && *old != data[begin] && (data[begin] == ' ' || data[begin] == '\t') &&
            *old != ' ' && *old != '\t')
         begin++; /* in front of it, where it was widened */
     size_t at = begin + fold_difference(data + begin, end - begin, old, n_old);
     buf_addf(out, ". The first difference, in line %zu: ", 1 + text_count_lf(data, at));
-    fold_put_difference(out, data + begin, end - begin, old, n_old);
+    fold_put_difference(out, data + begin, end - begin, old, n_old, what);
 }
 
-static bool hint_folded(struct buf *out, const char *data, size_t n, const char *old, size_t n_old)
+static bool hint_folded(struct buf *out, const char *data, size_t n, const char *old, size_t n_old,
+                        const char *what)
 {
     static const struct {
         int fold;
@@ -94,9 +95,9 @@ static bool hint_folded(struct buf *out, const char *data, size_t n, const char 
         put_lines(out, first, last);
         buf_addf(out, " differs from it only in %s; there it is (as a JSON string): ", tries[i].what);
         quote(out, data + begin, end - begin);
-        buf_adds(out, ", and old_str is ");
+        buf_addf(out, ", and %s is ", what);
         quote(out, old, n_old);
-        put_first_difference(out, data, begin, end, old, n_old);
+        put_first_difference(out, data, begin, end, old, n_old, what);
         return true;
     }
     return false;
@@ -249,16 +250,22 @@ static bool hint_alike(struct buf *out, const char *data, size_t n, const char *
     return true;
 }
 
+void edit_put_hint(struct buf *hint, const char *data, size_t n, const char *old, size_t n_old,
+                   const char *what)
+{
+    if (n_old > 0 && has_line_numbers(old, n_old))
+        buf_adds(hint,
+                 "It seems to hold the line numbers of a view; leave each number and the tab behind it out");
+    else if (n > LOOK_MAX || n_old > LOOK_MAX || n_old == 0 ||
+             (!hint_folded(hint, data, n, old, n_old, what) && !hint_escaped(hint, data, n, old, n_old) &&
+              !hint_alike(hint, data, n, old, n_old)))
+        buf_adds(hint, "View the file and copy the text exactly, with its white space");
+}
+
 int edit_refuse_none(const char *data, size_t n, const char *old, size_t n_old, const char *shown,
                      struct err *err)
 {
     struct buf hint BUF_AUTO = BUF_INIT;
-    if (has_line_numbers(old, n_old))
-        buf_adds(&hint,
-                 "It seems to hold the line numbers of a view; leave each number and the tab behind it out");
-    else if (n > LOOK_MAX || n_old > LOOK_MAX ||
-             (!hint_folded(&hint, data, n, old, n_old) && !hint_escaped(&hint, data, n, old, n_old) &&
-              !hint_alike(&hint, data, n, old, n_old)))
-        buf_adds(&hint, "View the file and copy the text exactly, with its white space");
+    edit_put_hint(&hint, data, n, old, n_old, "old_str");
     return err_set(err, ERR_TOOL, "Nothing was replaced: old_str does not occur in %s. %s", shown, hint.data);
 }

@@ -238,3 +238,39 @@ int edit_match(const char *data, size_t n, const struct edit_wish *w, const char
         return found > 0 ? 0 : -1;
     return edit_refuse_none(data, n, w->old->s, w->old->n, shown, err);
 }
+
+/* Offset of the begin of line `line` (from 1) of those that a file has. */
+static size_t line_begin(const char *data, size_t n, long long line)
+{
+    const char *at = data;
+    while (--line > 0)
+        at = (const char *)memchr(at, '\n', n - (size_t)(at - data)) + 1;
+    return (size_t)(at - data);
+}
+
+#define BOM "\xEF\xBB\xBF"
+
+int edit_insertion(const char *data, size_t n, long long line, const struct text *text, const char *shown,
+                   struct buf *put, struct splice *s, struct err *err)
+{
+    long long n_lines = 1 + (long long)text_count_lf(data, n);
+    if (line < 0 || line > n_lines)
+        return err_set(
+            err, ERR_TOOL,
+            "Invalid `insert_line` %lld: %s has %lld line%s, so give a number from 0 to %lld; nothing was "
+            "inserted",
+            line, shown, n_lines, n_lines == 1 ? "" : "s", n_lines);
+    bool at_end = line == n_lines;
+    size_t at = at_end ? n : line_begin(data, n, line + 1);
+    const char *model = at_end ? memrchr(data, '\n', n) : line > 0 ? data + at - 1 : memchr(data, '\n', n);
+    bool crlf = model && model > data && model[-1] == '\r';
+    if (line == 0 && n >= 3 && memcmp(data, BOM, 3) == 0)
+        at = 3; /* a mark in the middle of the text would be none */
+    if (at_end)
+        buf_adds(put, crlf ? "\r\n" : "\n");
+    edit_put_lines(put, text->s, text->n, crlf);
+    if (!at_end)
+        buf_adds(put, crlf ? "\r\n" : "\n");
+    *s = (struct splice){.at = at, .put = put->data, .n_put = put->len};
+    return 0;
+}

@@ -35,6 +35,11 @@ void edit_found_release(struct edit_found *f);
 int edit_match(const char *data, size_t n, const struct edit_wish *wish, const char *shown,
                struct edit_found *found, struct err *err);
 
+/* The text becomes lines of its own behind line `line`; a line end is taken over from the line in front, or
+ * else the one behind. */
+int edit_insertion(const char *data, size_t n, long long line, const struct text *text, const char *shown,
+                   struct buf *put, struct splice *s, struct err *err);
+
 /* Appends text with the line ends `crlf` or as they are. */
 void edit_put_lines(struct buf *out, const char *s, size_t n, bool crlf);
 

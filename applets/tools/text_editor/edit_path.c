@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "io.h"
 #include "mem.h"
+#include "no_links.h"
 #include "utf8.h"
 
 enum { SHOWN_MAX = 400, LINKS_MAX = 40 };
@@ -67,8 +68,7 @@ char *edit_path_shown(const char *path, size_t n, size_t max)
     return buf_take(&out, NULL);
 }
 
-/* The bytes that a quoted path stands for; NULL when it isn't one. */
-static char *unquoted(const char *path, size_t n)
+char *edit_path_unquoted(const char *path, size_t n)
 {
     static const char names[] = "abtnvfr";
     if (n < 2 || path[0] != '"' || path[n - 1] != '"')
@@ -194,7 +194,7 @@ static int open_dir(struct edit_path *p, struct err *err)
     size_t n = (size_t)(p->name - p->real);
     bool root = strcmp(p->name, ".") == 0;
     char *dir MEM_AUTO = root || n <= 1 ? mem_strdup("/") : mem_dup(p->real, n - 1);
-    p->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    p->dir = no_links_open(AT_FDCWD, dir, O_PATH | O_DIRECTORY);
     return p->dir < 0 ? refuse(p, errno, err) : 0;
 }
 
@@ -210,7 +210,7 @@ int edit_path_resolve(struct edit_path *p, const char *path, size_t n, bool may_
     char *real = realpath(plain, NULL);
     if (!real && errno == ENOENT) {
         /* A name that JSON can't say, as a listing shows it. */
-        char *quoted MEM_AUTO = unquoted(path, n);
+        char *quoted MEM_AUTO = edit_path_unquoted(path, n);
         real = quoted ? realpath(quoted, NULL) : NULL;
         errno = real ? 0 : ENOENT;
     }

@@ -13,7 +13,7 @@ struct edit_path {
     char *real;       /* absolute, without symlinks, "." and ".." */
     char *shown;      /* for messages: the real path, or what was asked for where that can't be resolved */
     const char *name; /* last component, inside real; "." for the root directory */
-    int dir;          /* the directory that holds it (O_PATH) */
+    int dir;          /* the directory that holds it (O_PATH), to which no link has led */
     bool exists;
     struct stat st; /* valid when it exists */
 };
@@ -40,6 +40,9 @@ void edit_path_release(struct edit_path *p);
  * or bytes that are no UTF-8 (then it starts with a quote, which a plain one never does). `max`: bytes; a
  * longer one loses its middle; 0: no limit. free() it. */
 char *edit_path_shown(const char *path, size_t n, size_t max);
+
+/* The bytes that such a quoted path stands for; NULL when it isn't one. free() it. */
+char *edit_path_unquoted(const char *path, size_t n);
 
 /* Text of an errno value; what a person has to know about links is said in full. */
 const char *edit_errno(int errnum);

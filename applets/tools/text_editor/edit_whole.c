@@ -1,15 +1,30 @@
 #include "edit_whole.h"
 
-#include "edit_file.h"
-#include "edit_history.h"
-#include "edit_path.h"
+#include "edit_text.h"
 #include "edit_write.h"
+
+int edit_load(struct edit_file *f, struct edit_path *p, struct undo_store *undo, struct err *err)
+{
+    if (edit_file_load(f, p, err) < 0)
+        return -1;
+    undo_open(undo, false);
+    return journal_has(undo, p) ? journal_recover(undo, p, f, err) : 0;
+}
+
+struct splice edit_difference(const struct edit_file *f, const char *new, size_t n_new)
+{
+    const char *now = buf_str(&f->data);
+    size_t n = f->data.len, shorter = n < n_new ? n : n_new;
+    size_t head = text_common_prefix(now, new, shorter);
+    size_t tail = text_common_suffix(now + n, new + n_new, shorter - head);
+    return (struct splice){.at = head, .cut = n - head - tail, .put = new + head, .n_put = n_new - head - tail};
+}
 
 static int rewrite(struct edit_whole *w, struct edit_path *p, const char *data, size_t n,
                    struct undo_store *undo, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
-    if (edit_file_load(&f, p, err) < 0 || (journal_has(undo, p) && journal_recover(undo, p, &f, err) < 0))
+    if (edit_load(&f, p, undo, err) < 0)
         return -1;
     bool append = w->how == WHOLE_APPEND;
     struct splice s = {

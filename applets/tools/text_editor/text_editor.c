@@ -102,7 +102,8 @@ static int edit(const struct command_line *c, struct edit_request *request, enum
     struct err err;
     bool json = command_value(c, "json");
     request->command = command;
-    request->path = (struct text){c->words[0], strlen(c->words[0])};
+    if (c->n_words > 0)
+        request->path = (struct text){c->words[0], strlen(c->words[0])};
     int rc = text_editor_run(request, &answer, &err);
     if (rc < 0 && !json)
         return command_failed(c, &err);
@@ -181,6 +182,16 @@ static int do_insert(const struct command_line *c)
     return status;
 }
 
+static int do_patch(const struct command_line *c)
+{
+    struct edit_request r = {0};
+    int status = take_text(c, "text", "file", "-", &r.patch);
+    if (status == EXIT_OK)
+        status = edit(c, &r, EDIT_PATCH);
+    free(r.patch.s);
+    return status;
+}
+
 static int do_undo(const struct command_line *c)
 {
     return edit(c, &(struct edit_request){0}, EDIT_UNDO);
@@ -222,6 +233,10 @@ static const struct command list[] = {
      "empty line "
      "more.",
      "notes.txt 1 --text 'second line'", 2, 2, do_insert, NULL},
+    {"patch", "[PATH]", "text file json",
+     "apply a unified diff, git's too, or a *** Begin Patch: all of it, or nothing",
+     "PATH is the directory that the patch's names are taken from (ours), or the one file it is for.",
+     "--file fix.diff", 0, 1, do_patch, NULL},
     {"undo", "PATH", "json", "take the last edit back", NULL, "notes.txt", 1, 1, do_undo, NULL},
     {"history", "PATH", "json", "list the edits that can be taken back, the last one first", NULL,
      "notes.txt", 1, 1, do_history, NULL},

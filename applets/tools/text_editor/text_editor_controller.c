@@ -10,7 +10,9 @@
 #include "edit_match.h"
 #include "edit_path.h"
 #include "edit_text.h"
+#include "edit_together.h"
 #include "edit_view.h"
+#include "edit_whole.h"
 #include "edit_write.h"
 #include "mem.h"
 
@@ -20,14 +22,10 @@ enum { HEAD_MAX = 4000 };
 
 #define ROLLED_BACK "[An edit of this file had been interrupted; it was rolled back first]\n"
 
-/* Loads a file for editing; an edit that was interrupted is put right before anything else. */
 static int load(struct edit_file *f, struct edit_path *p, struct undo_store *undo, struct buf *notes,
                 struct err *err)
 {
-    if (edit_file_load(f, p, err) < 0)
-        return -1;
-    undo_open(undo, false);
-    int rolled_back = journal_has(undo, p) ? journal_recover(undo, p, f, err) : 0;
+    int rolled_back = edit_load(f, p, undo, err);
     if (rolled_back > 0)
         buf_adds(notes, ROLLED_BACK);
     return rolled_back < 0 ? -1 : 0;
@@ -193,36 +191,6 @@ static int str_replace(const struct edit_request *r, struct edit_path *p, struct
     return 0;
 }
 
-/* Offset of the begin of line `line` (from 1) of those that a file has. */
-static size_t line_begin(const char *data, size_t n, long long line)
-{
-    const char *at = data;
-    while (--line > 0)
-        at = (const char *)memchr(at, '\n', n - (size_t)(at - data)) + 1;
-    return (size_t)(at - data);
-}
-
-#define BOM "\xEF\xBB\xBF"
-
-/* The text becomes lines of its own behind line `line`; a line end is taken over from the line in front, or
- * else the one behind. */
-static void insertion(const char *data, size_t n, long long line, long long n_lines, const struct text *text,
-                      struct buf *put, struct splice *s)
-{
-    bool at_end = line == n_lines;
-    size_t at = at_end ? n : line_begin(data, n, line + 1);
-    const char *model = at_end ? memrchr(data, '\n', n) : line > 0 ? data + at - 1 : memchr(data, '\n', n);
-    bool crlf = model && model > data && model[-1] == '\r';
-    if (line == 0 && n >= 3 && memcmp(data, BOM, 3) == 0)
-        at = 3; /* a mark in the middle of the text would be none */
-    if (at_end)
-        buf_adds(put, crlf ? "\r\n" : "\n");
-    edit_put_lines(put, text->s, text->n, crlf);
-    if (!at_end)
-        buf_adds(put, crlf ? "\r\n" : "\n");
-    *s = (struct splice){.at = at, .put = put->data, .n_put = put->len};
-}
-
 static int insert(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
@@ -234,13 +202,8 @@ static int insert(const struct edit_request *r, struct edit_path *p, struct buf 
     if (load(&f, p, &undo, &notes, err) < 0)
         return -1;
     long long n_lines = 1 + (long long)text_count_lf(buf_str(&f.data), f.data.len);
-    if (r->insert_line < 0 || r->insert_line > n_lines)
-        return err_set(
-            err, ERR_TOOL,
-            "Invalid `insert_line` %lld: %s has %lld line%s, so give a number from 0 to %lld; nothing was "
-            "inserted",
-            r->insert_line, p->shown, n_lines, n_lines == 1 ? "" : "s", n_lines);
-    insertion(buf_str(&f.data), f.data.len, r->insert_line, n_lines, text, &put, &s);
+    if (edit_insertion(buf_str(&f.data), f.data.len, r->insert_line, text, p->shown, &put, &s, err) < 0)
+        return -1;
     buf_addf(answer,
              "The file %s has been edited: text was inserted after line %lld. Output of running `cat -n` on "
              "a snippet "
@@ -253,17 +216,6 @@ static int insert(const struct edit_request *r, struct edit_path *p, struct buf 
     buf_add(answer, notes.data, notes.len);
     buf_adds(answer, CHECK_IT);
     return 0;
-}
-
-/* What turns the content into `old`. */
-static struct splice difference(const struct edit_file *f, const char *old, size_t n_old)
-{
-    const char *now = buf_str(&f->data);
-    size_t n = f->data.len, shorter = n < n_old ? n : n_old;
-    size_t head = text_common_prefix(now, old, shorter);
-    size_t tail = text_common_suffix(now + n, old + n_old, shorter - head);
-    return (struct splice){
-        .at = head, .cut = n - head - tail, .put = old + head, .n_put = n_old - head - tail};
 }
 
 static int undo_create(const struct edit_path *p, bool changed, struct buf *answer, struct err *err)
@@ -280,7 +232,7 @@ static int undo_create(const struct edit_path *p, bool changed, struct buf *answ
 static int undo_content(struct edit_file *f, const struct edit_path *p, const struct entry *e, bool changed,
                         struct undo_store *undo, struct buf *answer, struct err *err)
 {
-    struct splice s = difference(f, e->old, e->item.n_old);
+    struct splice s = edit_difference(f, e->old, e->item.n_old);
     if (edit_write(f, p, &s, ENTRY_UNDO, undo, err) < 0)
         return -1;
     buf_addf(answer, "The last edit of %s has been undone. Output of running `cat -n` on a snippet of it:\n",
@@ -338,6 +290,8 @@ int text_editor_run(const struct edit_request *r, struct buf *answer, struct err
     struct edit_path p EDIT_PATH_AUTO = EDIT_PATH_INIT;
     if (r->command == EDIT_CREATE)
         return create_with_parents(r, answer, err);
+    if (r->command == EDIT_PATCH || r->command == EDIT_MANY)
+        return edit_together(r, answer, err);
     if (edit_path_resolve(&p, r->path.s, r->path.n, r->command == EDIT_HISTORY, err) < 0)
         return -1;
     switch (r->command) {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "edit_as_user.h"
+#include "mem.h"
 #include "rpc.h"
 #include "text_editor.h"
 #include "text_editor_controller.h"
@@ -82,6 +83,29 @@ static const struct param undo_params[] = {
     {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
 };
 
+static const struct param patch_params[] = {
+    {.key = "patch",
+     .type = PARAM_TEXT,
+     .offset = FIELD(patch),
+     .required = true,
+     PARAM_DOC("A unified diff, git's too, or a text from *** Begin Patch to *** End Patch", NULL)},
+    {.key = "path",
+     .type = PARAM_TEXT,
+     .offset = FIELD(path),
+     PARAM_DOC("The directory that its names are taken from, out of which none leads; or the one file it is for",
+               "the caller's directory")},
+};
+struct many {
+    struct span edits;
+};
+static const struct param many_params[] = {
+    {.key = "edits",
+     .type = PARAM_LIST,
+     .offset = offsetof(struct many, edits),
+     .required = true,
+     PARAM_DOC("The edits, in their order: objects with the params of str_replace, insert or create", NULL)},
+};
+
 /* Hosts send the keys of every command, most of them null: each command sees its own and ignores the others.
  */
 #define COMMAND(array)                                                                                       \
@@ -95,11 +119,13 @@ static const struct params_variant commands[] = {
     {"str_replace", COMMAND(str_replace_params)},
     {"insert", COMMAND(insert_params)},
     {"undo_edit", COMMAND(undo_params)},
+    {"apply_patch", COMMAND(patch_params)},
+    {"edit_many", COMMAND(many_params)},
     {0},
 };
 /* In their order. */
 static const enum edit_command edit_commands[] = {EDIT_VIEW, EDIT_CREATE, EDIT_STR_REPLACE, EDIT_INSERT,
-                                                  EDIT_UNDO};
+                                                  EDIT_UNDO, EDIT_PATCH,  EDIT_MANY};
 
 struct selector {
     struct text command;
@@ -110,7 +136,8 @@ static const struct param selector_params[] = {
      .type = PARAM_TEXT,
      .offset = offsetof(struct selector, command),
      .required = true,
-     PARAM_DOC("view, create, str_replace, insert or undo_edit, each with params of its own", NULL)},
+     PARAM_DOC("view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own",
+               NULL)},
     {.key = "_run_as_user",
      .type = PARAM_NAME,
      .offset = offsetof(struct selector, run_as_user.name),
@@ -128,24 +155,73 @@ static const struct params_variant *find_command(const struct text *name, struct
         if (name->n == strlen(v->name) && strcmp(name->s, v->name) == 0)
             return v;
     err_set(err, ERR_PARAMS,
-            "Invalid parameters: command: must be one of view, create, str_replace, insert, undo_edit");
+            "Invalid parameters: command: must be one of view, create, str_replace, insert, undo_edit, "
+            "apply_patch, edit_many");
     return NULL;
+}
+
+/* ---- edit_many ---- */
+
+static void many_release(struct edit_request *request)
+{
+    for (size_t i = 0; i < request->n_edits; i++)
+        params_release(&commands[request->edits[i].command].table, &request->edits[i]);
+    free(request->edits);
+}
+
+/* By what it has: old_str, insert_line or file_text. */
+static enum edit_command command_of(struct span edit)
+{
+    struct span value;
+    return json_member(edit, "old_str", &value, NULL)       ? EDIT_STR_REPLACE
+           : json_member(edit, "insert_line", &value, NULL) ? EDIT_INSERT
+                                                            : EDIT_CREATE;
+}
+
+static int many_unpack(struct span params, struct edit_request *request, struct err *err)
+{
+    struct many many = {0};
+    struct span one;
+    size_t at = 0;
+    if (params_unpack(&commands[EDIT_MANY].table, params, &many, err) < 0)
+        return -1;
+    while (json_element(many.edits, &at, &one)) {
+        size_t i = request->n_edits;
+        request->edits = mem_realloc(request->edits, (i + 1) * sizeof *request->edits);
+        struct edit_request *e = &request->edits[i];
+        *e = (struct edit_request){0};
+        if (json_kind(one) != JSON_OBJECT)
+            return err_set(err, ERR_PARAMS, "Invalid parameters: edits[%zu]: must be an object", i);
+        e->command = command_of(one);
+        if (params_unpack(&commands[e->command].table, one, e, err) < 0)
+            return err_wrap(err, "edits[%zu]", i);
+        request->n_edits++;
+        if (e->command == EDIT_INSERT && !e->new_str.s && !e->insert_text.s)
+            return err_set(err, ERR_PARAMS, "Invalid parameters: edits[%zu]: new_str: is required", i);
+    }
+    return request->n_edits > 0 ? 0 : err_set(err, ERR_PARAMS, "Invalid parameters: edits: is empty");
+}
+
+static int carry_out(const struct edit_request *request, const struct edit_user *user, struct buf *answer,
+                     struct err *err)
+{
+    if (request->command == EDIT_INSERT && !request->new_str.s && !request->insert_text.s)
+        return err_set(err, ERR_PARAMS, "Invalid parameters: new_str: is required");
+    return user->given ? edit_as_user(user, request, answer, err) : text_editor_run(request, answer, err);
 }
 
 static int edit(const struct params_variant *command, const struct edit_user *user, struct span params,
                 struct buf *answer, struct err *err)
 {
     struct edit_request request = {.command = edit_commands[command - commands]};
-    if (params_unpack(&command->table, params, &request, err) < 0)
-        return -1;
-    int rc;
-    if (request.command == EDIT_INSERT && !request.new_str.s && !request.insert_text.s)
-        rc = err_set(err, ERR_PARAMS, "Invalid parameters: new_str: is required");
-    else if (user->given)
-        rc = edit_as_user(user, &request, answer, err);
+    bool many = request.command == EDIT_MANY;
+    int rc = many ? many_unpack(params, &request, err) : params_unpack(&command->table, params, &request, err);
+    if (rc == 0)
+        rc = carry_out(&request, user, answer, err);
+    if (many)
+        many_release(&request);
     else
-        rc = text_editor_run(&request, answer, err);
-    params_release(&command->table, &request);
+        params_release(&command->table, &request);
     return rc;
 }
 

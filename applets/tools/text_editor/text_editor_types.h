@@ -12,6 +12,8 @@ enum edit_command {
     EDIT_STR_REPLACE,
     EDIT_INSERT,
     EDIT_UNDO,
+    EDIT_PATCH,
+    EDIT_MANY,
     EDIT_HISTORY, /* the command line alone */
 };
 
@@ -27,6 +29,9 @@ struct edit_request {
     long long insert_line;   /* insert: behind this line; 0: before the first */
     bool replace_all;        /* str_replace: wherever it stands */
     long long expected_count; /* str_replace: so many places exactly; 0: not said */
+    struct text patch;        /* apply_patch; path: the directory or the file that it is for */
+    struct edit_request *edits; /* edit_many: str_replace, insert and create, one after the other */
+    size_t n_edits;
     bool overwrite, parents;  /* create: also in the place of a file; make the directories that are missing */
 };
 
