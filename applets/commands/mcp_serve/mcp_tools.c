@@ -114,7 +114,7 @@ static const struct field job_fields[] = {JOB};
     ARG_WITH("element_id", INT, element, "The number in brackets at the front of its line", .required = true)
 
 static const struct field web_go_fields[] = {
-    ARG_WITH("url", NAME, url, "Address; without a scheme https:// is put in front", .required = true),
+    ARG_WITH("url", NAME, url, "Address; without a scheme it is http:// for localhost and its like, else https://", .required = true),
 };
 static const struct field web_click_fields[] = {ELEMENT};
 static const struct field web_type_fields[] = {

@@ -14,16 +14,20 @@
 
 /* ---- finding ---- */
 
-static void put_node(struct buf *params, const struct action *a)
+static void ask_about(struct action *a, const char *method)
 {
-    buf_addc(params, '{');
-    json_member_int(params, "backendNodeId", a->element.backend);
-    buf_addc(params, '}');
+    struct buf params BUF_AUTO = BUF_INIT;
+    buf_addc(&params, '{');
+    if (a->element.object)
+        json_member_string(&params, "objectId", a->element.object);
+    else
+        json_member_int(&params, "backendNodeId", a->element.backend);
+    buf_addc(&params, '}');
+    step_ask_lax(a, a->element.session, method, &params, ASK_MS);
 }
 
 void element_find(struct action *a)
 {
-    struct buf params BUF_AUTO = BUF_INIT;
     const struct tab *t = a->web->tabs.first;
     long long id = a->params.element_id;
     long long frame = t && t->frames ? id / PAGE_FRAME_IDS : 0; /* one without frames has all numbers */
@@ -39,8 +43,9 @@ void element_find(struct action *a)
     free(a->element.session);
     a->element.session = mem_strdup(session);
     a->element.backend = id - frame * PAGE_FRAME_IDS;
-    put_node(&params, a);
-    step_ask_lax(a, session, "DOM.resolveNode", &params, ASK_MS);
+    free(a->element.object);
+    a->element.object = NULL;
+    ask_about(a, "DOM.resolveNode");
 }
 
 void element_object(struct action *a)
@@ -60,13 +65,18 @@ void element_object(struct action *a)
 
 /* ---- JavaScript ---- */
 
+/* A label of it that can be clicked: none that has something else in it to be clicked. */
+static const char label_function[] =
+    "function(){return(this.labels?[...this.labels]:[this]).find(l=>l.getBoundingClientRect().width>0&&"
+    "!l.querySelector('a,button'))}";
+
 void element_call(struct action *a, const char *function, const struct text *argument)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     buf_addc(&params, '{');
     json_member_string(&params, "objectId", a->element.object);
     json_member_string(&params, "functionDeclaration", function);
-    json_member_bool(&params, "returnByValue", true);
+    json_member_bool(&params, "returnByValue", function != label_function);
     json_member_bool(&params, "userGesture", true);
     if (argument) {
         json_key(&params, "arguments");
@@ -86,8 +96,8 @@ void element_said(struct action *a, struct buf *text)
 }
 
 /* What it is: "gone", "file", "option", "select", "value" (an input that is set rather than typed into),
- * "text" (takes text), "button" (what a click sets off or checks), "other"; behind it " disabled" and "
- * readonly". */
+ * "text" (takes text), "button" (what a click sets off or checks), "other"; behind it " disabled", " readonly"
+ * and " label": what is seen of it, and takes the click, is its label. */
 static const char look_function[] =
     "function(){let e=this.nodeType===1?this:this.parentElement;"
     "if(!e||!e.isConnected)return 'gone';"
@@ -98,8 +108,12 @@ static const char look_function[] =
     "else if(n==='textarea'||e.isContentEditable)k='text';"
     "else if(n==='select')k='select';else if(n==='option')k='option';"
     "else if(n==='button'||(n==='a'&&e.href))k='button';"
+    "let l='';const c=n==='label'?e.control:e;if(c&&/^(checkbox|radio)$/.test(c.type)){k='button';"
+    "const b=c.getBoundingClientRect(),s=getComputedStyle(c);if(c!==e?e.querySelector('a,button'):"
+    "c.labels.length&&(b.width*b.height<5||b.right+scrollX<=0||b.bottom+scrollY<=0||s.opacity==='0'||"
+    "s.pointerEvents==='none'))l=' label'}"
     "let d=false;try{d=e.matches(':disabled')}catch(x){}"
-    "return k+(d?' disabled':'')+(e.readOnly&&k==='text'?' readonly':'')}";
+    "return k+l+(d?' disabled':'')+(e.readOnly&&k==='text'?' readonly':'')}";
 
 static void look(struct action *a)
 {
@@ -171,16 +185,12 @@ static void chosen(struct action *a)
 
 static void scroll_to(struct action *a)
 {
-    struct buf params BUF_AUTO = BUF_INIT;
-    put_node(&params, a);
-    step_ask_lax(a, a->element.session, "DOM.scrollIntoViewIfNeeded", &params, ASK_MS);
+    ask_about(a, "DOM.scrollIntoViewIfNeeded");
 }
 
 static void aim(struct action *a)
 {
-    struct buf params BUF_AUTO = BUF_INIT;
-    put_node(&params, a);
-    step_ask_lax(a, a->element.session, "DOM.getContentQuads", &params, ASK_MS);
+    ask_about(a, "DOM.getContentQuads");
 }
 
 /* What lies where the click goes and has nothing to do with the element, in a few words; "": nothing. A label
@@ -285,6 +295,25 @@ static void toggle_option(struct action *a)
     element_call(a, choose_function, NULL);
 }
 
+static void look_for_label(struct action *a)
+{
+    element_call(a, label_function, NULL);
+}
+
+static void have_label(struct action *a)
+{
+    struct span result;
+    struct buf id BUF_AUTO = BUF_INIT;
+    if (!a->result.s || !json_member(a->result, "result", &result, NULL) ||
+        !member_text(result, "objectId", &id)) {
+        step_branch(a, script_click_steps);
+        return;
+    }
+    free(a->element.object);
+    a->element.object = buf_take(&id, NULL);
+    step_next(a);
+}
+
 static void set_value(struct action *a)
 {
     element_call(a, value_function, &a->params.text);
@@ -304,6 +333,9 @@ static const step_fn toggle_steps[] = {toggle_option, chosen, NULL};
 static const step_fn set_value_steps[] = {set_value, chosen, NULL};
 static const step_fn focus_steps[] = {focus_select, chosen, NULL};
 
+static const step_fn label_steps[] = {look_for_label, have_label,  scroll_to, look_above,
+                                      aim_and_note,   press_mouse, NULL};
+
 static void click_looked(struct action *a)
 {
     struct buf what BUF_AUTO = BUF_INIT;
@@ -314,6 +346,8 @@ static void click_looked(struct action *a)
         step_branch(a, toggle_steps);
     else if (begins(&what, "select"))
         step_branch(a, focus_steps);
+    else if (strstr(what.data, " label"))
+        step_branch(a, label_steps);
     else
         step_next(a);
 }
@@ -363,7 +397,8 @@ static void type_looked(struct action *a)
 }
 
 /* Makes sure that what was clicked takes the keys (a label may lie over it), with the caret behind its text,
- * or with the text selected that is to go. "text", "other" or "none": what has the focus. */
+ * or with the text selected that is to go. "text", "line" (text without line feeds), "other" or "none": what has the
+ * focus. */
 static const char focus_function[] =
     "function(clear){let e=this.nodeType===1?this:this.parentElement;"
     "const deep=()=>{let x=e.ownerDocument.activeElement;"
@@ -372,11 +407,12 @@ static const char focus_function[] =
     "!/^(button|submit|reset|image|checkbox|radio|file|range|color)$/.test(x.type)));"
     "let x=deep();if(takes(e)&&x!==e&&!(x&&e.contains(x))){e.focus();x=deep()}"
     "if(!takes(x))return !x||x===e.ownerDocument.body||x===e.ownerDocument.documentElement?'none':'other';"
+    "const t=x.localName==='input'?'line':'text';"
     "if(x.isContentEditable){const s=x.ownerDocument.getSelection();s.selectAllChildren(x);"
-    "if(!clear)s.collapseToEnd();else if(!x.textContent)return 'text';}"
-    "else if(clear){x.select();if(!x.value&&x.type!=='number')return 'text'}"
+    "if(!clear)s.collapseToEnd();else if(!x.textContent)return t;}"
+    "else if(clear){x.select();if(!x.value&&x.type!=='number')return t}"
     "else try{x.setSelectionRange(x.value.length,x.value.length)}catch(y){}"
-    "return clear?'text selected':'text'}";
+    "return clear?t+' selected':t}";
 
 static void focus_end(struct action *a)
 {
@@ -395,6 +431,16 @@ static void focus_all(struct action *a)
         element_call(a, focus_function, &yes);
 }
 
+/* A line feed would send the form: as in what is pasted there, it is a space, and none at the end. */
+static void make_one_line(struct text *text)
+{
+    while (text->n > 0 && strchr("\r\n", text->s[text->n - 1]))
+        text->n--;
+    for (size_t i = 0; i < text->n; i++)
+        if (text->s[i] == '\n' || text->s[i] == '\r')
+            text->s[i] = ' ';
+}
+
 static void type_text(struct action *a)
 {
     struct buf what BUF_AUTO = BUF_INIT;
@@ -405,6 +451,8 @@ static void type_text(struct action *a)
     }
     if (strstr(what.data, "selected"))
         keys_press(a, "Backspace");
+    if (begins(&what, "line"))
+        make_one_line(&a->params.text);
     keys_type(a, a->params.text);
     keys_flush(a);
 }

@@ -139,29 +139,30 @@ static const struct key *key_of(const char *name)
     return NULL;
 }
 
-static void insert(struct action *a, struct text text)
+static void insert(struct action *a, const char *s, size_t n)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     buf_addc(&params, '{');
-    json_member_text(&params, "text", text.s, text.n);
+    json_member_text(&params, "text", s, n);
     buf_addc(&params, '}');
     send_key(a, "Input.insertText", &params);
 }
 
 void keys_type(struct action *a, struct text text)
 {
-    if (text.n > TYPED_MAX) {
-        insert(a, text);
-        return;
-    }
     bool whole;
     for (size_t at = 0; at < text.n;) {
         size_t n = utf8_sequence(text.s + at, text.n - at, &whole);
         char c = text.s[at];
-        if (c == '\n' || c == '\r')
-            press(a, key_of("Enter"), 0);
-        else if (c == '\t')
-            press(a, key_of("Tab"), 0);
+        if (text.n > TYPED_MAX && c != '\t') { /* a tab among others would become a space in many a field */
+            const char *tab = memchr(text.s + at, '\t', text.n - at);
+            n = tab ? (size_t)(tab - text.s) - at : text.n - at;
+            insert(a, text.s + at, n);
+            at += n;
+            continue;
+        }
+        if (c == '\n' || c == '\r' || c == '\t') /* text, where the key would lead on or send a form */
+            insert(a, c == '\t' ? "\t" : "\n", 1);
         else if ((unsigned char)c >= ' ' && c != 127)
             press_character(a, text.s + at, n, 0);
         at += c == '\r' && at + 1 < text.n && text.s[at + 1] == '\n' ? 2 : n;

@@ -12,8 +12,39 @@
 
 /* ---- go ---- */
 
-/* "host/path" becomes "https://host/path", as a person types it. */
-static char *whole_url(const struct text *url)
+static bool is_number_between(const char *s, const char *begin, long low, long high)
+{
+    size_t n = strlen(begin);
+    long next = strncmp(s, begin, n) == 0 ? strtol(s + n, NULL, 10) : -1;
+    return next >= low && next <= high;
+}
+
+/* A host of this machine or of a network of its own, which mostly has no certificate: a name without dots or
+ * of such a network, a private address. */
+static bool is_near(const char *url)
+{
+    static const char *const domains[] = {".localhost", ".local", ".internal"};
+    const char *at = memchr(url, '@', strcspn(url, "/?#"));
+    const char *host = at ? at + 1 : url;
+    if (*host == '[')
+        return strncmp(host, "[::1]", 5) == 0 || strncasecmp(host, "[fc", 3) == 0 ||
+               strncasecmp(host, "[fd", 3) == 0 || strncasecmp(host, "[fe80:", 6) == 0;
+    size_t n = strcspn(host, ":/?#");
+    if (strspn(host, "0123456789.") == n)
+        return is_number_between(host, "", 10, 10) || is_number_between(host, "", 127, 127) ||
+               is_number_between(host, "", 0, 0) || is_number_between(host, "172.", 16, 31) ||
+               is_number_between(host, "192.", 168, 168) || is_number_between(host, "169.", 254, 254);
+    for (size_t i = 0; i < sizeof domains / sizeof *domains; i++) {
+        size_t of_domain = strlen(domains[i]);
+        if (n > of_domain && strncasecmp(host + n - of_domain, domains[i], of_domain) == 0)
+            return true;
+    }
+    return !memchr(host, '.', n);
+}
+
+/* "host/path" becomes "https://host/path", as a person types it, or with http where it is near; the other one
+ * of the two where that could not be had. */
+static char *whole_url(const struct text *url, bool other, bool *whole)
 {
     static const char *const schemes[] = {
         "about:", "data:", "blob:", "javascript:", "view-source:", "mailto:"};
@@ -22,10 +53,11 @@ static char *whole_url(const struct text *url)
     while (n > 0 && strchr(" \t\r\n", s[n - 1]))
         n--;
     char *trimmed = mem_dup(s, n);
-    bool whole = strstr(trimmed, "://") != NULL;
+    *whole = strstr(trimmed, "://") != NULL;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        whole = whole || strncasecmp(trimmed, schemes[i], strlen(schemes[i])) == 0;
-    char *result = whole ? mem_strdup(trimmed) : mem_printf("https://%s", trimmed);
+        *whole = *whole || strncasecmp(trimmed, schemes[i], strlen(schemes[i])) == 0;
+    const char *scheme = *whole ? "" : is_near(trimmed) != other ? "http://" : "https://";
+    char *result = mem_printf("%s%s", scheme, trimmed);
     free(trimmed);
     return result;
 }
@@ -81,7 +113,8 @@ static const step_fn retry_steps[3];
 static void navigate(struct action *a)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    char *url MEM_AUTO = whole_url(&a->params.url);
+    bool whole;
+    char *url MEM_AUTO = whole_url(&a->params.url, a->other_scheme, &whole);
     if (strncasecmp(url, "javascript:", 11) == 0) {
         step_fail(a, "a javascript: address is no page; run it with web_evaluate");
         return;
@@ -123,6 +156,25 @@ static const struct {
     {"ERR_UNKNOWN_URL_SCHEME", "the browser does not know this kind of address"},
 };
 
+/* Nothing answered there, or something else than was asked for: without a scheme, the other one is tried once. A
+ * certificate that is not trusted is no reason to do without one. */
+static bool try_other_scheme(struct action *a, const char *error)
+{
+    static const char *const codes[] = {"ERR_CONNECTION_", "ERR_SSL_", "ERR_EMPTY_RESPONSE",
+                                        "ERR_INVALID_HTTP_RESPONSE"};
+    bool whole, fits = false;
+    char *first MEM_AUTO = whole_url(&a->params.url, false, &whole);
+    char *second MEM_AUTO = whole_url(&a->params.url, true, &whole);
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        fits = fits || strstr(error, codes[i]);
+    if (whole || !fits || a->other_scheme)
+        return false;
+    tabs_note(&a->web->tabs, "%.300s could not be had (%s), so %.300s was opened", first, error, second);
+    a->other_scheme = true;
+    step_branch(a, retry_steps);
+    return true;
+}
+
 static void navigated(struct action *a)
 {
     struct buf error BUF_AUTO = BUF_INIT;
@@ -137,6 +189,8 @@ static void navigated(struct action *a)
         step_next(a);
         return;
     }
+    if (try_other_scheme(a, buf_str(&error)))
+        return;
     for (size_t i = 0; i < sizeof net_errors / sizeof *net_errors; i++)
         if (strstr(buf_str(&error), net_errors[i].code)) {
             words = net_errors[i].words;

@@ -113,7 +113,6 @@ static bool put_property_value(struct page_ax_store *store, const struct page_ax
 static void read_properties(struct page_ax_store *store, struct page_ax *node, struct span list)
 {
     struct span property;
-    node->properties.at = store->text.len;
     if (!list.s || json_kind(list) != JSON_ARRAY)
         return;
     for (size_t at = 0; json_element(list, &at, &property);) {
@@ -126,7 +125,6 @@ static void read_properties(struct page_ax_store *store, struct page_ax *node, s
         if (!is_hidden(name, is_false))
             put_property_value(store, node, name, value);
     }
-    node->properties = piece_from(store, node->properties.at);
 }
 
 static void add_child(struct page_ax_store *store, long long id)
@@ -187,7 +185,14 @@ void page_ax_add(struct page_ax_store *store, size_t document, struct span objec
     node->parent = counts[PARENT] ? page_number(parts[PARENT], ID_MAX) : 0;
     node->backend = counts[BACKEND] ? page_number(parts[BACKEND], ID_MAX) : 0;
     node->ignored = counts[IGNORED] && *parts[IGNORED].s == 't';
+    node->stands_in = place && place->control.role && *place->control.role;
     node->role = read_value(store, parts[ROLE]);
+    if (node->stands_in) {
+        node->ignored = false;
+        node->role.at = store->text.len;
+        buf_adds(&store->text, place->control.role);
+        node->role = piece_from(store, node->role.at);
+    }
     node->name = read_value(store, parts[NAME]);
     node->value = read_value(store, parts[VALUE]);
     node->source.at = store->text.len;
@@ -198,7 +203,11 @@ void page_ax_add(struct page_ax_store *store, size_t document, struct span objec
         node->box = place->box;
         node->shown_open = place->shown_open;
     }
+    node->properties.at = store->text.len;
+    if (node->stands_in)
+        buf_addf(&store->text, "checked: %s", place->control.checked ? "true" : "false");
     read_properties(store, node, parts[PROPERTIES]);
+    node->properties = piece_from(store, node->properties.at);
     read_children(store, node, parts[CHILDREN]);
 }
 

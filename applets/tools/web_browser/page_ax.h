@@ -24,6 +24,7 @@ struct page_ax {
     bool settable;        /* it has a value that the user changes */
     bool focusable;
     bool expanded;
+    bool stands_in; /* a label, for a control that nobody sees: what it says is its name */
     bool drawn; /* the drawing's own mark */
     struct page_piece role, name;
     struct page_piece value;      /* current value; empty: none */
@@ -51,6 +52,7 @@ void page_ax_release(struct page_ax_store *store);
 struct page_ax_place {
     struct page_rect box;
     const char *source; /* NULL: none */
+    struct page_control control;
     bool shown_open;
 };
 

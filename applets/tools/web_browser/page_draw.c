@@ -25,7 +25,7 @@ struct level {
 
 struct drawing {
     const struct page_gathered *g;
-    const struct page_ax_store *store;
+    struct page_ax_store *store;
     struct page_tree *tree;
     struct page_ax **roots; /* of each document; NULL: not there */
     struct level *levels;
@@ -127,6 +127,27 @@ static const struct page_piece *value_of(const struct drawing *d, const struct p
     return NULL;
 }
 
+/* A label that stands in for its control has what it says for a name. */
+static void name_label(struct drawing *d, struct page_ax *label)
+{
+    const struct page_ax *stack[VALUE_SEARCH_MAX] = {label};
+    struct buf name BUF_AUTO = BUF_INIT;
+    for (size_t n = 1; n > 0;) {
+        const struct page_ax *node = stack[--n];
+        if (has_role(d, node, "StaticText")) {
+            if (name.len > 0 && name.data[name.len - 1] != ' ' && *page_ax_text(d->store, &node->name) != ' ')
+                buf_addc(&name, ' ');
+            buf_add(&name, page_ax_text(d->store, &node->name), node->name.len);
+        }
+        for (size_t c = node->n_children; c-- > 0 && n < VALUE_SEARCH_MAX;)
+            if ((stack[n] = child_of(d, node, c)))
+                n++;
+    }
+    if (name.len > 0)
+        label->name = (struct page_piece){d->store->text.len, name.len};
+    buf_add(&d->store->text, buf_str(&name), name.len);
+}
+
 static void put_line(struct drawing *d, const struct page_ax *node, int indent)
 {
     struct buf *at = &d->tree->at;
@@ -224,6 +245,8 @@ static void enter(struct drawing *d, struct page_ax *node, const struct level *f
 {
     struct level level = {.node = node, .main_at = d->tree->main.len};
     node->drawn = true;
+    if (node->stands_in)
+        name_label(d, node);
     if (from) {
         level.indent = from->indent;
         level.in_main = from->in_main;

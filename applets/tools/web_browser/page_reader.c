@@ -360,7 +360,7 @@ bool page_reader_next(struct page_reader *r, struct page_call *out)
 static struct page_ax_place place_of(const struct page_document *document, size_t spot, bool open)
 {
     const struct page_spot *s = &document->layout->spots[spot];
-    struct page_ax_place place = {.shown_open = open};
+    struct page_ax_place place = {.shown_open = open, .control = s->control};
     if (in_window(document, spot))
         place.box = *box_of(document, spot);
     if (s->source >= 0)

@@ -20,7 +20,7 @@ struct page_gathered {
     size_t n_targets;
     const struct page_document *documents; /* [0] is the page's; a frame's is behind its holder's */
     size_t n_documents;
-    const struct page_ax_store *store; /* sorted */
+    struct page_ax_store *store; /* sorted */
 };
 
 /* Draws it all; -1 when the page's own root isn't there. The tree is empty before. */

@@ -82,6 +82,20 @@ static void read_strings(struct strings *strings, struct span array)
         strings->at[i++] = element;
 }
 
+/* By its number; an empty one where there is none. */
+static struct span string_at(const struct strings *strings, int number)
+{
+    return number >= 0 && (size_t)number < strings->n ? strings->at[number] : (struct span){"\"\"", 2};
+}
+
+/* The one that an element of an array names; an empty one behind its end. */
+static struct span next_string(const struct strings *strings, struct span array, size_t *at)
+{
+    struct span number;
+    bool there = json_kind(array) == JSON_ARRAY && json_element(array, at, &number);
+    return string_at(strings, there ? whole(number) : -1);
+}
+
 /* Nothing but white space is in the JSON string. */
 static bool is_blank(struct span string)
 {
@@ -103,7 +117,8 @@ static void read_spots(struct page_layout *layout, struct span nodes)
     layout->spots = mem_zalloc((layout->n + 1) * sizeof *layout->spots);
     size_t i = 0;
     for (size_t at = 0; json_element(backends, &at, &value); i++) {
-        layout->spots[i] = (struct page_spot){.parent = -1, .content = -1, .source = -1};
+        layout->spots[i] = (struct page_spot){
+            .parent = -1, .content = -1, .source = -1, .unseen = true};
         layout->spots[i].backend = page_number(value, 1LL << 52);
     }
     i = 0;
@@ -154,8 +169,7 @@ static void read_frames(struct page_layout *layout, struct span nodes)
 static bool string_text(const struct strings *strings, int number, struct buf *text)
 {
     buf_truncate(text, 0);
-    return number >= 0 && (size_t)number < strings->n && json_string_text(strings->at[number], text) &&
-           text->len > 0;
+    return json_string_text(string_at(strings, number), text) && text->len > 0;
 }
 
 static void read_sources(struct page_layout *layout, struct span nodes, const struct strings *strings,
@@ -188,24 +202,18 @@ static bool read_rect(struct span bounds, struct page_rect *rect)
     return true;
 }
 
-static enum page_flow read_flow(struct span styles, const struct strings *strings)
+/* Text has no style of its own. */
+static void read_style(struct page_spot *spot, struct span styles, const struct strings *strings)
 {
-    struct span style;
     size_t at = 0;
-    if (json_kind(styles) != JSON_ARRAY || !json_element(styles, &at, &style))
-        return PAGE_INLINE; /* text has no style of its own */
-    int number = whole(style);
-    if (number < 0 || (size_t)number >= strings->n)
-        return PAGE_INLINE;
-    struct span display = strings->at[number];
-    if (span_is(display, "\"inline\"") || span_is(display, "\"contents\""))
-        return PAGE_INLINE;
-    return display.n > 7 && memcmp(display.s, "\"inline", 7) == 0 ? PAGE_INLINE_BLOCK : PAGE_BLOCK;
-}
-
-static bool is_blank_string(const struct strings *strings, int number)
-{
-    return number >= 0 && (size_t)number < strings->n && is_blank(strings->at[number]);
+    struct span display = next_string(strings, styles, &at);
+    struct span visibility = next_string(strings, styles, &at);
+    bool of_line = display.n > 7 && memcmp(display.s, "\"inline", 7) == 0;
+    spot->unseen = span_is(visibility, "\"hidden\"") || span_is(visibility, "\"collapse\"");
+    if (display.n == 2 || span_is(display, "\"inline\"") || span_is(display, "\"contents\""))
+        spot->flow = PAGE_INLINE;
+    else
+        spot->flow = of_line ? PAGE_INLINE_BLOCK : PAGE_BLOCK;
 }
 
 static void read_boxes(struct page_layout *layout, struct span boxes, const struct strings *strings)
@@ -225,10 +233,115 @@ static void read_boxes(struct page_layout *layout, struct span boxes, const stru
         if (i < 0 || (size_t)i >= layout->n || !read_rect(cells[BOUNDS], &rect))
             continue;
         if (styles)
-            layout->spots[i].flow = read_flow(cells[STYLES], strings);
-        if (!text || !is_blank_string(strings, whole(cells[TEXT])))
+            read_style(&layout->spots[i], cells[STYLES], strings);
+        if (!text || whole(cells[TEXT]) < 0 || !is_blank(string_at(strings, whole(cells[TEXT]))))
             enclose(&layout->spots[i].box, &rect);
     }
+}
+
+/* ---- labels ---- */
+
+#define LABEL_DEPTH_MAX 30 /* of an input in its label */
+
+/* An input that can be checked, or a label. */
+struct control {
+    struct span id; /* the input's, or that of the input which the label is for */
+    size_t spot;
+    const char *role; /* NULL: a label */
+};
+
+struct controls {
+    struct control *list;
+    size_t n, cap;
+};
+
+static const char *role_of(struct span type, struct span role)
+{
+    if (json_string_is(type, "radio"))
+        return "radio";
+    return !json_string_is(type, "checkbox") ? NULL : json_string_is(role, "switch") ? "switch" : "checkbox";
+}
+
+static void read_control(struct controls *controls, size_t spot, bool label, struct span attributes,
+                         const struct strings *strings)
+{
+    static const char *const names[] = {"type", "role", "id"};
+    struct span values[3] = {{"\"\"", 2}, {"\"\"", 2}, {"\"\"", 2}}, key;
+    for (size_t at = 0; (key = next_string(strings, attributes, &at)).n > 2;) {
+        struct span value = next_string(strings, attributes, &at);
+        for (int i = 0; i < 3; i++)
+            if (json_string_is(key, i == 2 && label ? "for" : names[i]))
+                values[i] = value;
+    }
+    const char *role = label ? NULL : role_of(values[0], values[1]);
+    if (!label && !role)
+        return;
+    if (controls->n == controls->cap) {
+        controls->cap = controls->cap ? 2 * controls->cap : 64;
+        controls->list = mem_realloc(controls->list, controls->cap * sizeof *controls->list);
+    }
+    controls->list[controls->n++] = (struct control){values[2], spot, role};
+}
+
+/* In the order of ids (the same text is the same string), the labels of each in front. */
+static int compare_controls(const void *a, const void *b)
+{
+    const struct control *x = a, *y = b;
+    if (x->id.s != y->id.s)
+        return x->id.s < y->id.s ? -1 : 1;
+    if (!x->role != !y->role)
+        return x->role ? 1 : -1;
+    return x->spot < y->spot ? -1 : x->spot > y->spot;
+}
+
+/* What nobody sees is where its label is. */
+static void stand_in(struct page_layout *layout, size_t input, size_t label, const char *role)
+{
+    struct page_spot *from = &layout->spots[input], *to = &layout->spots[label];
+    const struct page_rect *box = &from->box;
+    bool away = box->left + box->width <= 0 || box->top + box->height <= 0;
+    if (!from->unseen && box->width > 0 && !away)
+        return;
+    if (from->unseen)
+        to->control = (struct page_control){role, from->control.checked};
+    else
+        from->box = to->box;
+}
+
+static void read_labels(struct page_layout *layout, struct span nodes, const struct strings *strings)
+{
+    struct span checked = {"{}", 2}, value, names = array_member(nodes, "nodeName");
+    struct span attributes = array_member(nodes, "attributes"), of_one;
+    struct controls controls = {0};
+    size_t at = 0, attributes_at = 0;
+    for (size_t i = 0; i < layout->n && json_element(attributes, &attributes_at, &of_one); i++) {
+        struct span name = next_string(strings, names, &at);
+        bool label = json_string_is(name, "LABEL");
+        if (label)
+            layout->spots[i].control.role = "";
+        if (label || json_string_is(name, "INPUT"))
+            read_control(&controls, i, label, of_one, strings);
+    }
+    if (json_member(nodes, "inputChecked", &checked, NULL))
+        for (at = 0, checked = array_member(checked, "index"); json_element(checked, &at, &value);)
+            if (whole(value) >= 0 && (size_t)whole(value) < layout->n)
+                layout->spots[whole(value)].control.checked = true;
+    if (controls.n > 0)
+        qsort(controls.list, controls.n, sizeof *controls.list, compare_controls);
+    size_t label = 0; /* of this id the first */
+    for (size_t i = 0; i < controls.n; i++) {
+        const struct control *c = &controls.list[i];
+        if (c->id.s != controls.list[label].id.s)
+            label = i;
+        int above = (int)c->spot;
+        for (int depth = 0; above >= 0 && !layout->spots[above].control.role && depth < LABEL_DEPTH_MAX; depth++)
+            above = layout->spots[above].parent;
+        if (c->role && !controls.list[label].role && c->id.n > 2)
+            stand_in(layout, c->spot, controls.list[label].spot, c->role);
+        else if (c->role && above >= 0 && layout->spots[above].control.role)
+            stand_in(layout, c->spot, (size_t)above, c->role);
+    }
+    free(controls.list);
 }
 
 static void read_frame_id(struct page_snapshot *out, struct page_layout *layout, int number,
@@ -261,6 +374,7 @@ static void read_document(struct page_snapshot *out, struct span document, const
     read_frames(layout, parts[NODES]);
     read_sources(layout, parts[NODES], strings, &out->sources);
     read_boxes(layout, parts[LAYOUT], strings);
+    read_labels(layout, parts[NODES], strings);
     if (counts[FRAME])
         read_frame_id(out, layout, whole(parts[FRAME]), strings);
 }

@@ -20,6 +20,13 @@ bool page_rect_overlap(const struct page_rect *a, const struct page_rect *b); /*
 /* The part that both have; empty (width and height 0) when there is none. */
 struct page_rect page_rect_common(const struct page_rect *a, const struct page_rect *b);
 
+/* What a label stands for that nobody sees: a checkbox, a radio or a switch that is not drawn, as those that are
+ * drawn otherwise mostly aren't. */
+struct page_control {
+    const char *role; /* "": a label that stands for nothing; NULL: no label */
+    bool checked;
+};
+
 /* How a node is laid out: on lines of its container, on those but with lines of its own in it, or as a block.
  */
 enum page_flow { PAGE_BLOCK, PAGE_INLINE, PAGE_INLINE_BLOCK };
@@ -32,6 +39,8 @@ struct page_spot {
     int content;          /* a frame: the index of its document in the snapshot; -1 otherwise */
     int source; /* an image: where in `sources` its address starts, with a NUL behind; -1 otherwise */
     enum page_flow flow;
+    bool unseen;                 /* not laid out, or hidden: the accessibility tree doesn't have it */
+    struct page_control control; /* of a label, where that takes the place of what is unseen */
 };
 
 struct page_layout {
@@ -48,7 +57,7 @@ struct page_snapshot {
 };
 
 #define PAGE_SNAPSHOT_CALL "DOMSnapshot.captureSnapshot"
-#define PAGE_SNAPSHOT_PARAMS "{\"computedStyles\":[\"display\"]}"
+#define PAGE_SNAPSHOT_PARAMS "{\"computedStyles\":[\"display\",\"visibility\"]}"
 
 /* Takes what is wanted from the answer to that call (checked JSON). What doesn't fit together in it is passed
  * over; *out has no documents when nothing does. */

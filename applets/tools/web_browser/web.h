@@ -60,6 +60,7 @@ struct action {
     const step_fn
         *retry; /* ask for the page once more, should it crash before a document has come; NULL: nothing */
     bool again; /* that has been done */
+    bool other_scheme; /* http and https, of which neither was given, are tried the other way round */
     bool lax;   /* the question that is open may fail, */
     struct err why; /* and did */
     /* the answer to the last question: valid during the step that it leads to; s == NULL where it failed */

@@ -282,7 +282,7 @@ static const struct command_option options[] = {
     }
 
 static const struct command list[] = {
-    {"go", "URL", PAGE " " OPENING, "open a page; without a scheme it is https://", NULL, "example.org", 1, 1,
+    {"go", "URL", PAGE " " OPENING, "open a page", NULL, "example.org", 1, 1,
      do_action, NULL},
     ACTION("click", "ID", 1, "click an element", "ID is the number at the front of its line.", "12"),
     ACTION("type", "ID TEXT", 2, "type into an element, behind what is there",

@@ -47,7 +47,7 @@ static const struct param url_list[] = {NAME,
                                          .type = PARAM_NAME,
                                          .offset = WEB(url),
                                          .required = true,
-                                         PARAM_DOC("Address; without a scheme it is https://", NULL)}};
+                                         PARAM_DOC("Address; without a scheme it is http:// for localhost and its like, else https://", NULL)}};
 const struct params_table web_url_params = PARAMS_TABLE(url_list);
 
 static const struct param element_list[] = {NAME, ELEMENT};
