@@ -191,8 +191,7 @@ def test_typing_in_any_script(client, site):
         assert w.value("document.querySelector('input').value") == text
         assert w.value("document.querySelector('input').selectionEnd") == len(text.encode("utf-16-le")) // 2
     w.type("lines", "first\nsecond\t")
-    assert w.value("document.querySelector('textarea').value") == "first\nsecond"
-    assert w.value("document.activeElement.role") == "textbox"
+    assert w.value("document.querySelector('textarea').value") == "first\nsecond\t"
     w.type("rich", " new")
     assert w.value("document.querySelector('[contenteditable]').innerText") == "old new"
     w.type("rich", "other", submit=True)

@@ -52,7 +52,7 @@ def test_a_visit(mcp, site):
 
 def test_the_text_is_the_tree_and_a_picture_is_an_image(mcp, site):
     mcp.call("web_go", url=site.url())
-    result = mcp.request("tools/call", {"name": "web_scroll", "arguments": {"direction": "up"}})
+    result = mcp.request("tools/call", {"name": "web_history", "arguments": {"direction": "refresh"}})
     assert result["content"][0]["text"].startswith("[") and "structuredContent" not in result
     picture = mcp.request("tools/call", {"name": "web_screenshot", "arguments": {}})
     [image] = [part for part in picture["content"] if part["type"] == "image"]

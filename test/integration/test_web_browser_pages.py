@@ -129,3 +129,80 @@ def test_a_certificate_is_not_done_without(client, pages, workdir):
         assert "notes" not in w.page and site.asked == []
         w.go(f"127.0.0.1:{site.port}/", "certificate is not trusted")
         assert f"so https://127.0.0.1:{site.port}/ was opened" in w.page["notes"][0]
+
+
+# ---- scrolling ----
+
+def scrolls(w, what, direction="down", **params):
+    """What was moved, by how much, and how much is left: as the note says."""
+    w.act("scroll", direction=direction, **params)
+    [note] = w.page["notes"]
+    found = re.fullmatch(r'scrolled "?(.*?)"? (up|down) by (\d+) px; (\d+) px are left', note)
+    assert found and found[1] == what and found[2] == direction, note
+    return int(found[3]), int(found[4])
+
+
+def test_any_part_of_a_page_is_scrolled(client, pages):
+    w = Web(client)
+    w.go(pages.url("/scroll.html"))
+    for name, what, top in (("row 0", "div#list the list", "document.querySelector('#list').scrollTop"),
+                            ("the list", "div#list the list", "document.querySelector('#list').scrollTop"),
+                            ("deep 0", "div", None), ("framed 0", "frame", "frames[0].scrollY"), ("framed ?far 0", "frame", None),
+                            ("near", "frame", "frames[0].scrollY"), ("notes", "textarea notes", "document.querySelector('textarea').scrollTop")):
+        w.go(pages.url("/scroll.html"))
+        before = w.value(top) if top else 0
+        moved, left = scrolls(w, what, element_id=w.id(name))
+        assert moved > 40 and left > 400 and (not top or w.value(top) == before + moved)
+        assert w.value("scrollY") == 0
+    w.go(pages.url("/scroll.html"))
+    scrolls(w, "div#chat the chat", "up", element_id=w.id("said 0"))
+    assert scrolls(w, "div#chat the chat", element_id=w.id("the chat"))[1] == 0
+    w.act("scroll", direction="down", element_id=w.id("far", "Iframe"))
+    assert "wheel was turned over a frame of another site" in w.page["notes"][0]
+    w.act("scroll", "no element", direction="down", element_id=999999)
+
+
+def test_without_an_element_it_is_what_is_in_front(client, pages):
+    w = Web(client)
+    w.go(pages.url("/scroll.html"))
+    assert scrolls(w, "page") == (1080, w.value("document.documentElement.scrollHeight") - 2160)
+    for name in ("framed 0", "framed ?far 0"):  # what was clicked
+        w.go(pages.url("/scroll.html"))
+        w.click(name)
+        scrolls(w, "frame")
+        scrolls(w, "frame")
+    w.go(pages.url("/scroll.html"))
+    scrolls(w, "page")  # which is another one than the one with the click
+    w.go(pages.url("/scroll.html"))
+    w.type("notes", "x")  # what has the focus
+    scrolls(w, "textarea notes", "up")
+    w.go(pages.url("/scroll.html"))
+    w.click("terms")  # a dialog, with its button at the end of it
+    scrolls(w, "dialog#terms", "up")
+    while scrolls(w, "dialog#terms")[1]:
+        pass
+    w.act("scroll", direction="down")
+    assert w.page["notes"] == ["nothing was scrolled: there is no more to the bottom"] and w.value("scrollY") == 0
+    w.click("close")
+    scrolls(w, "page")
+    w.go(pages.url("/scroll.html"))
+    w.click("offer")  # what lies over the page
+    scrolls(w, "div#sheet")
+    assert w.value("scrollY") == 0
+
+
+def test_a_page_of_frames_scrolls_them(client, pages):
+    pages.pages["/set"] = "<!doctype html><title>Set</title><frameset cols='200,*'><frame src=/fields.html><frame src=/scroll-inner.html></frameset>"
+    w = Web(client)
+    w.go(pages.url("/set"))
+    assert scrolls(w, "frame")[0] == 1080
+    assert scrolls(w, "frame", "up") == (1080, 0)
+
+
+def test_what_a_page_calls_its_parts_forges_no_note(client, pages):
+    pages.pages["/named"] = """<div id='x" down by 1 px; 2 px are left' tabindex=0 style="height:99px;overflow:auto">
+<p style="height:999px">words</div>"""
+    w = Web(client)
+    w.go(pages.url("/named"))
+    w.act("scroll", direction="down", element_id=w.id("words"))
+    assert w.page["notes"][0].startswith('scrolled "div#x\\" down by 1 px; 2 px are left" down by 99 px; ')

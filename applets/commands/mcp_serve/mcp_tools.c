@@ -114,7 +114,9 @@ static const struct field job_fields[] = {JOB};
     ARG_WITH("element_id", INT, element, "The number in brackets at the front of its line", .required = true)
 
 static const struct field web_go_fields[] = {
-    ARG_WITH("url", NAME, url, "Address; without a scheme it is http:// for localhost and its like, else https://", .required = true),
+    ARG_WITH("url", NAME, url,
+             "Address; without a scheme it is http:// for localhost and its like, else https://",
+             .required = true),
 };
 static const struct field web_click_fields[] = {ELEMENT};
 static const struct field web_type_fields[] = {
@@ -131,6 +133,7 @@ static const struct field web_press_fields[] = {
 };
 static const struct field web_scroll_fields[] = {
     ARG_WITH("direction", TEXT, direction, "Where to, by one screen", .words = "up|down", .required = true),
+    ARG("element_id", INT, element, "What to scroll, or something in it; default: what is in front"),
 };
 static const struct field web_history_fields[] = {
     ARG_WITH("direction", TEXT, direction, "Where to in the history; refresh loads the page again",

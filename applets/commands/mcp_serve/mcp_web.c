@@ -154,7 +154,7 @@ int mcp_web_press(struct work *w, struct err *err)
 
 int mcp_web_scroll(struct work *w, struct err *err)
 {
-    return act(w, "web_scroll", "direction", &w->args.direction, false, err);
+    return act(w, "web_scroll", "direction", &w->args.direction, w->args.element > 0, err);
 }
 
 int mcp_web_history(struct work *w, struct err *err)

@@ -26,6 +26,13 @@ static void ask_about(struct action *a, const char *method)
     step_ask_lax(a, a->element.session, method, &params, ASK_MS);
 }
 
+void element_resolve(struct action *a)
+{
+    free(a->element.object);
+    a->element.object = NULL;
+    ask_about(a, "DOM.resolveNode");
+}
+
 void element_find(struct action *a)
 {
     const struct tab *t = a->web->tabs.first;
@@ -43,9 +50,7 @@ void element_find(struct action *a)
     free(a->element.session);
     a->element.session = mem_strdup(session);
     a->element.backend = id - frame * PAGE_FRAME_IDS;
-    free(a->element.object);
-    a->element.object = NULL;
-    ask_about(a, "DOM.resolveNode");
+    element_resolve(a);
 }
 
 void element_object(struct action *a)
@@ -96,8 +101,8 @@ void element_said(struct action *a, struct buf *text)
 }
 
 /* What it is: "gone", "file", "option", "select", "value" (an input that is set rather than typed into),
- * "text" (takes text), "button" (what a click sets off or checks), "other"; behind it " disabled", " readonly"
- * and " label": what is seen of it, and takes the click, is its label. */
+ * "text" (takes text), "button" (what a click sets off or checks), "other"; behind it " disabled", "
+ * readonly" and " label": what is seen of it, and takes the click, is its label. */
 static const char look_function[] =
     "function(){let e=this.nodeType===1?this:this.parentElement;"
     "if(!e||!e.isConnected)return 'gone';"
@@ -256,6 +261,15 @@ static void put_mouse(struct buf *params, const struct action *a, const char *ty
     buf_addc(params, '}');
 }
 
+static void point_at(const struct action *a)
+{
+    const struct tab *t = a->web->tabs.first;
+    struct pointer *p = &a->web->pointer;
+    free(p->session);
+    *p = (struct pointer){mem_strdup(a->element.session), a->element.backend, t ? t->number : 0,
+                          t ? t->loads : 0};
+}
+
 static void press_mouse(struct action *a)
 {
     static const char *const types[] = {"mouseMoved", "mousePressed", "mouseReleased"};
@@ -269,6 +283,7 @@ static void press_mouse(struct action *a)
         step_branch(a, script_click_steps); /* where no mouse can be */
         return;
     }
+    point_at(a);
     for (int i = 0; i < 3; i++) {
         struct buf params BUF_AUTO = BUF_INIT;
         put_mouse(&params, a, types[i], i > 0);
@@ -397,8 +412,8 @@ static void type_looked(struct action *a)
 }
 
 /* Makes sure that what was clicked takes the keys (a label may lie over it), with the caret behind its text,
- * or with the text selected that is to go. "text", "line" (text without line feeds), "other" or "none": what has the
- * focus. */
+ * or with the text selected that is to go. "text", "line" (text without line feeds), "other" or "none": what
+ * has the focus. */
 static const char focus_function[] =
     "function(clear){let e=this.nodeType===1?this:this.parentElement;"
     "const deep=()=>{let x=e.ownerDocument.activeElement;"

@@ -7,6 +7,8 @@
 /* Finds the element that params.element_id names, and its JavaScript object. */
 void element_find(struct action *a);
 void element_object(struct action *a);
+/* By its session and number, which the action has already. */
+void element_resolve(struct action *a);
 
 /* Calls a JavaScript function on it, with up to one argument; the result is a string. */
 void element_call(struct action *a, const char *function, const struct text *argument);

@@ -156,8 +156,8 @@ static const struct {
     {"ERR_UNKNOWN_URL_SCHEME", "the browser does not know this kind of address"},
 };
 
-/* Nothing answered there, or something else than was asked for: without a scheme, the other one is tried once. A
- * certificate that is not trusted is no reason to do without one. */
+/* Nothing answered there, or something else than was asked for: without a scheme, the other one is tried
+ * once. A certificate that is not trusted is no reason to do without one. */
 static bool try_other_scheme(struct action *a, const char *error)
 {
     static const char *const codes[] = {"ERR_CONNECTION_", "ERR_SSL_", "ERR_EMPTY_RESPONSE",
@@ -263,34 +263,6 @@ static void reload(struct action *a)
 }
 
 const step_fn refresh_steps[] = {reload, NULL};
-
-/* ---- scroll ---- */
-
-/* The document, by the height of the window; where that can't be scrolled, the largest part of it that can.
- */
-static const char scroll_function[] =
-    "(d=>{const r=document.scrollingElement||document.body,h=innerHeight,w=innerWidth;"
-    "const go=(e,y)=>{const b=e.scrollTop;e.scrollTo({top:b+y,behavior:'instant'});return e.scrollTop!==b};"
-    "if(!r||go(r,h*d)||go(r,-1)&&go(r,1)||go(r,1)&&go(r,-1))return;"
-    "let best=null,size=0;const look=n=>{for(const e of "
-    "n.querySelectorAll('*')){if(e.shadowRoot)look(e.shadowRoot);"
-    "if(e.scrollHeight<=e.clientHeight+1||!/auto|scroll/.test(getComputedStyle(e).overflowY))continue;"
-    "const b=e.getBoundingClientRect(),a=Math.max(0,Math.min(b.right,w)-Math.max(b.left,0))*"
-    "Math.max(0,Math.min(b.bottom,h)-Math.max(b.top,0));if(a>size){size=a;best=e}}};"
-    "look(document);if(best)go(best,best.clientHeight*d)})";
-
-static void scroll(struct action *a)
-{
-    struct buf params BUF_AUTO = BUF_INIT;
-    char *expression MEM_AUTO =
-        mem_printf("%s(%d)", scroll_function, strcmp(a->params.direction.s, "up") == 0 ? -1 : 1);
-    buf_addc(&params, '{');
-    json_member_string(&params, "expression", expression);
-    buf_addc(&params, '}');
-    step_ask(a, page_session(a), "Runtime.evaluate", &params, ASK_MS);
-}
-
-const step_fn scroll_steps[] = {scroll, NULL};
 
 /* ---- keys ---- */
 

@@ -25,7 +25,7 @@ struct page_ax {
     bool focusable;
     bool expanded;
     bool stands_in; /* a label, for a control that nobody sees: what it says is its name */
-    bool drawn; /* the drawing's own mark */
+    bool drawn;     /* the drawing's own mark */
     struct page_piece role, name;
     struct page_piece value;      /* current value; empty: none */
     struct page_piece source;     /* address of an image; empty: none */

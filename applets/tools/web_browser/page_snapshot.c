@@ -117,8 +117,7 @@ static void read_spots(struct page_layout *layout, struct span nodes)
     layout->spots = mem_zalloc((layout->n + 1) * sizeof *layout->spots);
     size_t i = 0;
     for (size_t at = 0; json_element(backends, &at, &value); i++) {
-        layout->spots[i] = (struct page_spot){
-            .parent = -1, .content = -1, .source = -1, .unseen = true};
+        layout->spots[i] = (struct page_spot){.parent = -1, .content = -1, .source = -1, .unseen = true};
         layout->spots[i].backend = page_number(value, 1LL << 52);
     }
     i = 0;
@@ -334,7 +333,8 @@ static void read_labels(struct page_layout *layout, struct span nodes, const str
         if (c->id.s != controls.list[label].id.s)
             label = i;
         int above = (int)c->spot;
-        for (int depth = 0; above >= 0 && !layout->spots[above].control.role && depth < LABEL_DEPTH_MAX; depth++)
+        for (int depth = 0; above >= 0 && !layout->spots[above].control.role && depth < LABEL_DEPTH_MAX;
+             depth++)
             above = layout->spots[above].parent;
         if (c->role && !controls.list[label].role && c->id.n > 2)
             stand_in(layout, c->spot, controls.list[label].spot, c->role);

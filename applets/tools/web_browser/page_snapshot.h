@@ -20,8 +20,8 @@ bool page_rect_overlap(const struct page_rect *a, const struct page_rect *b); /*
 /* The part that both have; empty (width and height 0) when there is none. */
 struct page_rect page_rect_common(const struct page_rect *a, const struct page_rect *b);
 
-/* What a label stands for that nobody sees: a checkbox, a radio or a switch that is not drawn, as those that are
- * drawn otherwise mostly aren't. */
+/* What a label stands for that nobody sees: a checkbox, a radio or a switch that is not drawn, as those that
+ * are drawn otherwise mostly aren't. */
 struct page_control {
     const char *role; /* "": a label that stands for nothing; NULL: no label */
     bool checked;

@@ -22,12 +22,21 @@
 struct action;
 typedef void (*step_fn)(struct action *a);
 
+/* The element that was clicked last. */
+struct pointer {
+    char *session; /* NULL: none */
+    long long backend;
+    int tab;
+    unsigned loads; /* of its tab then */
+};
+
 struct web {
     struct loop *loop;
     struct browser browser;
     struct tabs tabs;
     char *context;         /* id of its browser context */
     struct page_tree tree; /* as last shown */
+    struct pointer pointer;
     struct action *first, **last;
     bool busy; /* the first one has begun */
     bool over; /* the browser has ended, or is to; `end` says how */
@@ -61,8 +70,8 @@ struct action {
         *retry; /* ask for the page once more, should it crash before a document has come; NULL: nothing */
     bool again; /* that has been done */
     bool other_scheme; /* http and https, of which neither was given, are tried the other way round */
-    bool lax;   /* the question that is open may fail, */
-    struct err why; /* and did */
+    bool lax;          /* the question that is open may fail, */
+    struct err why;    /* and did */
     /* the answer to the last question: valid during the step that it leads to; s == NULL where it failed */
     struct span result;
     struct buf answer;

@@ -117,7 +117,7 @@ static const struct action {
     {"submit", "web_type_submit", {"element_id", "text"}},
     {"select", "web_select", {"element_id", "value"}},
     {"press", "web_press", {"key"}},
-    {"scroll", "web_scroll", {"direction"}},
+    {"scroll", "web_scroll", {"direction", "element_id"}},
     {"back", "web_back", {NULL}},
     {"forward", "web_forward", {NULL}},
     {"refresh", "web_refresh", {NULL}},
@@ -282,8 +282,7 @@ static const struct command_option options[] = {
     }
 
 static const struct command list[] = {
-    {"go", "URL", PAGE " " OPENING, "open a page", NULL, "example.org", 1, 1,
-     do_action, NULL},
+    {"go", "URL", PAGE " " OPENING, "open a page", NULL, "example.org", 1, 1, do_action, NULL},
     ACTION("click", "ID", 1, "click an element", "ID is the number at the front of its line.", "12"),
     ACTION("type", "ID TEXT", 2, "type into an element, behind what is there",
            "Of a select: choose an option.", "12 words"),
@@ -291,7 +290,8 @@ static const struct command list[] = {
     ACTION("select", "ID OPTION", 2, "choose an option of a select", "OPTION is its value, or what it shows.",
            "12 red"),
     ACTION("press", "KEY", 1, "press a key: Enter, Escape, Control+A, …", NULL, "Control+A"),
-    ACTION("scroll", "up|down", 1, "scroll by the height of the window", NULL, "down"),
+    {"scroll", "up|down [ID]", PAGE, "scroll the page, or what the element is in", NULL, "down 12", 1, 2,
+     do_action, NULL},
     ACTION("back", "", 0, "go back in the history", NULL, ""),
     ACTION("forward", "", 0, "go forward in the history", NULL, ""),
     ACTION("refresh", "", 0, "load the page again", NULL, ""),

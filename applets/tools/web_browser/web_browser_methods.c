@@ -216,7 +216,7 @@ const struct rpc_method web_keeper_methods[] = {
      DOC("a page"), DOC("no such session; the browser has ended"), DOC("web_type"), NULL},
     {"web_type_submit", type_submit, &web_text_params, DOC("Type in place of what is there, and press Enter"),
      DOC("a page"), DOC("no such session; the browser has ended"), DOC("web_type"), NULL},
-    {"web_scroll", scroll, &web_direction_params, DOC("Scroll by the height of the window"), DOC("a page"),
+    {"web_scroll", scroll, &web_direction_params, DOC("Scroll the page, or a part of it"), DOC("a page"),
      DOC("no such session; the browser has ended"), DOC("web_scroll"), NULL},
     {"web_back", back, &web_session_params, DOC("Go back in the history"), DOC("a page"),
      DOC("no such session; the browser has ended"), DOC("web_history"), NULL},

@@ -42,12 +42,13 @@ static const struct param session_list[] = {NAME};
 const struct params_table web_session_params = PARAMS_TABLE(session_list);
 const struct params_table web_name_params = {.list = session_list, .n = 1, .ignore_unknown = true};
 
-static const struct param url_list[] = {NAME,
-                                        {.key = "url",
-                                         .type = PARAM_NAME,
-                                         .offset = WEB(url),
-                                         .required = true,
-                                         PARAM_DOC("Address; without a scheme it is http:// for localhost and its like, else https://", NULL)}};
+static const struct param url_list[] = {
+    NAME,
+    {.key = "url",
+     .type = PARAM_NAME,
+     .offset = WEB(url),
+     .required = true,
+     PARAM_DOC("Address; without a scheme it is http:// for localhost and its like, else https://", NULL)}};
 const struct params_table web_url_params = PARAMS_TABLE(url_list);
 
 static const struct param element_list[] = {NAME, ELEMENT};
@@ -62,12 +63,19 @@ static const struct param text_list[] = {NAME,
                                           PARAM_DOC("What to type", NULL)}};
 const struct params_table web_text_params = PARAMS_TABLE(text_list);
 
-static const struct param direction_list[] = {NAME,
-                                              {.key = "direction",
-                                               .type = PARAM_NAME,
-                                               .offset = WEB(direction),
-                                               .required = true,
-                                               PARAM_DOC("up or down, by the height of the window", NULL)}};
+static const struct param direction_list[] = {
+    NAME,
+    {.key = "direction",
+     .type = PARAM_NAME,
+     .offset = WEB(direction),
+     .required = true,
+     PARAM_DOC("up or down, by the height of what is scrolled", NULL)},
+    {.key = "element_id",
+     .type = PARAM_INT,
+     .offset = WEB(element_id),
+     .max = PARAM_MAX,
+     PARAM_DOC("What to scroll, or something in it",
+               "what has the focus, was clicked or lies on top, or else the page")}};
 const struct params_table web_direction_params = PARAMS_TABLE(direction_list);
 
 static const struct param value_list[] = {NAME,
