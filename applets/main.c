@@ -167,7 +167,7 @@ static int unknown_applet(const char *word)
 /* help [APPLET [COMMAND]] */
 static int help(int argc, char **argv)
 {
-    if (argc < 2)
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "version") == 0)
         return print_help();
     const struct applet *applet = find(argv[1]);
     if (argc > 3)

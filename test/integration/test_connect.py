@@ -225,6 +225,19 @@ def test_persist_ends_without_use(made):
     assert made.call("version")
 
 
+def test_of_several_wishes_the_longest_counts(made):
+    """One that a call has begun for a while is there until it is stopped once `connect` has asked for that."""
+    made.call("version", options=["--persist=60"])
+    for options, command, kept in (["--persist=100"], "call", 100), (["--persist=5"], "call", 100), (["--persist=200"], "run", 200):
+        words = ["--", "true"] if command == "run" else ["version"]
+        assert made.run(command, *options, made.target, *words).returncode == 0
+        assert [entry["persist_s"] for entry in made.list()] == [kept], (options, command)
+    assert made.connect("--persist", "300")["persist_s"] == 300
+    about = made.connect()
+    assert about["persist_s"] is None and made.connect("--persist", "5")["persist_s"] is None
+    assert [entry["pid"] for entry in made.list()] == [about["pid"]]
+
+
 @pytest.mark.parametrize("words, env", [(["--user", "default"], {}), (["--name", "other"], {}), ([], {"DOCKER_HOST": "unix:///nowhere"}),
                                         ([], {"KUBECONFIG": "/nowhere"})])
 def test_what_may_lead_elsewhere_is_another_connection(made, words, env):

@@ -193,6 +193,27 @@ def test_the_end_of_the_targets_side(forward):
     echo.close()
 
 
+def test_the_end_of_the_targets_side_that_listens(forward):
+    process = forward(options=("-R", f"{_free_port()}:{_free_port()}"))
+    os.kill(int(process.log.read_text().split()[-1]), signal.SIGKILL)
+    _, err = process.communicate(timeout=HANG)
+    assert process.returncode == 125 and b"ended" in err
+
+
+def test_any_port_is_named_and_an_address_in_front_is_ours(client, workdir):
+    echo = Echo()
+    port = echo.where.rpartition(":")[2]
+    process = client.popen("forward", "--dir", str(workdir / "there"), "local:", f"0:{port}", f"127.0.0.1:0:{port}")
+    for front in "", "127.0.0.1:":
+        said = process.stdout.readline().decode()
+        where, arrow, _ = said.partition(" -> ")
+        assert arrow and where.startswith(front) and int(where.rpartition(":")[2]) > 0, said
+        assert _talk(where.rpartition(":")[2], b"x") == b"x 1"
+    process.terminate()
+    process.communicate(timeout=HANG)
+    echo.close()
+
+
 @pytest.mark.parametrize("words", [[], ["local:"], ["local:", "80"], ["local:", "1:2:3:4:5"], ["local:", "8080:"], ["-R", "x", "local:"], ["docker:*", "1:2"]])
 def test_usage(client, words):
     done = client.cli("forward", *words)

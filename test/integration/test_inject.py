@@ -921,3 +921,14 @@ def test_a_name_alone_is_told_what_it_may_be(toolbox):
     for applet, *more in (["inject"], ["eject"], ["call", "version"]):
         done = subprocess.run([toolbox, applet, "web", *more], capture_output=True, timeout=HANG)
         assert done.returncode == 2 and b"did you mean 'docker:web'?" in done.stderr, done
+        done = subprocess.run([toolbox, applet, "docker", *more], capture_output=True, timeout=HANG)
+        assert done.returncode == 2 and b"'docker': docker:NAME is wanted" in done.stderr, done
+
+
+@pytest.mark.parametrize("option", ["--user", "--runtime", "--root-exec", "--user="])
+def test_a_word_that_is_empty_is_not_taken_for_the_default(toolbox, option):
+    """A variable that isn't set would make somebody root."""
+    words = [option] if "=" in option else [option, ""]
+    for applet in "inject", "eject", "call", "connect":
+        done = subprocess.run([toolbox, applet, *words, "local:", *(["version"] if applet == "call" else [])], capture_output=True, timeout=HANG)
+        assert done.returncode == 2 and b"it is empty" in done.stderr, done

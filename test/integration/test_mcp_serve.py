@@ -493,9 +493,16 @@ def test_a_client_that_has_gone(serve, client):
 
 def test_usage(client):
     assert b"--keep-sessions" in client.cli("mcp", "serve", "--help").stdout
-    for words in ["--keep"], ["x"]:
+    for words in (["--keep"], ["x"], ["--tools", "shell_run,nosuch"], ["--tools", "shell_run nosuch"], ["--tools", ","], ["--tools", ""],
+                  ["--read-only", "--tools", "shell_run"], ["--tools", "shell_run", "--read-only"]):
         done = client.cli("mcp", "serve", *words)
         assert done.returncode == 2 and b"toolbox mcp serve: " in done.stderr
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+    names = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    for words in "shell_run, read_file", "shell_run read_file", "{shell_run,read_file}", "shell_run,read_file,":
+        done = client.cli("mcp", "serve", "--tools", words, stdin="".join(json.dumps(m) + "\n" for m in (hello, names)).encode())
+        tools = json.loads(done.stdout.splitlines()[-1])["result"]["tools"]
+        assert [tool["name"] for tool in tools] == ["shell_run", "read_file"], words
 
 
 # ---- hostile clients ----

@@ -71,7 +71,7 @@ def links(client, toolbox, workdir):
 
 def test_alone_and_help(client):
     text = said(client.cli())
-    for words in (["--help"], ["-h"], ["help"]):
+    for words in (["--help"], ["-h"], ["help"], ["help", "help"], ["help", "version"]):
         assert said(client.cli(*words)) == text
     assert "unknown applet 'exek'; did you mean 'exec'" in said(client.cli("help", "exek"), 2)
     listed = [line.split()[0] for line in text.partition("\nApplets (")[2].split("\n")[1:] if line]

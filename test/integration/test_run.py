@@ -333,7 +333,7 @@ def test_a_pattern(client, workdir):
     done = client.cli(*words, "--", "sh", "-c", "echo $name")
     assert sorted(done.stdout.splitlines()) == [b"docker:agent-1: agent-1", b"docker:agent-2: agent-2"], done
     done = client.cli(*words[:-1], "docker:none-*", "--", "true")
-    assert done.returncode == 1 and b"nothing that runs fits it" in done.stderr, done
+    assert done.returncode == 3 and b"nothing that runs fits it" in done.stderr, done
 
 
 def test_several_end_with_the_one_that_runs_them(client, workdir):
@@ -377,6 +377,14 @@ def test_mcp_serve_goes_over_the_connection_that_is_kept(client, workdir):
     done = client.cli("mcp", "serve", "--in", runs.target, "--dir", str(runs.there), stdin=json.dumps(hello).encode() + b"\n")
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"], done
     assert len(runs.log.read_text().split()) == calls, "the runtime was called"
+    words = ("mcp", "serve", "--in", runs.target, "--dir", str(runs.there))
+    done = client.cli(*words, "--no-share", stdin=json.dumps(hello).encode() + b"\n")
+    assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"] and len(runs.log.read_text().split()) > calls
+    client.cli("connect", "--stop")
+    done = client.cli(*words, "--persist=100", stdin=json.dumps(hello).encode() + b"\n")
+    assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"], done
+    kept = json.loads(client.cli("connect", "--list", "--json").stdout)
+    assert [(entry["target"], entry["persist_s"]) for entry in kept] == [(runs.target, 100)]
     client.cli("connect", "--stop")
 
 

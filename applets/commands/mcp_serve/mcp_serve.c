@@ -12,6 +12,7 @@
 #include "commands/exec/route.h"
 #include "io.h"
 #include "mcp_tools.h"
+#include "mem.h"
 #include "proc.h"
 #include "serve.h"
 #include "walk.h"
@@ -161,8 +162,8 @@ static char *tools_of(const char *list)
                                             {"all", "*"}};
     struct buf pattern = BUF_INIT;
     size_t size;
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-        size_t n = strcspn(at, ","), i = 0;
+    for (const char *at = list + strspn(list, ", "); *at;) {
+        size_t n = strcspn(at, ", "), i = 0;
         buf_addc(&pattern, pattern.len > 0 ? ',' : '{');
         while (i < sizeof groups / sizeof *groups &&
                !(strlen(groups[i][0]) == n && memcmp(groups[i][0], at, n) == 0))
@@ -171,22 +172,43 @@ static char *tools_of(const char *list)
             buf_adds(&pattern, groups[i][1]);
         else
             buf_add(&pattern, at, n);
+        at += n + strspn(at + n, ", ");
     }
     buf_addc(&pattern, '}');
     return buf_take(&pattern, &size);
 }
 
-static int check_tools(const struct serve_offer *offer, const char *list)
+static bool offers_any(const struct serve_offer *offer)
 {
-    struct err err;
-    char *pattern = (char *)offer->tools;
-    if (walk_check_patterns(&pattern, 1, "--tools", &err) < 0)
-        return usage_error(NAME, "%s", err.msg);
     for (const struct mcp_tool *t = mcp_tools; t->name; t++)
         if (serve_offers(offer, t))
-            return EXIT_OK;
+            return true;
+    return false;
+}
+
+static int check_word(const char *word)
+{
+    struct err err;
+    char *pattern MEM_AUTO = tools_of(word);
+    struct serve_offer alone = {.tools = pattern};
+    if (walk_check_patterns(&pattern, 1, "--tools", &err) < 0)
+        return usage_error(NAME, "%s", err.msg);
+    if (offers_any(&alone))
+        return EXIT_OK;
     return usage_error(
-        NAME, "there is no tool '%s'; groups are shell, jobs, files, browser, minimal, coding and all", list);
+        NAME, "there is no tool '%s'; groups are shell, jobs, files, browser, minimal, coding and all", word);
+}
+
+/* Each word has to name something: one that is misspelt would be missed later. */
+static int take_tools(struct serve_offer *offer, const char *list)
+{
+    char *copy MEM_AUTO = mem_strdup(list), *rest = copy, *word;
+    bool braces = strchr(list, '{') || !*list; /* with commas of their own */
+    int status = braces ? check_word(list) : EXIT_OK;
+    while (!braces && status == EXIT_OK && (word = strsep(&rest, ", ")))
+        status = *word ? check_word(word) : EXIT_OK;
+    offer->tools = tools_of(list);
+    return status;
 }
 
 int mcp_serve_main(int argc, char **argv)
@@ -214,9 +236,12 @@ int mcp_serve_main(int argc, char **argv)
             offer.read_only = true;
         else if (option != 't')
             return EXIT_USAGE;
-        else if (offer.tools = tools_of(optarg), check_tools(&offer, optarg) != EXIT_OK)
+        else if (take_tools(&offer, optarg) != EXIT_OK)
             return EXIT_USAGE;
     }
+    if (!offers_any(&offer))
+        return usage_error(NAME, offer.read_only ? "--read-only leaves none of what --tools names"
+                                                 : "--tools names none");
     if (optind < argc)
         return usage_error(NAME, "takes no argument, not '%s'", argv[optind]);
     return serve(keep, &offer);

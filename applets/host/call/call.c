@@ -138,7 +138,7 @@ static int call(const struct line *l, const struct target *t, struct transport *
 /* Over a connection that is kept, where there is one, or is to be. False: in the usual way. */
 static bool call_over_connection(const struct line *l, const struct target *t, struct asked *a, int *status)
 {
-    int fd = l->alone ? -1 : connection_open(&l->o, t);
+    int fd = l->alone || l->persist_ms >= 0 ? -1 : connection_open(&l->o, t);
     if (fd < 0 && l->persist_ms >= 0) {
         *status = connect_start(NAME, &l->o, t, l->persist_ms);
         if (*status != EXIT_OK)

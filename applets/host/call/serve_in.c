@@ -38,20 +38,20 @@ static int become(void *arg, const char *applet, const struct target *t, const s
 }
 
 /* Over the connection that is kept, where there is one. False: there is none. */
-static bool serve_over_connection(const struct inject_options *o, const struct target *t,
+static bool serve_over_connection(const struct link_options *how, const struct target *t,
                                   const struct serve_words *words, int *status)
 {
     struct run_request request = {.argv = words->list, .self = true, .timeout_s = -1, .input = true};
-    struct link_options how = {.inject = *o, .persist_ms = -1};
-    struct link *link = link_kept(&how, t);
+    struct link *link = how->persist_ms < 0 ? link_kept(how, t) : link_open(NAME, how, t, status);
     if (link)
         *status = run_remote(NAME, t->text, &request, link);
-    return link != NULL;
+    return link || how->persist_ms >= 0;
 }
 
 int serve_in(int argc, char **argv)
 {
     static const struct option options[] = {INJECT_OPTIONS,
+                                            LINK_OPTIONS,
                                             {"in", 1, NULL, OPT_IN},
                                             {"keep-sessions", 0, NULL, OPT_KEEP},
                                             {"structured", 0, NULL, OPT_KEEP},
@@ -59,11 +59,11 @@ int serve_in(int argc, char **argv)
                                             {"tools", 1, NULL, OPT_WORD},
                                             {"profile", 1, NULL, OPT_WORD},
                                             {0}};
-    struct inject_options o;
+    struct link_options how = {.persist_ms = -1};
     struct target t TARGET_AUTO = {0};
     const char *where = NULL;
     struct serve_words words = {.list = {(char *)"mcp", (char *)"serve"}, .n = 2};
-    inject_options_init(&o);
+    inject_options_init(&how.inject);
     opterr = 0;
     for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
         if (option == OPT_IN)
@@ -75,14 +75,15 @@ int serve_in(int argc, char **argv)
         else if (option == OPT_WORD) {
             words.list[words.n++] = (char *)"--tools";
             words.list[words.n++] = optarg;
-        } else if (inject_option(&o, options, option, NAME, argv[at]) != EXIT_OK)
+        } else if (link_option(&how, options, option, NAME, argv[at]) != EXIT_OK)
             return EXIT_USAGE;
     }
     if (optind < argc || !where)
         return usage_error(NAME, "--in takes one target, such as docker:NAME");
-    if (inject_running_target(&t, where, &o, NAME) != EXIT_OK)
+    if (inject_running_target(&t, where, &how.inject, NAME) != EXIT_OK)
         return EXIT_USAGE;
     int status;
-    return serve_over_connection(&o, &t, &words, &status) ? status
-                                                          : inject_then(NAME, &o, &t, become, &words, NULL);
+    return serve_over_connection(&how, &t, &words, &status)
+               ? status
+               : inject_then(NAME, &how.inject, &t, become, &words, NULL);
 }

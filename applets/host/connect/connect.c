@@ -120,11 +120,13 @@ int connect_start(const char *applet, const struct inject_options *o, const stru
         return applet_failed(applet, "%s", err.msg);
     connection_name(o, t, k.setup.name);
     int there FD_AUTO = ipc_connect(dir, k.setup.name, IPC_WAIT_S);
-    if (there >= 0)
+    int lock FD_AUTO = there >= 0 ? -1 : connection_lock(dir, k.setup.name, o->timeout_ms, &err);
+    if (there >= 0 || (lock < 0 && err.code == 0)) {
+        connection_lengthen(dir, k.setup.name, persist_ms);
         return EXIT_OK;
-    int lock FD_AUTO = connection_lock(dir, k.setup.name, o->timeout_ms, &err);
+    }
     if (lock < 0)
-        return err.code == 0 ? EXIT_OK : applet_failed(applet, "%s: %s", t->text, err.msg);
+        return applet_failed(applet, "%s: %s", t->text, err.msg);
     k.setup.dirfd = dir;
     k.setup.path = buf_str(&path);
     k.setup.lock = lock;
@@ -187,7 +189,9 @@ static int parse(struct line *l, int argc, char **argv)
             return status;
     }
     l->target = argv[optind];
-    if (argc - optind > 1 || (l->list && (l->target || l->stop)) || !(l->target || l->list || l->stop))
+    if (l->list && (l->target || l->stop))
+        return usage_error(NAME, "--list shows all connections: no target goes with it, nor --stop");
+    if (argc - optind > 1 || !(l->target || l->list || l->stop))
         return usage_error(NAME, "one target is wanted, such as docker:NAME, or --list, or --stop");
     return EXIT_OK;
 }

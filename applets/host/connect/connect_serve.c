@@ -24,6 +24,7 @@
 #define AGAIN_MS 100 /* until a stream that broke is tried again; then twice as long each time */
 #define AGAIN_MOST_MS 10000
 #define GIVE_UP_MS 600000
+#define PERSIST_MOST_S 86400
 
 static struct {
     const struct connect_setup *setup;
@@ -36,6 +37,7 @@ static struct {
     size_t n_open;
     long long began, lost; /* lost: when the stream broke that is tried again; 0: none is */
     int wait_ms;           /* before the next try */
+    int persist_ms;        /* as setup's at first */
     bool up, ending;       /* up: the target's side has said hello */
     char *instance;        /* what it said it is */
     const char *why;       /* it ends, or has broken */
@@ -68,7 +70,7 @@ static void end_with(const char *why)
  * of something. */
 static void broken(const char *why)
 {
-    if (!my.instance || my.setup->persist_ms >= 0) { /* nobody has asked for it to be kept, come what may */
+    if (!my.instance || my.persist_ms >= 0) { /* nobody has asked for it to be kept, come what may */
         end_with(why);
         return;
     }
@@ -79,14 +81,14 @@ static void broken(const char *why)
 static void on_idle(void *arg)
 {
     (void)arg;
-    if (connect_clients_count() == 0 && my.setup->persist_ms >= 0)
+    if (connect_clients_count() == 0 && my.persist_ms >= 0)
         end_with("nobody has used it");
 }
 
 static void wait_idle(void)
 {
-    bool ends = connect_clients_count() == 0 && my.setup->persist_ms >= 0;
-    loop_timer_set(my.idle, ends ? my.setup->persist_ms + 1 : INT32_MAX);
+    bool ends = connect_clients_count() == 0 && my.persist_ms >= 0;
+    loop_timer_set(my.idle, ends ? my.persist_ms + 1 : INT32_MAX);
 }
 
 /* ---- calls ---- */
@@ -97,6 +99,19 @@ static const char *name_when(bool up)
     static char broken_name[IPC_NAME_MAX + 8];
     snprintf(broken_name, sizeof broken_name, "broken-%s", my.setup->name);
     return up ? my.setup->name : broken_name;
+}
+
+/* Of several wishes the longest counts. */
+static void take_wish(struct span params)
+{
+    struct span wish;
+    if (params.n == 0 || json_kind(params) != JSON_OBJECT ||
+        !json_member(params, "persist_s", &wish, NULL) || json_kind(wish) != JSON_NUMBER)
+        return;
+    double s = strtod(wish.s, NULL);
+    int ms = s < 0 ? -1 : (int)((s < PERSIST_MOST_S ? s : PERSIST_MOST_S) * 1000);
+    if (my.persist_ms >= 0 && (ms < 0 || ms > my.persist_ms))
+        my.persist_ms = ms;
 }
 
 static void answer_status(struct stream_call *call)
@@ -115,7 +130,7 @@ static void answer_status(struct stream_call *call)
                     (long long)connect_clients_count() - 1); /* without the one who asks */
     json_member_int(&result, "open", (long long)my.n_open - 1);
     json_member_int_or_null(&result, "persist_s",
-                            my.setup->persist_ms < 0 ? -1 : my.setup->persist_ms / 1000);
+                            my.persist_ms < 0 ? -1 : my.persist_ms / 1000);
     json_member_string(&result, "socket", socket);
     buf_addc(&result, '}');
     rpc_put_result(&response, call->id, span_of(&result));
@@ -146,6 +161,7 @@ static void begin(void *arg, struct stream_call *call)
     my.n_open++;
     rpc_request_parse(&r, call->text, NULL);
     if (strcmp(r.method, CONNECTION_STATUS) == 0) {
+        take_wish(r.params);
         answer_status(call);
     } else if (strcmp(r.method, CONNECTION_STOP) == 0) {
         struct buf response BUF_AUTO = BUF_INIT;
@@ -392,6 +408,7 @@ int connect_serve(const struct connect_setup *setup)
     struct err err;
     int status = EXIT_FAILED;
     my.setup = setup;
+    my.persist_ms = setup->persist_ms;
     my.lock = setup->lock;
     my.began = now_ms();
     my.loop = loop_new(&err);

@@ -277,13 +277,13 @@ static bool put_result(void *arg, struct span answer)
     return true;
 }
 
-static bool ask(int dirfd, const char *file, const char *method, struct buf *result)
+static bool ask(int dirfd, const char *file, const char *method, struct span params, struct buf *result)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     int fd = ipc_connect_file(dirfd, file, IPC_WAIT_S);
     if (fd < 0)
         return false;
-    rpc_put_request(&text, (struct span){"1", 1}, method, (struct span){0});
+    rpc_put_request(&text, (struct span){"1", 1}, method, params);
     buf_addc(&text, '\n');
     struct inject_request q = {
         .text = span_of(&text), .deliver = put_result, .deliver_arg = result, .said = BUF_INIT};
@@ -297,14 +297,14 @@ static void ask_file(struct asked *a, const char *file)
     struct buf state BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct span target;
-    if (!ask(a->dirfd, file, CONNECTION_STATUS, &state)) {
+    if (!ask(a->dirfd, file, CONNECTION_STATUS, (struct span){0}, &state)) {
         a->missed++;
         return;
     }
     if (a->target &&
         !(json_member(span_of(&state), "target", &target, NULL) && json_string_is(target, a->target)))
         return;
-    if (strcmp(a->method, CONNECTION_STATUS) != 0 && !ask(a->dirfd, file, a->method, &result))
+    if (strcmp(a->method, CONNECTION_STATUS) != 0 && !ask(a->dirfd, file, a->method, (struct span){0}, &result))
         return;
     buf_adds(a->states, a->n++ > 0 ? "," : "");
     buf_add(a->states, state.data, state.len);
@@ -339,4 +339,19 @@ int connection_ask(const char *name, const char *target, const char *method, str
     }
     buf_addc(states, ']');
     return a.n;
+}
+
+void connection_lengthen(int dirfd, const char *name, int persist_ms)
+{
+    char file[IPC_NAME_MAX];
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf state BUF_AUTO = BUF_INIT;
+    buf_addc(&params, '{');
+    if (persist_ms < 0)
+        json_member_int(&params, "persist_s", -1);
+    else
+        json_member_seconds(&params, "persist_s", persist_ms);
+    buf_addc(&params, '}');
+    if (ipc_name(file, name) == 0)
+        ask(dirfd, file, CONNECTION_STATUS, span_of(&params), &state);
 }

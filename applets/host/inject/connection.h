@@ -12,7 +12,8 @@
 #include "host/inject/target.h"
 #include "ipc.h"
 
-/* Methods that a connection answers itself. */
+/* Methods that a connection answers itself. With {"persist_s"} (negative: for ever) the first has it kept for
+ * so long at least. */
 #define CONNECTION_STATUS                                                                                    \
     "rpc.connection"               /* → {target, state, pid, age_s, clients, open, socket, persist_s} */
 #define CONNECTION_STOP "rpc.stop" /* ends it: what is open is abandoned; null */
@@ -44,5 +45,8 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms);
  * that target (its text; NULL: any), one of the above methods. How many there were; their states, as they
  * were before, in *states as an array. */
 int connection_ask(const char *name, const char *target, const char *method, struct buf *states);
+
+/* Has the one of that name kept for so long at least; -1: for ever. Where it has just ended nothing happens. */
+void connection_lengthen(int dirfd, const char *name, int persist_ms);
 
 #endif

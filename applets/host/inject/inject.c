@@ -72,6 +72,9 @@ int inject_option(struct inject_options *o, const struct option *options, int op
                   const char *word)
 {
     const char *value = optarg;
+    bool names = option == OPT_USER || option == OPT_RUNTIME || option == OPT_ROOT_EXEC;
+    if (names && !value[strspn(value, " ")]) /* a variable that isn't set: not to be taken for the default */
+        return usage_error(applet, "%s takes a value, and it is empty", word);
     switch (option) {
     case OPT_DIR:
         return take_path(&o->dir, value, applet, word);

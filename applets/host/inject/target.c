@@ -195,6 +195,9 @@ static int unknown_kind(const char *text, bool running, struct err *err)
     for (const struct target_kind *k = target_kinds; k->scheme; k++)
         if (!running || can_run(k))
             buf_addf(&known, "%s%s:%s", known.len > 0 ? ", " : "", k->scheme, k->form);
+    const struct target_kind *kind = find_kind(text, strlen(text));
+    if (kind)
+        return err_set(err, ERR_PARAMS, "'%s': %s:%s is wanted", text, kind->scheme, kind->form);
     return strchr(text, ':') || !*text
                ? err_set(err, ERR_PARAMS, "'%s' is no target; there are %s", text, buf_str(&known))
                : err_set(err, ERR_PARAMS,
@@ -250,7 +253,8 @@ static int check_name(const struct target *t, struct err *err)
 static int no_running(const struct target *t, struct err *err)
 {
     return err_set(err, ERR_PARAMS,
-                   "'%s' is not one running target; patterns, compose: and dir: are for inject and eject",
+                   "'%s' is not one running target; patterns and compose: are for inject, eject, run and "
+                   "status, dir: for inject and eject",
                    t->text);
 }
 

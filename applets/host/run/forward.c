@@ -1,5 +1,6 @@
 /* Connections from here into a target, and from there to here, over one stream. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ enum { RULES_MAX = 32 };
 /* One FROM:TO. */
 struct rule {
     bool reverse;    /* from there to here */
+    bool listened;   /* there, by now */
     char *from, *to; /* to NULL: where each asks to be led */
     int fd;          /* that listens here; -1: none */
     struct loop_source *source;
@@ -71,11 +73,12 @@ static char *join(const char *host, const char *port)
     return mem_printf("%s:%s", host, port);
 }
 
-/* PORT or a path is one word, HOST:PORT two. */
+/* PORT or a path is one word, HOST:PORT two: of three in all the first two, where the first is no port. */
 static bool take_rule(struct rule *r, char *words[5], size_t n)
 {
     bool path_last = n > 0 && words[n - 1][0] == '/';
-    size_t first = n > 0 && words[0][0] == '/' ? 1 : n == 4 || (n == 3 && path_last) ? 2 : 1;
+    bool host_first = n == 3 && (path_last || words[0][strspn(words[0], "0123456789")]);
+    size_t first = n > 0 && words[0][0] == '/' ? 1 : n == 4 || host_first ? 2 : 1;
     for (size_t i = 0; i < n; i++)
         if (!*words[i])
             return false;
@@ -145,6 +148,19 @@ static int print_env(void)
         printf("export %s=http://%.*s:%s\n", names[i], any ? 9 : n, any ? "127.0.0.1" : r->from, port);
     printf("export NO_PROXY=localhost,127.0.0.1,::1\nexport no_proxy=localhost,127.0.0.1,::1\n");
     return stdout_flushed();
+}
+
+/* Port 0 is any that is free: what it has become is said. */
+static void name_port(struct rule *r)
+{
+    struct sockaddr_in6 at = {0}; /* an address of the older kind has its port at the same place */
+    socklen_t n = sizeof at;
+    const char *colon = strrchr(r->from, ':'), *port = colon ? colon + 1 : r->from;
+    if (r->from[0] == '/' || strtol(port, NULL, 10) != 0 || getsockname(r->fd, (struct sockaddr *)&at, &n) < 0)
+        return;
+    char *from = mem_printf("%.*s%u", (int)(port - r->from), r->from, ntohs(at.sin6_port));
+    free(r->from);
+    r->from = from;
 }
 
 static void say_ready(const struct rule *r)
@@ -226,6 +242,7 @@ static void on_dialled(void *arg, int fd, const struct err *why)
 static void take_number(struct rule *r, uint32_t number)
 {
     if (number == 0) {
+        r->listened = true;
         say_ready(r);
         return;
     }
@@ -304,7 +321,7 @@ static void closed(void *arg, struct mux_stream *s, struct span why)
         r->listens = NULL;
         if (my.status < 0)
             applet_failed(NAME, "%s: %.*s", my.outlet.target, (int)why.n, why.s);
-        stop(my.status < 0 ? EXIT_FAILED : my.status);
+        stop(my.status >= 0 ? my.status : r->listened ? EXIT_LOST : EXIT_FAILED);
         return;
     }
     if (f->client)
@@ -351,6 +368,7 @@ static int begin_rules(struct err *err)
         r->fd = dial_listen(r->from, err);
         if (r->fd < 0)
             return -1;
+        name_port(r);
         r->source = loop_fd(my.loop, r->fd, LOOP_READ, on_accept, r);
         say_ready(r);
     }

@@ -222,7 +222,7 @@ struct link *link_kept(const struct link_options *how, const struct target *t)
 struct link *link_open(const char *applet, const struct link_options *how, const struct target *t,
                        int *status)
 {
-    struct link *l = link_kept(how, t);
+    struct link *l = how->persist_ms < 0 ? link_kept(how, t) : NULL; /* it may have to be told */
     int persist_ms = how->persist_ms;
     *status = EXIT_OK;
     if (!l && !how->alone && persist_ms == CONNECT_USUAL)

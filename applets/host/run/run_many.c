@@ -264,9 +264,10 @@ int run_many_collect(struct target_list *targets, char *const *words, int n,
             status = usage_error(applet, "%s", err.msg);
     for (size_t i = 0; i < targets->n && status == EXIT_OK; i++) {
         const struct target *t = &targets->list[i];
-        if (t->unlisted)
-            status = applet_failed(applet, "%s: %s", t->text, t->unlisted);
-        else if (t->kind->folder)
+        if (t->unlisted) {
+            applet_failed(applet, "%s: %s", t->text, t->unlisted);
+            status = EXIT_OF_STEP + STEP_TARGET;
+        } else if (t->kind->folder)
             status = usage_error(applet, "'%s': nothing runs in a directory", t->text);
     }
     transport_release(&transport);
