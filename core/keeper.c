@@ -40,6 +40,15 @@ static void detach(void)
     io_fill_std();
 }
 
+/* Nobody else of this user looks into it. Where one who has no right to is its tracer and translates its names
+ * (proot), no name could be read any more: so that one can, and the others whom he traces. */
+static void hide(void)
+{
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    if (access("/", F_OK) < 0 && errno == EFAULT)
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
 void background(const struct base *base, const char *title, bool detached)
 {
     spawn_know_signals();
@@ -47,7 +56,7 @@ void background(const struct base *base, const char *title, bool detached)
     if (detached)
         detach();
     signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of the write, not the end of us */
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    hide();
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (fchdir(base->dirfd) == 0) /* where not, the directory is found through its descriptor all the same */
         ipc_stay_in(base->dirfd);

@@ -1,17 +1,19 @@
-"""Kernels that aren't Linux: gVisor, with its own runsc where that is installed."""
+"""Kernels that aren't Linux: gVisor, with its own runsc where that is installed; and proot, which translates names."""
 import json
 import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
 from harness import containers, needs
+from harness.users import NOBODY_KNOWS
 
 # Runs inside, and prints what it got as JSON: each call with the answer's result.
 DRIVER = """
 import json, os, subprocess, sys
-toolbox, os.environ["HOME"], os.environ["TOOLBOX_DIR"] = sys.argv[1], "/tmp", "/tmp/toolbox-in-gvisor"
+toolbox, os.environ["HOME"], os.environ["TOOLBOX_DIR"] = sys.argv[1], "/tmp", sys.argv[3]
 answers = []
 for method, params in json.loads(sys.argv[2]):
     request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -39,7 +41,7 @@ def gvisor(request, toolbox):
         words = [runsc, "--network=none", "--ignore-cgroups", f"--platform={request.param}", "do"]
         if subprocess.run([*words, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=120).returncode != 0:
             pytest.skip(f"runsc does not run here with the platform {request.param}")
-        words += [sys.executable, "-c", DRIVER, str(toolbox), json.dumps(list)]
+        words += [sys.executable, "-c", DRIVER, str(toolbox), json.dumps(list), "/tmp/toolbox-in-gvisor"]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
         return [answer.get("result", answer) for answer in json.loads(done.stdout.splitlines()[-1])]
 
@@ -72,6 +74,25 @@ def test_who_waits_for_input_there(gvisor):
     assert (answers[7]["state"], answers[7]["output"], answers[8]["state"]) == ("completed", "slept\n", "timeout")
     assert answers[10]["output"].endswith("143\n")
     assert "never" not in answers[13] and "line\n" in answers[14] and "# on\n" in answers[14]
+
+
+def test_proot_reads_the_names_that_server_and_keepers_use(toolbox):
+    """It has no right to look into them, and is their tracer: then they let it."""
+    calls = [["bash_session_new_session", {}], run("echo hi; (exit 3)"), *[["exec_remote_start", {"command": "echo job"}], ["exec_remote_list", {}]] * 20]
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        words = [needs.program("proot"), "-r", "/", "-w", "/", sys.executable, "-c", DRIVER, str(toolbox), json.dumps(calls), f"{folder}/server"]
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY_KNOWS, NOBODY_KNOWS)
+            words = ["setpriv", f"--reuid={NOBODY_KNOWS}", f"--regid={NOBODY_KNOWS}", "--clear-groups", *words]
+        env = {**os.environ, "PROOT_TMP_DIR": folder}
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env=env)
+    if not done.stdout:
+        pytest.skip(f"proot does not run here: {done.stderr[-300:]}")
+    answers = [answer.get("result", answer) for answer in json.loads(done.stdout.splitlines()[-1])]
+    assert (answers[1].get("state"), answers[1].get("exit_code"), answers[1].get("output")) == ("completed", 3, "hi\n"), answers
+    started = sorted(answer["pid"] for answer in answers[2::2])
+    assert sorted(job["pid"] for job in answers[-1]) == started, answers[-1]  # one that ends while it is asked is there once
+    assert all(len({job["pid"] for job in list}) == len(list) == n + 1 for n, list in enumerate(answers[3::2])), answers
 
 
 def test_this_suite_runs_there(toolbox):

@@ -107,6 +107,7 @@ struct server_listing {
     void (*put_key)(struct buf *out, const char *name); /* the member that names it */
     void (*put_more)(struct buf *out,
                      int dirfd); /* entries without a keeper, with their commas; may be NULL */
+    bool (*has_more)(int dirfd, const char *name); /* that one is among them by now; may be NULL */
 };
 void server_list(struct server *s, struct rpc_call *call, struct span params,
                  const struct server_listing *how);

@@ -44,12 +44,19 @@ static void put_entry(struct listing *l, const struct reply *reply)
     }
 }
 
+/* Its keeper has ended while it was asked, and left what is listed behind these. */
+static bool has_ended(const struct listing *l, const struct reply *reply)
+{
+    return reply->result.len == 0 && l->how->has_more &&
+           l->how->has_more(l->server->base.dirfd, reply->name);
+}
+
 static void on_replies(void *arg, struct reply *replies, size_t n)
 {
     struct listing *l = arg;
     buf_addc(&l->text, '[');
     for (size_t i = 0; i < n; i++) {
-        if (replies[i].pid == 0)
+        if (replies[i].pid == 0 || has_ended(l, &replies[i]))
             continue;
         if (l->text.len > 1)
             buf_addc(&l->text, ',');

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "exec_remote.h"
@@ -17,6 +18,7 @@
 #include "commands/server/server.h"
 
 #define SWEEP_MS 60000
+#define JUST_MS 10000 /* far longer than keepers are asked for */
 
 /* ---- start ---- */
 
@@ -53,9 +55,26 @@ static void start(struct rpc_call *call, struct span params, void *ctx)
 
 /* ---- list ---- */
 
+/* What is answered, and the part of it that keepers have said. */
+struct answer {
+    struct buf *text;
+    size_t said;
+};
+
+/* Its keeper has answered, and ended since. */
+static bool is_said(const struct answer *a, pid_t pid, const struct record_end *end)
+{
+    char key[32];
+    int n = snprintf(key, sizeof key, "{\"pid\":%ld,", (long)pid);
+    return now_ms() - end->ended_ms < JUST_MS && memmem(a->text->data, a->said, key, (size_t)n);
+}
+
 static void list_ended(void *arg, pid_t pid, const struct record_job *job, const struct record_end *end)
 {
-    struct buf *text = arg;
+    struct answer *a = arg;
+    struct buf *text = a->text;
+    if (is_said(a, pid, end))
+        return;
     buf_adds(text, text->len > 1 ? ",{" : "{");
     json_member_int(text, "pid", pid);
     json_member_string(text, "state", job_state(end));
@@ -75,13 +94,20 @@ static void put_key(struct buf *out, const char *name)
 
 static void put_all_ended(struct buf *out, int dirfd)
 {
-    record_each(dirfd, list_ended, out);
+    struct answer a = {out, out->len};
+    record_each(dirfd, list_ended, &a);
+}
+
+static bool keeps(int dirfd, const char *owner)
+{
+    return owner ? record_exists(dirfd, (pid_t)strtol(owner + sizeof JOB_PREFIX, NULL, 10))
+                 : record_any_untold(dirfd);
 }
 
 static void list(struct rpc_call *call, struct span params, void *ctx)
 {
     static const struct server_listing how = {
-        .prefix = JOB_PREFIX, .put_key = put_key, .put_more = put_all_ended};
+        .prefix = JOB_PREFIX, .put_key = put_key, .put_more = put_all_ended, .has_more = keeps};
     server_list(ctx, call, params, &how);
 }
 
@@ -96,12 +122,6 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
         return job_unknown(p.pid, err);
     snprintf(owner, IPC_NAME_MAX, JOB_PREFIX "_%lld", p.pid);
     return 0;
-}
-
-static bool keeps(int dirfd, const char *owner)
-{
-    return owner ? record_exists(dirfd, (pid_t)strtol(owner + sizeof JOB_PREFIX, NULL, 10))
-                 : record_any_untold(dirfd);
 }
 
 static const struct rpc_method server_methods[] = {

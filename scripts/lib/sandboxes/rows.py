@@ -140,6 +140,9 @@ def denied_calls(lab):
 TRACING = {"x86_64": (101, 310, 311, 312, 438), "aarch64": (117, 270, 271, 272, 438)}
 
 
+STATX = {"x86_64": (332,), "aarch64": (291,)}
+
+
 @row("ptrace denied, `/proc` of others hidden, as a user", browser="")
 def no_tracing(lab):
     calls = deny(errno.EPERM, *TRACING[platform.machine()], first=False)
@@ -233,16 +236,15 @@ def firejail(lab):
         yield place
 
 
-@row("proot, as a user")
+@row("proot, as a user", browser="")
 def proot(lab):
     root, binds = owned(lab, "proot")
     words = [*as_user(), "env", f"PROOT_TMP_DIR={root}/tmp", program("proot"), "-r", str(root), "-w", "/", "-b", "/dev",
              "-b", "/proc"]
     for source, target in binds:
         words += ["-b", f"{source}:{target}"]
-    with door(lab, "proot", words) as place:
-        if "/opt/mine" not in place.look(": >/opt/mine; stat /opt/mine; rm /opt/mine"):
-            raise Unavailable("this proot does not know statx: `stat` sees no file there that was made there")
+    # Debian 12's proot doesn't know statx, so that its programs see no file there that was made there; without it they ask otherwise
+    with door(lab, "proot", words, deny=deny(errno.ENOSYS, *STATX[platform.machine()], first=False)) as place:
         yield place
 
 
