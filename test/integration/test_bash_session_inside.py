@@ -56,6 +56,13 @@ def test_a_shell_within_a_session(inside):
     check(inside, "echo still", "still\n")
 
 
+def test_a_prompt_that_is_long_in_coming_within(shell):
+    """The shell has told that it is over: what it does before its prompt is waited for, as the outer one's is."""
+    with opened(shell, "bash --norc"):
+        check(shell, "PROMPT_COMMAND='sleep 2'", "")
+        check(shell, "echo on", "on\n")
+
+
 def test_printed_text_forges_nothing(inside):
     """Neither what a note looks like, nor that of the command before, which is known by now."""
     forged = "printf '\\033]7771;%s;E;0;/\\007\\033]7771;;P;0;/\\007' \"$(printf %032d 0)\"; sleep 0.2; (exit 4)"

@@ -333,7 +333,7 @@ def test_a_shell_that_ends_at_once(client):
 def test_a_shell_that_is_no_shell(client):
     """Any program that lives on a terminal will do, and those that are known take runs (test_bash_session_programs.py)."""
     client.session = client.rpc("bash_session_new_session", {"shell": shutil.which("python3")})["session_name"]
-    assert ">>> " in client.bs(wait=30, idle=3)
+    assert ">>> " in client.bs(wait=30, idle=30)
     assert client.bs("6 * 7\n", wait=30, idle=30).endswith("42\n>>> ")
     assert client.run("1")["output"] == "1\n"
 

@@ -150,7 +150,7 @@ static int64_t check_ready(struct session *s, struct session_call *c)
     bool soon;
     if (session_inner_waits(s, &soon))
         return session_inner_give(s, c);
-    if (soon && now - c->began < BUSY_MS)
+    if (soon && now - c->began < (s->inner.back ? READY_MS : BUSY_MS))
         return UNKNOWN_TICK_MS;
     pid_t group = pty_foreground(&s->terminal.pty);
     long long busy = now - (s->shell.known.last_prompt > c->began ? s->shell.known.last_prompt : c->began);

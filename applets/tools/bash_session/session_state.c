@@ -141,11 +141,12 @@ bool shell_settled(struct shell *sh)
         return false;
     if (w == WAITING_FAR_END)
         settled = shell_is_asked(sh) || (mute && shell_is_silent(sh));
-    /* Then its own word, and a moment for the prompt that follows it; one that tells nothing may be ending.
-     */
+    /* Then its own word, and a moment for the prompt that follows it; one that tells nothing may be ending,
+     * or is not seen from afar alone. */
     if (w == WAITING_UNKNOWN)
         settled = (mute ? !sh->known.seen : shell_is_back(sh)) &&
-                  now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS;
+                  now_ms() - t->pace->last_activity >= UNSEEN_PAUSE_MS &&
+                  (!mute || shell_look(sh, LOOK_CLOSELY) == WAITING_UNKNOWN);
     /* Whatever was written before the wait began is there by now. */
     settled = settled && !terminal_drain(t);
     if (settled && mute)

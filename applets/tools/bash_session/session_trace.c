@@ -14,6 +14,7 @@
 #ifdef __x86_64__
 
 #define TRIES 5
+#define TRIES_AGAIN 50 /* of one that was stopped just before */
 #define BETWEEN_US 100 /* for a call that was broken off to begin anew */
 
 /* Of a gVisor of 2022, for any stop: no signal that could have killed it. */
@@ -71,7 +72,7 @@ int trace_sleeping(pid_t pid, bool again, long *call, unsigned long long arg[6])
     struct user_regs_struct r;
     struct proc p;
     *call = -1;
-    for (int i = 0; i < TRIES && *call < 0; i++) {
+    for (int i = 0; i < (again ? TRIES_AGAIN : TRIES) && *call < 0; i++) {
         if (i > 0)
             usleep(BETWEEN_US);
         if (proc_read(pid, &p) < 0)

@@ -103,8 +103,9 @@ bool session_passes_on(pid_t pid)
     return found;
 }
 
-static enum wait_for group_waits(dev_t tty, pid_t group, int depth);
-static enum wait_for process_waits(const struct proc *list, size_t n, dev_t tty, pid_t pid, int depth);
+static enum wait_for group_waits(dev_t tty, pid_t group, int depth, pid_t *who);
+static enum wait_for process_waits(const struct proc *list, size_t n, dev_t tty, pid_t pid, int depth,
+                                   pid_t *who);
 
 /* Its standard input, 0 when that is none: some kernels tell of no process which terminal it has (gVisor). */
 static dev_t terminal_of(pid_t pid)
@@ -123,10 +124,11 @@ static enum wait_for session_waits(const struct proc *list, size_t n, pid_t sess
 {
     dev_t tty = terminal_of(session);
     enum wait_for w = FOR_NOBODY;
+    pid_t who;
     for (size_t i = 0; tty != 0 && i < n && w != FOR_PERSON; i++) {
         if (list[i].ended || list[i].session != session)
             continue;
-        enum wait_for its = process_waits(list, n, tty, list[i].pid, depth);
+        enum wait_for its = process_waits(list, n, tty, list[i].pid, depth, &who);
         w = its == FOR_NOBODY ? w : its;
     }
     return w;
@@ -138,6 +140,7 @@ static enum wait_for behind_waits(const struct proc *list, size_t n, dev_t tty, 
 {
     struct proc *below = mem_zalloc((n + 1) * sizeof *below);
     unsigned seen = 0;
+    pid_t who;
     memcpy(below, list, n * sizeof *below);
     size_t first = 0;
     while (first < n && below[first].pid != relay)
@@ -150,7 +153,7 @@ static enum wait_for behind_waits(const struct proc *list, size_t n, dev_t tty, 
         if (p->ended || p->session != p->pid || p->tty == tty)
             continue;
         if (p->tty != 0 && p->foreground > 0)
-            seen |= 1u << group_waits(p->tty, p->foreground, depth + 1);
+            seen |= 1u << group_waits(p->tty, p->foreground, depth + 1, &who);
         else if (p->tty == 0 && below[0].tty == 0 && terminal_of(p->pid) != 0)
             seen |= 1u << session_waits(list, n, p->pid, depth + 1);
     }
@@ -167,19 +170,22 @@ static bool is_hidden(pid_t pid)
     return sleeping_read(pid, &s) < 0 && (errno == EACCES || errno == EPERM);
 }
 
-static enum wait_for process_waits(const struct proc *list, size_t n, dev_t tty, pid_t pid, int depth)
+/* Who waits for a person, a process or a thread of it, is `who`. */
+static enum wait_for process_waits(const struct proc *list, size_t n, dev_t tty, pid_t pid, int depth,
+                                   pid_t *who)
 {
     struct sleeping reader;
     if (!find_reader(tty, pid, &reader))
         return FOR_NOBODY;
     if (depth < DEPTH_MAX && session_passes_on(pid))
         return behind_waits(list, n, tty, pid, depth);
+    *who = reader.pid;
     return reader_waits(pid, &reader);
 }
 
 /* Those in the foreground, and those that were handed the terminal though it isn't theirs (the servers of
  * multiplexers). */
-static enum wait_for group_waits(dev_t tty, pid_t group, int depth)
+static enum wait_for group_waits(dev_t tty, pid_t group, int depth, pid_t *who)
 {
     struct proc *list;
     enum wait_for w = FOR_NOBODY;
@@ -189,7 +195,7 @@ static enum wait_for group_waits(dev_t tty, pid_t group, int depth)
             continue;
         enum wait_for its = list[i].group == group && is_hidden(list[i].pid)
                                 ? FOR_FAR_END
-                                : process_waits(list, n, tty, list[i].pid, depth);
+                                : process_waits(list, n, tty, list[i].pid, depth, who);
         w = its == FOR_NOBODY ? w : its;
     }
     free(list);
@@ -233,14 +239,15 @@ static enum waiting look(const struct pty *pty, pid_t shell, enum look how)
     if (group == shell && waits_for_terminal(tty, &s))
         return WAITING_SHELL;
     enum wait_for w = FOR_NOBODY;
+    pid_t who = 0;
     /* In the shell's own group: what it substitutes, x=$(cat). */
     if (group != shell && sleeping_read(group, &s) == 0 && waits_for_terminal(tty, &s) &&
         !session_passes_on(group))
         w = reader_waits(group, &s);
     else if (thorough)
-        w = group_waits(tty, group, 0);
+        w = group_waits(tty, group, 0, &who);
     /* The shell may have got there since it was looked at. */
-    if (w == FOR_PERSON && group == shell && sleeping_read(shell, &s) == 0 && waits_for_terminal(tty, &s))
+    if (w == FOR_PERSON && who == shell)
         return WAITING_SHELL;
     if (w == FOR_NOBODY && thorough && group != shell && has_handed_on(pty, group))
         w = FOR_FAR_END;
