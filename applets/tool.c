@@ -6,6 +6,7 @@
 #include "tools/exec_remote/exec_remote.h"
 #include "tools/mcp/mcp.h"
 #include "commands/server/server.h"
+#include "tools/file/file.h"
 #include "tools/text_editor/text_editor.h"
 #include "tools/web_browser/web_browser.h"
 #include "relocate.h"
@@ -16,7 +17,7 @@ const struct tool *const *tool_list(void)
 {
     static const struct tool *const tools[] = {
         &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,
-        &chunk_tool,  &watch_tool,
+        &file_tool,   &chunk_tool,        &watch_tool,
 #ifndef TOOLBOX_GUEST
         &doctor_tool,
 #endif

@@ -297,6 +297,14 @@ void rpc_fail(struct rpc_call *call, const struct err *err)
     answered(call, err->code);
 }
 
+void rpc_fail_kind(struct rpc_call *call, const struct err *err, const char *kind)
+{
+    struct buf *out = answer_to(call);
+    if (out)
+        rpc_put_error_kind(out, call->id, err, kind);
+    answered(call, err->code);
+}
+
 void rpc_response(struct rpc_call *call, struct span response)
 {
     struct buf *out = answer_to(call);

@@ -107,11 +107,21 @@ void rpc_wrap_result(struct buf *result, size_t gap, struct span id)
     buf_addc(result, '}');
 }
 
-void rpc_put_error(struct buf *out, struct span id, const struct err *err)
+void rpc_put_error_kind(struct buf *out, struct span id, const struct err *err, const char *kind)
 {
     begin(out, id, 0);
     buf_adds(out, ",\"error\":{\"code\":");
     json_put_int(out, err->code);
     json_member_string(out, "message", err->msg);
+    if (kind) {
+        buf_adds(out, ",\"data\":{");
+        json_member_string(out, "kind", kind);
+        buf_addc(out, '}');
+    }
     buf_adds(out, "}}");
+}
+
+void rpc_put_error(struct buf *out, struct span id, const struct err *err)
+{
+    rpc_put_error_kind(out, id, err, NULL);
 }

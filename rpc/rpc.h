@@ -42,6 +42,8 @@ void rpc_result_take(struct rpc_call *call, struct buf *result, size_t gap);
 void rpc_result_string(struct rpc_call *call, const char *s, size_t n);
 void rpc_null(struct rpc_call *call);
 void rpc_fail(struct rpc_call *call, const struct err *err);
+/* The same with a member `data` of the error: {"kind": …}, for programs (NULL: without). */
+void rpc_fail_kind(struct rpc_call *call, const struct err *err, const char *kind);
 
 /* An answer made elsewhere: the whole JSON-RPC response object with this call's own id. */
 void rpc_response(struct rpc_call *call, struct span response);
@@ -75,6 +77,7 @@ void rpc_put_result(struct buf *out, struct span id, struct span result);
 /* Makes the response of its result, which stands behind a gap as rpc_result_take says. */
 void rpc_wrap_result(struct buf *result, size_t gap, struct span id);
 void rpc_put_error(struct buf *out, struct span id, const struct err *err);
+void rpc_put_error_kind(struct buf *out, struct span id, const struct err *err, const char *kind);
 
 /* Where the answer to one message goes: called once, with the text of the response or of the batch's array of
  * responses; empty when there is nothing to say (notifications). The bytes may be taken (buf_take), so that

@@ -47,7 +47,7 @@ UNREACHED = [
 
     # ---- the ends of what is stuck or killed by hand ----
     (r"in (wait_gone|server_shut_down|server_kill_tree|end_keeper|end_in|look|something_changed|fork_server|be_keeper|read_report|end"
-     r"|look_at_signals|run_quietly|edit_as_user|other_build_run|server_work_end|proc_kill_tree|serve) \(", "a process that is stuck, or told to end in the middle: test_server.py does both"),
+     r"|look_at_signals|run_quietly|work_as_user|other_build_run|server_work_end|proc_kill_tree|serve) \(", "a process that is stuck, or told to end in the middle: test_server.py does both"),
     (r"in (arch_of|write_file|write_record|place|place_in|unmake|inject_dir_eject|write_at) \(applets/(host/inject|commands/model_proxy)/", "removing what failed before"),
     (r"in (prove|same_bytes|tidy|make_links|remove_links) \(applets/commands/settle/", "targets that were ready in part, or with --links: test_inject.py"),
     (r"in (ipc_listen_hidden|ipc_unlink_hidden|program_record|remove_file|remove_from|out_of_memory|go_back) \((core|applets/commands/(server|model_proxy))/", "after another fault only"),

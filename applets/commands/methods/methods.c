@@ -32,7 +32,9 @@ static const char *user_rule(const struct rpc_method *m, enum method_kind kind)
         return "whom it was started as";
     if (kind == METHOD_SERVER)
         return takes(m, "user") ? "user, or the server's" : "the server's";
-    return takes(m, "_run_as_user") ? "_run_as_user, or the caller" : "the caller";
+    return takes(m, "_run_as_user") ? "_run_as_user, or the caller"
+           : takes(m, "user")       ? "user, or the caller"
+                                    : "the caller";
 }
 
 static const char *type_of(const struct param *p)

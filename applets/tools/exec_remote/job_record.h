@@ -35,7 +35,7 @@ struct record_end {
     bool killed;
     bool timed_out;
     bool oom_killed;
-    bool stdin_closed; /* by a client, who may write no more; or it never was open */
+    bool stdin_closed;                  /* by a client, who may write no more; or it never was open */
     unsigned long long stdin_discarded; /* bytes that nobody will read any more */
 };
 

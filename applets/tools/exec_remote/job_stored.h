@@ -22,8 +22,8 @@ bool record_any_untold(int dirfd);
  * nothing is stored of that pid. */
 bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_seq);
 
-/* That its stdin is closed, and that so much text was written to it, which nobody reads. False, and nothing is
- * counted, when it was closed before. */
+/* That its stdin is closed, and that so much text was written to it, which nobody reads. False, and nothing
+ * is counted, when it was closed before. */
 void record_close_stdin(int dirfd, pid_t pid);
 bool record_discard(int dirfd, pid_t pid, const char *text, size_t n);
 

@@ -1,12 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edit_as_user.h"
 #include "mem.h"
 #include "rpc.h"
 #include "text_editor.h"
 #include "text_editor_controller.h"
 #include "user_param.h"
+#include "work_as_user.h"
 
 #define FIELD(member) offsetof(struct edit_request, member)
 
@@ -202,15 +202,20 @@ static int many_unpack(struct span params, struct edit_request *request, struct 
     return request->n_edits > 0 ? 0 : err_set(err, ERR_PARAMS, "Invalid parameters: edits: is empty");
 }
 
-static int carry_out(const struct edit_request *request, const struct edit_user *user, struct buf *answer,
+static int do_edit(const void *request, struct buf *answer, struct err *err)
+{
+    return text_editor_run(request, answer, err);
+}
+
+static int carry_out(const struct edit_request *request, const struct work_user *user, struct buf *answer,
                      struct err *err)
 {
     if (request->command == EDIT_INSERT && !request->new_str.s && !request->insert_text.s)
         return err_set(err, ERR_PARAMS, "Invalid parameters: new_str: is required");
-    return user->given ? edit_as_user(user, request, answer, err) : text_editor_run(request, answer, err);
+    return work_as_user(user, do_edit, request, answer, err);
 }
 
-static int edit(const struct params_variant *command, const struct edit_user *user, struct span params,
+static int edit(const struct params_variant *command, const struct work_user *user, struct span params,
                 struct buf *answer, struct err *err)
 {
     struct edit_request request = {.command = edit_commands[command - commands]};
@@ -228,11 +233,11 @@ static int edit(const struct params_variant *command, const struct edit_user *us
 static int run(struct span params, struct buf *answer, struct err *err)
 {
     struct selector s = {.command = {NULL, 0}};
-    struct edit_user user EDIT_USER_AUTO = {0};
+    struct work_user user WORK_USER_AUTO = {0};
     if (params_unpack(&selector_table, params, &s, err) < 0)
         return -1;
     const struct params_variant *command = find_command(&s.command, err);
-    int rc = command ? edit_user_take(&user, s.run_as_user.name.s ? &s.run_as_user : &s.run_as, err) : -1;
+    int rc = command ? work_user_take(&user, s.run_as_user.name.s ? &s.run_as_user : &s.run_as, err) : -1;
     if (rc == 0)
         rc = edit(command, &user, params, answer, err);
     params_release(&selector_table, &s);

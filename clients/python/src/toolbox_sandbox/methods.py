@@ -477,22 +477,188 @@ class AsyncMethods:
         """
         return await self._call("web_close_session", {"session_name": session_name})
 
-    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, file_text: str | None = None, old_str: str | None = None, new_str: str | None = None, insert_line: int | None = None, insert_text: str | None = None) -> Any:
+    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> Any:
         """View and edit files, exactly.
 
-        command: view, create, str_replace, insert or undo_edit, each with params of its own
+        command: view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own
         _run_as_user: As whom the work is done, by name; another user takes root (default: the caller)
         _run_as: The same, by name or by numbers (default: the caller)
         path: The file; a relative one is taken from the caller's directory
         view_range: First and last line, from 1; last -1: to the end (default: all)
         file_text: Its content
-        old_str: What is replaced; it has to occur once
+        overwrite: Also in the place of a file that is there, which can be undone (default: false)
+        parents: Make the directories that are missing on the way (default: false)
+        old_str: What is replaced; it has to occur once, unless one of the next two says otherwise
         new_str: What stands there then (default: nothing)
+        replace_all: Wherever it occurs (default: false)
+        expected_count: Replace so many, and nothing where it occurs more or less often (default: any with replace_all, else 1)
         insert_line: The line behind which to insert; 0: in front of the first
         insert_text: Another name of new_str
+        patch: A unified diff, git's too, or a text from *** Begin Patch to *** End Patch
+        edits: The edits, in their order: objects with the params of str_replace, insert or create
         Result: a string: what was done or is there, in words
         """
-        return await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "old_str": old_str, "new_str": new_str, "insert_line": insert_line, "insert_text": insert_text})
+        return await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits})
+
+    async def file_read(self, *, path: str, offset: int | None = None, length: int | None = None, encoding: str | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Read a file, or a part of it.
+
+        path: The file
+        offset: The first byte (default: 0)
+        length: How many bytes at most (default: 1048576)
+        encoding: Of data: utf-8, base64, or latin-1 (each byte is a character) (default: utf-8)
+        sha256: Also the sha256 of all of it (default: false)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {data, offset, length, end, sha256?, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
+        """
+        return await self._call("file_read", {"path": path, "offset": offset, "length": length, "encoding": encoding, "sha256": sha256, "user": user})
+
+    async def file_write(self, *, path: str, data: str, encoding: str | None = None, offset: int | None = None, append: bool | None = None, mode: int | None = None, parents: bool | None = None, exclusive: bool | None = None, if_sha256: str | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Write a file: whole and at once, or a part of it.
+
+        path: The file
+        data: Its content, or a part of it
+        encoding: Of data: utf-8, base64, or latin-1 (each byte is a character) (default: utf-8)
+        offset: Write there, and leave the rest as it is (default: the whole content is replaced, at once)
+        append: Write behind what is there (default: false)
+        mode: Its permission bits, as a decimal number (0644 is 420) (default: as it was; of a new file by the umask)
+        parents: Make the directories that lead there (default: false)
+        exclusive: Make it; one that is there is an error (default: false)
+        if_sha256: Only where what is there has this sha256, in lower-case hexadecimal digits (default: in any case)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {written, created, atomic, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
+        """
+        return await self._call("file_write", {"path": path, "data": data, "encoding": encoding, "offset": offset, "append": append, "mode": mode, "parents": parents, "exclusive": exclusive, "if_sha256": if_sha256, "user": user})
+
+    async def file_stat(self, *, path: str, follow: bool | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """What is known of a file, directory or link.
+
+        path: What is asked about
+        follow: Where it is a link: what it leads to (default: true)
+        sha256: Also the sha256 of all of it (default: false)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?, sha256?}
+        """
+        return await self._call("file_stat", {"path": path, "follow": follow, "sha256": sha256, "user": user})
+
+    async def file_list(self, *, path: str, depth: int | None = None, glob: str | None = None, hidden: bool | None = None, limit: int | None = None, after: str | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """What is in a directory, in the order of bytes.
+
+        path: The directory
+        depth: How many levels (default: 1)
+        glob: Only paths, from the directory on, that match: *, ?, **, [a-z], {a,b} (default: all)
+        hidden: Also names that begin with a dot (default: true)
+        limit: How many entries at most (default: 1000)
+        after: Go on behind this path: `next` of the answer before (default: from the first one)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {entries, next?, incomplete}; an entry has path, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?
+        """
+        return await self._call("file_list", {"path": path, "depth": depth, "glob": glob, "hidden": hidden, "limit": limit, "after": after, "user": user})
+
+    async def file_make_dir(self, *, path: str, parents: bool | None = None, mode: int | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Make a directory.
+
+        path: The directory
+        parents: Make the directories that lead there (default: false)
+        mode: Its permission bits, as a decimal number (0644 is 420) (default: 0777 as the umask allows)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: null
+        """
+        return await self._call("file_make_dir", {"path": path, "parents": parents, "mode": mode, "user": user})
+
+    async def file_remove(self, *, path: str, recursive: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Remove a file, a link or a directory.
+
+        path: What is removed; of a link the link itself
+        recursive: A directory with all that is in it (default: false)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: null
+        """
+        return await self._call("file_remove", {"path": path, "recursive": recursive, "user": user})
+
+    async def file_move(self, *, path: str, to: str, overwrite: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Move or rename within a file system.
+
+        path: What is moved
+        to: Its new path
+        overwrite: Replace a file that is there (default: false)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: null
+        """
+        return await self._call("file_move", {"path": path, "to": to, "overwrite": overwrite, "user": user})
+
+    async def file_copy(self, *, path: str, to: str, overwrite: bool | None = None, recursive: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Copy a file, or a tree with its links, modes and times.
+
+        path: What is copied
+        to: The path of the copy
+        overwrite: Replace a file that is there (default: false)
+        recursive: A directory with all that is in it (default: false)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {files, bytes}
+        """
+        return await self._call("file_copy", {"path": path, "to": to, "overwrite": overwrite, "recursive": recursive, "user": user})
+
+    async def file_link(self, *, path: str, to: str, hard: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Make a link.
+
+        path: The link to make
+        to: What it leads to
+        hard: Another name of the same file (default: false: a symbolic link)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: null
+        """
+        return await self._call("file_link", {"path": path, "to": to, "hard": hard, "user": user})
+
+    async def file_chmod(self, *, path: str, mode: int, user: str | dict[str, Any] | None = None) -> Any:
+        """Set permission bits.
+
+        path: The file
+        mode: Its permission bits, as a decimal number (0644 is 420)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: null
+        """
+        return await self._call("file_chmod", {"path": path, "mode": mode, "user": user})
+
+    async def file_chown(self, *, path: str, owner: str | None = None, gid: int | None = None, follow: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Set owner and group.
+
+        path: The file
+        owner: Whose it is to be: a name or a number (default: as it is)
+        gid: The number of its group (default: as it is)
+        follow: Where it is a link: what it leads to (default: true)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: null
+        """
+        return await self._call("file_chown", {"path": path, "owner": owner, "gid": gid, "follow": follow, "user": user})
+
+    async def file_touch(self, *, path: str, mtime: float | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Set the time of change.
+
+        path: The file; made where it is missing
+        mtime: When it was changed, seconds since 1970 (default: now)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: null
+        """
+        return await self._call("file_touch", {"path": path, "mtime": mtime, "user": user})
+
+    async def file_disk_usage(self, *, path: str, user: str | dict[str, Any] | None = None) -> Any:
+        """How much lies there, with all that is below it.
+
+        path: A path there
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {entries, bytes, disk_bytes, incomplete}
+        """
+        return await self._call("file_disk_usage", {"path": path, "user": user})
+
+    async def file_space(self, *, path: str, user: str | dict[str, Any] | None = None) -> Any:
+        """What its file system has.
+
+        path: A path there
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {total_bytes, free_bytes, available_bytes, total_inodes, free_inodes, read_only}
+        """
+        return await self._call("file_space", {"path": path, "user": user})
 
     async def server_watch(self, *, cursor: int | None = None) -> Any:
         """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.

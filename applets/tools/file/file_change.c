@@ -1,0 +1,134 @@
+/* Names, modes and owners. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "dir_empty.h"
+#include "dir_read.h"
+#include "file_path.h"
+#include "file_request.h"
+#include "io.h"
+#include "mem.h"
+#include "user.h"
+
+static int done(struct buf *answer)
+{
+    return buf_adds(answer, "null");
+}
+
+int file_make_dir(const void *request, struct buf *answer, struct err *err)
+{
+    const struct file_request *r = request;
+    char *path MEM_AUTO = file_path(&r->path);
+    struct stat st;
+    mode_t mode = r->how.mode >= 0 ? (mode_t)r->how.mode : 0777;
+    if (r->how.parents && file_make_parents(path) < 0)
+        return file_fail(answer, err, errno, path);
+    if (mkdir(path, mode) == 0)
+        return r->how.mode >= 0 && chmod(path, mode) < 0 ? file_fail(answer, err, errno, path) : done(answer);
+    int failed = errno;
+    bool there = failed == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return r->how.parents && there ? done(answer) : file_fail(answer, err, failed, path);
+}
+
+/* What keeps a directory from being empty: the errno of removing the first thing in it. */
+static int why_not_empty(const char *path)
+{
+    int fd = io_open_dir(AT_FDCWD, path);
+    DIR *dir DIR_AUTO = dir_read(fd);
+    const char *name = dir_next(dir);
+    if (!name || unlinkat(dirfd(dir), name, 0) == 0)
+        return ENOTEMPTY;
+    return errno == EISDIR || errno == EPERM
+               ? unlinkat(dirfd(dir), name, AT_REMOVEDIR) < 0 ? errno : ENOTEMPTY
+               : errno;
+}
+
+int file_remove(const void *request, struct buf *answer, struct err *err)
+{
+    const struct file_request *r = request;
+    char *path MEM_AUTO = file_path(&r->path);
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return file_fail(answer, err, errno, path);
+    if (!S_ISDIR(st.st_mode))
+        return unlink(path) < 0 ? file_fail(answer, err, errno, path) : done(answer);
+    if (r->how.recursive)
+        dir_empty(io_open_dir(AT_FDCWD, path), 0);
+    if (rmdir(path) == 0)
+        return done(answer);
+    int failed = errno == ENOTEMPTY || errno == EEXIST ? ENOTEMPTY : errno;
+    return file_fail(answer, err, failed == ENOTEMPTY && r->how.recursive ? why_not_empty(path) : failed,
+                     path);
+}
+
+int file_move(const void *request, struct buf *answer, struct err *err)
+{
+    const struct file_request *r = request;
+    char *from MEM_AUTO = file_path(&r->path);
+    char *to MEM_AUTO = file_path(&r->to);
+    struct stat st;
+    if (lstat(from, &st) < 0)
+        return file_fail(answer, err, errno, from);
+    int rc = r->how.overwrite ? rename(from, to)
+                              : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+    if (rc < 0 && !r->how.overwrite &&
+        (errno == ENOSYS || errno == EINVAL)) { /* an old kernel or file system */
+        if (lstat(to, &st) == 0)
+            errno = EEXIST;
+        else
+            rc = errno == ENOENT ? rename(from, to) : -1;
+    }
+    return rc < 0 ? file_fail(answer, err, errno, to) : done(answer);
+}
+
+int file_link(const void *request, struct buf *answer, struct err *err)
+{
+    const struct file_request *r = request;
+    char *path MEM_AUTO = file_path(&r->path);
+    char *to MEM_AUTO = file_path(&r->to);
+    int rc = r->how.hard ? link(to, path) : symlink(to, path);
+    return rc < 0 ? file_fail(answer, err, errno, path) : done(answer);
+}
+
+int file_chmod(const void *request, struct buf *answer, struct err *err)
+{
+    const struct file_request *r = request;
+    char *path MEM_AUTO = file_path(&r->path);
+    return chmod(path, (mode_t)r->how.mode) < 0 ? file_fail(answer, err, errno, path) : done(answer);
+}
+
+int file_chown(const void *request, struct buf *answer, struct err *err)
+{
+    const struct file_request *r = request;
+    char *path MEM_AUTO = file_path(&r->path);
+    struct user owner USER_AUTO = {0};
+    uid_t uid = (uid_t)-1;
+    gid_t gid = r->how.gid >= 0 ? (gid_t)r->how.gid : (gid_t)-1;
+    if (r->how.owner.s && user_lookup(&owner, r->how.owner.s, err) < 0)
+        return file_refuse(answer, err, "no_user", r->how.owner.s, "there is no such user");
+    if (r->how.owner.s)
+        uid = owner.uid;
+    return fchownat(AT_FDCWD, path, uid, gid, r->how.follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0
+               ? file_fail(answer, err, errno, path)
+               : done(answer);
+}
+
+int file_touch(const void *request, struct buf *answer, struct err *err)
+{
+    const struct file_request *r = request;
+    char *path MEM_AUTO = file_path(&r->path);
+    long long seconds = (long long)r->how.mtime;
+    struct timespec now = {.tv_nsec = UTIME_NOW};
+    struct timespec then = {seconds, (long)((r->how.mtime - (double)seconds) * 1e9)};
+    struct timespec times[2] = {now, r->how.mtime >= 0 ? then : now};
+    int fd FD_AUTO = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if ((fd < 0 && errno != EEXIST) || utimensat(AT_FDCWD, path, times, 0) < 0)
+        return file_fail(answer, err, errno, path);
+    return done(answer);
+}

@@ -1,0 +1,244 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "file.h"
+#include "file_request.h"
+#include "rpc.h"
+#include "work_as_user.h"
+
+#define AT(member) offsetof(struct file_request, member)
+#define MODE_MAX 07777
+#define LENGTH_MAX (16 << 20)
+#define DEPTH_MAX 100
+#define LIMIT_MAX 100000
+
+#define PATH(about_)                                                                                         \
+    {                                                                                                        \
+        .key = "path", .type = PARAM_NAME, .offset = AT(path), .required = true, PARAM_DOC(about_, NULL)     \
+    }
+#define TO(about_)                                                                                           \
+    {                                                                                                        \
+        .key = "to", .type = PARAM_NAME, .offset = AT(to), .required = true, PARAM_DOC(about_, NULL)         \
+    }
+#define USER                                                                                                 \
+    {                                                                                                        \
+        .key = "user", .type = PARAM_USER, .offset = AT(user),                                               \
+        PARAM_DOC("As whom it is done; another user takes root", "the caller")                               \
+    }
+#define FLAG(key_, member, about_, otherwise_)                                                               \
+    {                                                                                                        \
+        .key = key_, .type = PARAM_BOOL, .offset = AT(member), PARAM_DOC(about_, otherwise_)                 \
+    }
+#define PARENTS FLAG("parents", how.parents, "Make the directories that lead there", "false")
+#define FOLLOW FLAG("follow", how.follow, "Where it is a link: what it leads to", "true")
+#define SUM FLAG("sha256", bytes.sha256, "Also the sha256 of all of it", "false")
+#define OVERWRITE FLAG("overwrite", how.overwrite, "Replace a file that is there", "false")
+#define ENCODING                                                                                             \
+    {                                                                                                        \
+        .key = "encoding", .type = PARAM_NAME, .offset = AT(bytes.encoding),                                 \
+        PARAM_DOC("Of data: utf-8, base64, or latin-1 (each byte is a character)", "utf-8")                  \
+    }
+#define MODE(required_, otherwise_)                                                                          \
+    {                                                                                                        \
+        .key = "mode", .type = PARAM_INT, .offset = AT(how.mode), .required = (required_), .max = MODE_MAX,  \
+        PARAM_DOC("Its permission bits, as a decimal number (0644 is 420)", otherwise_)                      \
+    }
+
+static const struct param read_params[] = {
+    PATH("The file"),
+    {.key = "offset",
+     .type = PARAM_INT,
+     .offset = AT(bytes.offset),
+     .max = PARAM_MAX,
+     PARAM_DOC("The first byte", "0")},
+    {.key = "length",
+     .type = PARAM_INT,
+     .offset = AT(bytes.length),
+     .max = LENGTH_MAX,
+     PARAM_DOC("How many bytes at most", "1048576")},
+    ENCODING,
+    SUM,
+    USER,
+};
+static const struct param write_params[] = {
+    PATH("The file"),
+    {.key = "data",
+     .type = PARAM_TEXT,
+     .offset = AT(bytes.data),
+     .required = true,
+     PARAM_DOC("Its content, or a part of it", NULL)},
+    ENCODING,
+    {.key = "offset",
+     .type = PARAM_INT,
+     .offset = AT(bytes.offset),
+     .max = PARAM_MAX,
+     PARAM_DOC("Write there, and leave the rest as it is", "the whole content is replaced, at once")},
+    FLAG("append", bytes.append, "Write behind what is there", "false"),
+    MODE(false, "as it was; of a new file by the umask"),
+    PARENTS,
+    FLAG("exclusive", how.exclusive, "Make it; one that is there is an error", "false"),
+    {.key = "if_sha256",
+     .type = PARAM_NAME,
+     .offset = AT(bytes.if_sha256),
+     PARAM_DOC("Only where what is there has this sha256, in lower-case hexadecimal digits", "in any case")},
+    USER,
+};
+static const struct param stat_params[] = {PATH("What is asked about"), FOLLOW, SUM, USER};
+static const struct param list_params[] = {
+    PATH("The directory"),
+    {.key = "depth",
+     .type = PARAM_INT,
+     .offset = AT(page.depth),
+     .min = 1,
+     .max = DEPTH_MAX,
+     PARAM_DOC("How many levels", "1")},
+    {.key = "glob",
+     .type = PARAM_NAME,
+     .offset = AT(page.glob),
+     PARAM_DOC("Only paths, from the directory on, that match: *, ?, **, [a-z], {a,b}", "all")},
+    FLAG("hidden", page.hidden, "Also names that begin with a dot", "true"),
+    {.key = "limit",
+     .type = PARAM_INT,
+     .offset = AT(page.limit),
+     .min = 1,
+     .max = LIMIT_MAX,
+     PARAM_DOC("How many entries at most", "1000")},
+    {.key = "after",
+     .type = PARAM_NAME,
+     .offset = AT(page.after),
+     PARAM_DOC("Go on behind this path: `next` of the answer before", "from the first one")},
+    USER,
+};
+static const struct param make_dir_params[] = {PATH("The directory"), PARENTS,
+                                               MODE(false, "0777 as the umask allows"), USER};
+static const struct param remove_params[] = {
+    PATH("What is removed; of a link the link itself"),
+    FLAG("recursive", how.recursive, "A directory with all that is in it", "false"), USER};
+static const struct param move_params[] = {PATH("What is moved"), TO("Its new path"), OVERWRITE, USER};
+static const struct param copy_params[] = {
+    PATH("What is copied"), TO("The path of the copy"), OVERWRITE,
+    FLAG("recursive", how.recursive, "A directory with all that is in it", "false"), USER};
+static const struct param link_params[] = {
+    PATH("The link to make"), TO("What it leads to"),
+    FLAG("hard", how.hard, "Another name of the same file", "false: a symbolic link"), USER};
+static const struct param chmod_params[] = {PATH("The file"), MODE(true, NULL), USER};
+static const struct param chown_params[] = {
+    PATH("The file"),
+    {.key = "owner",
+     .type = PARAM_NAME,
+     .offset = AT(how.owner),
+     PARAM_DOC("Whose it is to be: a name or a number", "as it is")},
+    {.key = "gid",
+     .type = PARAM_INT,
+     .offset = AT(how.gid),
+     .max = 4294967294.0,
+     PARAM_DOC("The number of its group", "as it is")},
+    FOLLOW,
+    USER,
+};
+static const struct param touch_params[] = {
+    PATH("The file; made where it is missing"),
+    {.key = "mtime",
+     .type = PARAM_NUMBER,
+     .offset = AT(how.mtime),
+     .max = 1e12,
+     PARAM_DOC("When it was changed, seconds since 1970", "now")},
+    USER,
+};
+static const struct param path_params[] = {PATH("A path there"), USER};
+
+#define TABLE(name) static const struct params_table name##_table = PARAMS_TABLE(name##_params);
+TABLE(read)
+TABLE(write) TABLE(stat) TABLE(list) TABLE(make_dir) TABLE(remove) TABLE(move) TABLE(copy) TABLE(link)
+    TABLE(chmod) TABLE(chown) TABLE(touch) TABLE(path)
+
+        static const struct file_request usual = {
+            .bytes = {.offset = -1, .length = 1 << 20},
+            .how = {.mode = -1, .gid = -1, .mtime = -1, .follow = true},
+            .page = {.depth = 1, .limit = 1000, .hidden = true},
+};
+
+static int check(const struct file_request *r, struct err *err)
+{
+    static const char *const encodings[] = {"utf-8", "base64", "latin-1"};
+    const char *given = r->bytes.encoding.s;
+    for (size_t i = 0; given && i < sizeof encodings / sizeof *encodings; i++)
+        if (strcmp(given, encodings[i]) == 0)
+            given = NULL;
+    if (given)
+        return err_set(err, ERR_PARAMS, "Invalid parameters: encoding: must be utf-8, base64 or latin-1");
+    if ((r->bytes.append || r->bytes.offset >= 0) && r->bytes.data.s && r->bytes.if_sha256.s)
+        return err_set(err, ERR_PARAMS, "Invalid parameters: if_sha256: goes with a whole content alone");
+    return 0;
+}
+
+static void run(struct rpc_call *call, struct span params, const struct params_table *table, file_work *work)
+{
+    struct file_request r = usual;
+    struct work_user user WORK_USER_AUTO = {0};
+    struct buf answer BUF_AUTO = BUF_INIT;
+    struct err err;
+    if (params_unpack(table, params, &r, &err) < 0) {
+        rpc_fail(call, &err);
+        return;
+    }
+    int rc = check(&r, &err) < 0 || work_user_take(&user, &r.user, &err) < 0 ? -1 : 0;
+    if (rc == 0)
+        rc = work_as_user(&user, work, &r, &answer, &err);
+    params_release(table, &r);
+    if (rc == 0)
+        rpc_result(call, span_of(&answer));
+    else
+        rpc_fail_kind(call, &err, answer.len > 0 ? buf_str(&answer) : NULL);
+}
+
+#define METHOD(name, table)                                                                                  \
+    static void call_##name(struct rpc_call *call, struct span params, void *ctx)                            \
+    {                                                                                                        \
+        (void)ctx;                                                                                           \
+        run(call, params, &table##_table, file_##name);                                                      \
+    }
+METHOD(read, read)
+METHOD(write, write)
+METHOD(stat, stat)
+METHOD(list, list)
+METHOD(make_dir, make_dir)
+METHOD(remove, remove)
+METHOD(move, move)
+METHOD(copy, copy)
+METHOD(link, link)
+METHOD(chmod, chmod)
+METHOD(chown, chown)
+METHOD(touch, touch)
+METHOD(disk_usage, path)
+METHOD(space, path)
+
+#define FACTS "type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?"
+#define ENTRY(name, table, about, result)                                                                    \
+    {                                                                                                        \
+        "file_" #name, call_##name, &table##_table, DOC(about), DOC(result),                                 \
+            DOC("it can't be done; data.kind says why"), NULL, NULL                                          \
+    }
+const struct rpc_method file_methods[] = {
+    ENTRY(read, read, "Read a file, or a part of it", "{data, offset, length, end, sha256?, " FACTS "}"),
+    ENTRY(write, write, "Write a file: whole and at once, or a part of it",
+          "{written, created, atomic, " FACTS "}"),
+    ENTRY(stat, stat, "What is known of a file, directory or link", "{" FACTS ", sha256?}"),
+    ENTRY(list, list, "What is in a directory, in the order of bytes",
+          "{entries, next?, incomplete}; an entry has path, " FACTS),
+    ENTRY(make_dir, make_dir, "Make a directory", "null"),
+    ENTRY(remove, remove, "Remove a file, a link or a directory", "null"),
+    ENTRY(move, move, "Move or rename within a file system", "null"),
+    ENTRY(copy, copy, "Copy a file, or a tree with its links, modes and times", "{files, bytes}"),
+    ENTRY(link, link, "Make a link", "null"),
+    ENTRY(chmod, chmod, "Set permission bits", "null"),
+    ENTRY(chown, chown, "Set owner and group", "null"),
+    ENTRY(touch, touch, "Set the time of change", "null"),
+    ENTRY(disk_usage, path, "How much lies there, with all that is below it",
+          "{entries, bytes, disk_bytes, incomplete}"),
+    ENTRY(space, path, "What its file system has",
+          "{total_bytes, free_bytes, available_bytes, total_inodes, free_inodes, read_only}"),
+    {0},
+};
+
+const struct tool file_tool = {.in_process = file_methods};
