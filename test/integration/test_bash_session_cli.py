@@ -103,6 +103,7 @@ def test_read_shows_whole_lines_and_says_what_is_left_out(cli, name):
     assert status == 0 and tail.endswith("\n999\n1000\n") and tail.splitlines()[0] == str(1001 - len(tail.splitlines())) and int(left_out) > 3000
     for wrong in ("1.5", "-1", "x", ""):
         assert cli("read", name, "--max", wrong)[0] == cli("run", name, "true", "--max", wrong)[0] == 2
+    assert "--max: must be at least 65536" in cli("record", name, "--max", "1")[2]
 
 
 def test_run_streams(client, name):

@@ -925,6 +925,21 @@ def test_a_name_alone_is_told_what_it_may_be(toolbox):
         assert done.returncode == 2 and b"'docker': docker:NAME is wanted" in done.stderr, done
 
 
+@pytest.mark.parametrize("says, advice", [
+    ("permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock", "--runtime 'sudo docker'"),
+    ("unable to find user somebody: no matching entries in passwd file", "--user"), ("No such container: web", "check that it exists and runs")])
+def test_what_to_do_fits_what_the_runtime_says(toolbox, workdir, says, advice):
+    runtime = script(workdir / "docker", f'echo "{says}" >&2; exit 1')
+    for applet, *more in (["inject"], ["eject"], ["call", "version"], ["run", "true"]):
+        done = subprocess.run([toolbox, applet, "--runtime", runtime, "docker:web", *more], capture_output=True, timeout=HANG)
+        assert done.returncode == 3 and advice in done.stderr.decode().partition("what to do: ")[2], done
+
+
+def test_a_runtime_that_is_not_installed_is_to_be_installed(toolbox):
+    done = subprocess.run([toolbox, "inject", "--runtime", "/nowhere/docker", "docker:web"], capture_output=True, timeout=HANG)
+    assert done.returncode == 3 and b"what to do: install it, or say with --runtime" in done.stderr, done
+
+
 @pytest.mark.parametrize("option", ["--user", "--runtime", "--root-exec", "--user="])
 def test_a_word_that_is_empty_is_not_taken_for_the_default(toolbox, option):
     """A variable that isn't set would make somebody root."""

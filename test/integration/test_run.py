@@ -290,6 +290,26 @@ def test_usage(client, words):
     assert client.cli("run", *words).returncode == 2
 
 
+def test_several_targets_without_a_mark_are_told_of_it(client):
+    done = client.cli("run", "local:", "docker:web", "true")
+    assert done.returncode == 2 and b"'--' stands in front of the command" in done.stderr, done
+
+
+def test_a_connection_that_is_not_to_be_had_is_not_the_programs_status(client, workdir):
+    runtime = script(workdir / "runtime", 'case "$*" in *--stream*) echo nonsense;; *) exec "$@";; esac')
+    done = client.cli("run", "--persist", "--dir", str(workdir / "there"), f"exec:{runtime}", "--", "true")
+    assert done.returncode == 125 and done.stderr, done
+
+
+@pytest.mark.parametrize("words, said, hint", [
+    (["timeout=5"], "must be a number", "NAME:=VALUE"), (["timeot:=5"], "is no parameter", "'toolbox methods exec_remote_start' lists"),
+    (["timeout:=-1"], "must be ", None), (["cwd:=5"], "must be a string", None)])
+def test_a_parameter_is_put_right_in_the_words_of_a_command_line(client, workdir, words, said, hint):
+    done = client.cli("call", "--dir", str(workdir / "there"), "local:", "exec_remote_start", "command=true", *words)
+    text = done.stderr.decode()
+    assert done.returncode == 1 and said in text and (hint in text if hint else ";" not in text), done
+
+
 def test_long_command_lines(runs):
     assert runs.run("sh", "-c", "echo ${#1}", "x", "y" * 100000).stdout == b"100000\n"
     done = runs.run("true", *["\x01" * 100000] * 4)

@@ -64,6 +64,16 @@ static int call_ready(const struct target *t, const struct inject_result *r, str
     return EXIT_OK;
 }
 
+/* How what was wrong with a parameter is put right on a command line. */
+static void add_params_hint(struct buf *text, const char *method, const char *said)
+{
+    const char *kind = strstr(said, "must be ");
+    if (strstr(said, "is no parameter"))
+        buf_addf(text, "; 'toolbox methods %s' lists what there is", method);
+    else if (kind && !strstr(kind, "a string") && !strstr(kind, "between") && !strstr(kind, "at least"))
+        buf_adds(text, "; what is no string is given as NAME:=VALUE");
+}
+
 /* What may have been meant by a method that there isn't. */
 static void add_hint(struct buf *text, const char *method)
 {
@@ -88,6 +98,8 @@ static int print_answer(struct span text, const char *method, bool whole)
         transport_show(&shown, err.msg, strlen(err.msg), ERR_MSG_MAX); /* somebody else's words */
         if (err.code == ERR_METHOD_NOT_FOUND)
             add_hint(&shown, method);
+        else if (err.code == ERR_PARAMS)
+            add_params_hint(&shown, method, err.msg);
         return applet_failed(NAME, "%s", buf_str(&shown));
     }
     if (!whole)

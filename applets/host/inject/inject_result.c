@@ -54,6 +54,21 @@ static bool lacks_processes(const char *said)
     return false;
 }
 
+/* What to do about what runtimes and systems say in these words; otherwise what the step advises. */
+static const char *advice_on(const char *said, const char *otherwise)
+{
+    static const char *const known[][2] = {
+        {"permission denied while trying to connect",
+         "let this user use the runtime: in its group, or by --runtime, as in --runtime 'sudo docker'"},
+        {"not found (or its interpreter", "install it, or say with --runtime what stands for it"},
+        {"unable to find user", "name a user that there is in the target with --user"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(said, known[i][0]))
+            return known[i][1];
+    return otherwise;
+}
+
 int inject_fail(struct inject_result *r, enum inject_step step, const char *advice, const struct err *why)
 {
     r->ok = false;
@@ -66,7 +81,8 @@ int inject_fail(struct inject_result *r, enum inject_step step, const char *advi
              lacks_processes(why->msg)
                  ? "a limit on processes is reached there (pids.max, --pids-limit, RLIMIT_NPROC): "
                    "end something in it, or raise the limit"
-                 : advice);
+             : step == STEP_TARGET ? advice_on(why->msg, advice)
+                                   : advice);
     return -1;
 }
 

@@ -24,6 +24,7 @@ struct line {
     struct argv env;
     char **targets; /* n_targets of them */
     int n_targets;
+    bool unmarked; /* a second one, and nothing says that it is no command */
 };
 
 static int take_env(struct line *l, const char *word)
@@ -94,6 +95,7 @@ static void take_words(struct line *l, char **words)
     l->targets = words;
     l->n_targets = several ? (int)(end - words) : *words ? 1 : 0;
     char **command = words + l->n_targets;
+    l->unmarked = !several && *command && is_target(l, *command);
     l->request.argv = *command && strcmp(*command, "--") == 0 ? command + 1 : command;
 }
 
@@ -101,6 +103,8 @@ static int check_words(struct line *l)
 {
     if (l->n_targets == 0 || !*l->request.argv)
         return usage_error(NAME, "a target and a command are wanted: docker:NAME -- COMMAND…");
+    if (l->unmarked)
+        return usage_error(NAME, "of several targets, '--' stands in front of the command: docker:A docker:B -- COMMAND…");
     for (char *const *word = l->request.argv; *word; word++)
         if (!utf8_is_valid(*word, strlen(*word)))
             return usage_error(NAME, "a command in UTF-8 is wanted");
@@ -134,7 +138,9 @@ int run_in(const char *applet, const struct link_options *how, const struct targ
 {
     int status;
     struct link *link = link_open(applet, how, t, &status);
-    return link ? run_remote(applet, t->text, r, link) : status;
+    if (link)
+        return run_remote(applet, t->text, r, link);
+    return status == EXIT_FAILED ? EXIT_LOST : status; /* that would be a program's */
 }
 
 static int run_one(void *arg, const struct target *t)

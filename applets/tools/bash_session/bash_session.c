@@ -482,6 +482,7 @@ static const char *const params_said[][2] = {
     {"wait_for_output", "--wait"},
     {"idle_timeout", "--idle"},
     {"max_output_bytes", "--max"},
+    {"max_bytes", "--max"},
     {"timeout", "--timeout"},
     {"rows", "ROWS"},
     {"cols", "COLS"},
