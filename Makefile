@@ -406,11 +406,14 @@ SCRIPTS = $(shell git ls-files -co --exclude-standard | xargs awk 'FNR == 1 && /
     FNR > 1 { nextfile }' 2>/dev/null)
 PYTHON = $(shell git ls-files -co --exclude-standard '*.py')
 
-check: check-format check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts ## every static check, warnings are errors
-.PHONY: check check-format check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts
+check: check-format check-formats check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts ## every static check, warnings are errors
+.PHONY: check check-format check-formats check-circles check-gcc check-clang check-tidy check-cppcheck check-scripts
 
 check-format:
 	$(Q)clang-format --dry-run -Werror $(OWN_C) $(OWN_H)
+
+check-formats:
+	$(Q)scripts/check-formats $(SRC)
 
 format: ## put every C file into the project's form
 	clang-format -i $(OWN_C) $(OWN_H)

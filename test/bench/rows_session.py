@@ -93,6 +93,22 @@ def flood(lab, run_row, reads_row, bytes_row, memory_row):
         memory_row.note = f"not measured: {error}"
 
 
+@figure("100 MB through bash_session_run, recorded")
+def recorded(lab, row):
+    place, path = lab.place(), lab.big_file()
+    plain, tape = place.session(), place.session()
+    times = {plain: [], tape: []}
+    for _ in range(5):
+        file = place.call("bash_session_record", session_name=tape)["path"]
+        for session, list_ in times.items():
+            list_.append(timed(read_by_run, place, session, path)[1])
+        place.call("bash_session_record", session_name=tape, stop=True)
+        for name in (file, f"{file}.1"):
+            if os.path.exists(name):
+                os.unlink(name)
+    compare(row, Times(times[tape]), Times(times[plain]), "the same without, by turns", 1.2)
+
+
 # ---- many sessions ----
 
 @figure("run of echo hi while 200 sessions run sleep")

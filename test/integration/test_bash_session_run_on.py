@@ -5,7 +5,9 @@ import pytest
 
 from harness import needs
 from harness.interrupted import SHELLS, Interrupted, forms, path_of
+from harness.processes import descendants, wait_until
 from harness.sessions import Shell, shared_server
+
 
 @pytest.fixture(scope="module")
 def server(toolbox):
@@ -53,6 +55,17 @@ def test_nor_where_nobody_waits_any_more(sessions, shell, form):
     assert sessions(shell).check_abandoned(form, 0.1) is None
 
 
+@pytest.mark.parametrize("shell", ["bash", "dash", "busybox", "zsh"])
+def test_behind_a_subshell_with_a_trap_of_its_own(sessions, shell):
+    """As behind any program that handles it, also where that has only just begun."""
+    shell = sessions(shell).shell
+    assert shell.run("(trap 'echo caught' INT; sleep 60; echo in)\necho behind", timeout=0)["state"] == "timeout"
+    wait_until(lambda: any(" sleep 60" in str(process) for process in descendants(shell.pid())), "the program")
+    shell.signal("INT")
+    result = shell.client.rpc("bash_session_run", {"session_name": shell.name, "timeout": 20})
+    assert (result["state"], result["exit_code"], result["output"]) == ("completed", 0, "caught\nin\nbehind\n")
+
+
 def test_a_program_that_handles_it(sessions):
     """It dies of the signal in its own time, as interpreters do."""
     text = "import signal,time\\ntry: time.sleep(60)\\nexcept KeyboardInterrupt: time.sleep(.2); signal.signal(2, signal.SIG_DFL); signal.raise_signal(2)"
@@ -70,5 +83,5 @@ def test_lines_that_fail_are_no_interrupt(sessions):
 def test_the_status_before_several_lines(sessions, shell):
     run = sessions(shell).shell.run
     assert run("sh -c 'exit 7'")["exit_code"] == 7
-    status = "$status" if shell == "fish" else "$?"
+    status = "$status" if shell in ("fish", "tcsh") else "$?"
     assert run(f"echo {status}\necho {status}")["output"] == "7\n0\n"

@@ -174,7 +174,7 @@ static int take_speed(const struct command_line *c, struct replay *r)
     char *end;
     r->speed = 1;
     r->longest = -1;
-    if (speed && (!((r->speed = strtod(speed, &end)) > 0) || *end || r->speed > 1e6))
+    if (speed && ((r->speed = strtod(speed, &end)) <= 0 || *end || r->speed > 1e6))
         return usage_error(c->applet->name, "--speed takes a factor above 0, not '%s'", speed);
     if (idle && !duration_read(idle, &r->longest))
         return usage_error(c->applet->name, "--idle takes a time, not '%s'", idle);

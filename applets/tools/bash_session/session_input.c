@@ -140,15 +140,20 @@ static void drop_unread(const struct pty *pty)
         tcflush(pty->slave, TCIFLUSH);
 }
 
+void input_drop(struct input *in, const struct pty *pty)
+{
+    buf_release(&in->pending);
+    in->written = in->partial = 0;
+    drop_unread(pty);
+    in->signalled = now_us();
+}
+
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err)
 {
     size_t key = last_signal_key(pty, s, n);
     if (key < n) {
-        buf_release(&in->pending);
-        in->written = in->partial = 0;
-        drop_unread(pty);
+        input_drop(in, pty);
         write_key(pty, (cc_t)s[key]);
-        in->signalled = now_us();
         s += key + 1;
         n -= key + 1;
     }

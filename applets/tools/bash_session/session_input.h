@@ -31,6 +31,8 @@ bool input_has_signal_key(const struct pty *pty, const char *s, size_t n);
 /* The key that interrupts, alone. */
 bool input_is_interrupt(const struct pty *pty, const char *s, size_t n);
 
+/* What was typed and not read yet is thrown away, as it is by a key that sends a signal. */
+void input_drop(struct input *in, const struct pty *pty);
 /* Queues text. As a terminal does, a key that sends a signal (^C, ^Z, ^\) throws away what was typed before
  * it and takes effect at once. ERR_TOOL when the queue would pass its limit. */
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err);

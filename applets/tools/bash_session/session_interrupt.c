@@ -92,13 +92,22 @@ static bool is_copy(const struct shell *sh, pid_t pid)
 
 #define COPY 2
 
+static bool has_children(pid_t pid)
+{
+    struct proc *list;
+    size_t n = proc_descendants(pid, &list);
+    free(list);
+    return n > 0;
+}
+
 /* 1: it does, 0: it doesn't, -1: that can't be told; or COPY. A copy that is about to become something else
  * doesn't catch it for itself, and the shell may not have begun all of a pipe. One that ignores it was told
- * so. */
+ * so; one that catches it and has begun something has a trap of its own. */
 static int handles(const struct shell *sh, const struct proc *p)
 {
     int its = proc_handles(p->pid, SIGINT);
-    bool own = its != PROC_CATCHES || (!sh->kind->copies_catch && age_ms(p->start) >= YOUNG_MS);
+    bool own = its != PROC_CATCHES ||
+               (!sh->kind->copies_catch && (age_ms(p->start) >= YOUNG_MS || has_children(p->pid)));
     if (!own && is_copy(sh, p->pid))
         return COPY;
     return its > 0 ? 1 : its;
@@ -124,8 +133,9 @@ static void look_at_members(const struct shell *sh, struct target *t, const char
         if (list[i].pid == t->group)
             continue;
         bool copy = strcmp(shell, m->name) == 0;
-        if (orphaned)
-            t->handles = t->alone ? handles(sh, &list[i]) : of_both(t->handles, handles(sh, &list[i]));
+        if (orphaned || sh->kind->copies_catch)
+            t->handles =
+                orphaned && t->alone ? handles(sh, &list[i]) : of_both(t->handles, handles(sh, &list[i]));
         t->alone = false;
         t->hooked = t->hooked && age_ms(list[i].start) < YOUNG_MS;
         if (!copy && is_sure(&list[i], m->name))
@@ -150,7 +160,8 @@ static void aim(const struct shell *sh, struct target *t, bool quickly)
     t->is_shell = t->group == sh->pid || strcmp(shell, t->name) == 0;
     t->losable = t->is_shell || !is_sure(&leader, t->name);
     t->handles = t->group == sh->pid || leader.ended ? 1 : handles(sh, &leader);
-    if (!quickly || leader.ended || (t->losable && kind_of(t->name)->is_shell && t->group != sh->pid))
+    if (!quickly || leader.ended || sh->kind->copies_catch ||
+        (t->losable && kind_of(t->name)->is_shell && t->group != sh->pid))
         look_at_members(sh, t, shell, leader.ended && t->group != sh->pid);
 }
 
@@ -196,11 +207,24 @@ static bool is_deaf(const struct shell *sh, enum waiting w)
            (w == WAITING_SHELL || w == WAITING_CODE);
 }
 
+/* By the line that has given it the first one. */
+static void give_hook(struct shell *sh)
+{
+    struct buf code BUF_AUTO = BUF_INIT, line BUF_AUTO = BUF_INIT;
+    kind_put_startup(&code, sh->kind, true, sh->options->keeps_history, &sh->channel, NULL);
+    channel_put_code(&sh->channel, &code);
+    kind_fill(&line, sh->kind->start.typed, sh->channel.path);
+    buf_addc(&line, '\n');
+    terminal_type(sh->terminal, line.data, line.len);
+}
+
 static void wake(struct shell *sh, enum waiting w)
 {
     struct buf nothing BUF_AUTO = BUF_INIT;
     if (w == WAITING_CODE)
         channel_put_code(&sh->channel, &nothing);
+    else if (sh->kind->is_csh)
+        give_hook(sh);
     else
         kill(sh->pid, SIGINT);
 }
@@ -208,7 +232,8 @@ static void wake(struct shell *sh, enum waiting w)
 static bool is_over(const struct interrupt *in, enum waiting w)
 {
     const struct shell *sh = in->shell;
-    if (!sh->pid || sh->known.prompts != in->prompts || sh->told.message.kind || now_ms() >= in->until)
+    long long until = in->until + (is_deaf(sh, w) ? CANCEL_MS : 0);
+    if (!sh->pid || sh->known.prompts != in->prompts || sh->told.message.kind || now_ms() >= until)
         return true;
     if (in->sent && !sh->kind->is_shell) /* it goes on with nothing */
         return true;
@@ -251,6 +276,7 @@ static bool dies_of_it(const struct shell *sh, pid_t group)
  * of it: from one that handles it the shell has to hear how it ended. */
 static void strike_shell(struct shell *sh, struct target *t)
 {
+    sh->known.struck = (sh->known.interrupted && sh->known.struck) || t->group == sh->pid;
     sh->known.interrupted = true;
     if (!sh->kind->is_bash) { /* code that it has not read must not answer for us at its prompt */
         input_release(&sh->channel.outgoing);
@@ -260,7 +286,7 @@ static void strike_shell(struct shell *sh, struct target *t)
     if (!sh->kind->is_shell || (t->handles != COPY && !alike))
         return;
     kill(sh->pid, SIGINT);
-    t->with_shell = true;
+    t->with_shell = sh->known.struck = true;
 }
 
 static void strike(struct shell *sh, struct target *t)
@@ -343,6 +369,7 @@ void shell_interrupt_follow(struct shell *sh)
 bool shell_interrupt_now(struct shell *sh)
 {
     shell_interrupt_follow(sh);
+    input_drop(&sh->terminal->input, &sh->terminal->pty); /* as with the key: half of a line would stay */
     struct target *t = &sh->interrupt->target;
     if (t->handles < 0)
         strike(sh, t);

@@ -50,7 +50,8 @@ struct shell_kind {
                     */
     bool polls;    /* it polls its terminal whatever it does: that it is done is only told */
     bool copies_catch; /* a copy of it, as a subshell is, catches an interrupt, and ends */
-    bool bare_signal;  /* an interrupt in what it substitutes leaves the signal's own number as the status */
+    int vague;         /* where it was interrupted itself it may leave a status up to this one; 0: never */
+    bool is_csh;       /* an interrupt takes away its hook while that runs, and leaves 1 as any status */
     bool proves;       /* it is itself seen to wait for the answer to what it tells, as its standard input */
 };
 

@@ -68,6 +68,7 @@ struct known {
     struct buf prompt;     /* as it last showed; of a mute program: as it first did */
     int begun;             /* commands that it has begun since it told before; -1: not known */
     bool interrupted;      /* since it was given what it does, by us */
+    bool struck;           /* so was the shell itself, and not only what it has begun */
     bool adopted;          /* exec bash has taken its place, and got our hook */
     bool seen;             /* to wait for its terminal, so the kernel tells of it */
     bool has_editor;       /* it had its line editor when it was last looked at */

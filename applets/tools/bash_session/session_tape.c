@@ -24,6 +24,9 @@ struct tape {
     long long muted;  /* now_ms() until which it is */
     struct buf bytes; /* shown: the front of a character */
     char last;        /* byte that was shown */
+    /* What was shown on its way to an event: kept, since pages that are new each time cost more than all of
+     * it. */
+    struct buf text, lines, event;
     struct recording *recording;
     bool watched, ended;
     struct buf kept; /* while it is watched: the last events, a line each */
@@ -43,6 +46,9 @@ struct tape *tape_new(struct loop *loop, const struct pty *pty)
                        .cols = w.ws_col,
                        .began = now_us(),
                        .bytes = BUF_INIT,
+                       .text = BUF_INIT,
+                       .lines = BUF_INIT,
+                       .event = BUF_INIT,
                        .kept = BUF_INIT};
     return t;
 }
@@ -57,6 +63,13 @@ static void wake(struct tape *t)
 }
 
 /* ---- events ---- */
+
+static void forget_work(struct tape *t)
+{
+    buf_release(&t->text);
+    buf_release(&t->lines);
+    buf_release(&t->event);
+}
 
 static void put_time(struct buf *out, const struct tape *t, long long now)
 {
@@ -85,17 +98,17 @@ static void drop_oldest(struct tape *t)
 
 static void add(struct tape *t, char kind, const char *text, size_t n)
 {
-    struct buf event BUF_AUTO = BUF_INIT;
     long long now = now_us();
     if (n == 0 || !tape_is_listening(t))
         return;
-    put_event(&event, kind, text, n);
+    buf_truncate(&t->event, 0);
+    put_event(&t->event, kind, text, n);
     if (t->recording)
-        recording_add(t->recording, now, event.data, event.len);
+        recording_add(t->recording, now, t->event.data, t->event.len);
     if (!t->watched)
         return;
     put_time(&t->kept, t, now);
-    buf_add(&t->kept, event.data, event.len);
+    buf_add(&t->kept, t->event.data, t->event.len);
     drop_oldest(t);
     wake(t);
 }
@@ -130,14 +143,14 @@ void tape_mute(struct tape *t, int ms)
 
 void tape_shown(struct tape *t, const char *bytes, size_t n)
 {
-    struct buf text BUF_AUTO = BUF_INIT, lines BUF_AUTO = BUF_INIT;
     if (!tape_is_listening(t) || (t->muted > 0 && now_ms() < t->muted))
         return;
-    buf_reserve(&text, n + 4);
+    buf_truncate(&t->text, 0);
+    buf_truncate(&t->lines, 0);
     buf_add(&t->bytes, bytes, n);
-    buf_consume(&t->bytes, utf8_clean(&text, t->bytes.data, t->bytes.len, false));
-    put_lines(t, &t->last, buf_str(&text), text.len, &lines);
-    add(t, 'o', buf_str(&lines), lines.len);
+    buf_consume(&t->bytes, utf8_clean(&t->text, t->bytes.data, t->bytes.len, false));
+    put_lines(t, &t->last, buf_str(&t->text), t->text.len, &t->lines);
+    add(t, 'o', buf_str(&t->lines), t->lines.len);
 }
 
 bool tape_is_listening(const struct tape *t)
@@ -201,6 +214,7 @@ void tape_stop(struct tape *t)
     if (t->recording)
         recording_end(t->recording);
     t->recording = NULL;
+    forget_work(t);
 }
 
 /* ---- who watches ---- */
@@ -214,6 +228,7 @@ static void on_rest(void *arg)
     }
     loop_drop(&t->rest);
     t->watched = false;
+    forget_work(t);
     t->base += (long long)t->kept.len;
     buf_release(&t->kept);
 }

@@ -31,6 +31,7 @@ static void take_prompt(struct shell *sh, const struct channel_message *m)
     struct known *k = &sh->known;
     int before = k->status;
     bool interrupted = k->interrupted;
+    int vague = interrupted && (k->struck || sh->kind->is_csh) ? sh->kind->vague : 0;
     bool taken = input_is_taken(&t->input, &t->pty);
     /* a line editor is given one line a run */
     bool again = sh->owner->prompts(sh->arg, taken || sh->known.has_editor);
@@ -41,7 +42,7 @@ static void take_prompt(struct shell *sh, const struct channel_message *m)
     shell_learn(sh, m, taken ? SHELL_TELLS : SHELL_TELLS_EARLY);
     if (again)
         k->status = before;
-    else if (interrupted && (m->begun == 0 || (sh->kind->bare_signal && m->status == SIGINT)))
+    else if (interrupted && (m->begun == 0 || (vague > 0 && m->status <= vague)))
         k->status = SHELL_INTERRUPTED; /* not begun, with Enter: the status is that of what was before */
 }
 

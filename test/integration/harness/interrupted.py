@@ -19,6 +19,7 @@ FORMS = {
     "a for loop": "for i in 1 2 3; do\nNOW\nLATER\ndone\nLATER",
     "a while loop": "while read -r x; do\nNOW\nLATER\ndone </etc/passwd\nLATER",
     "a loop behind a pipe": "printf '1\\n2\\n' | while read -r x; do\nNOW\nLATER\ndone\nLATER",
+    "a loop that waits": "NOW | while read -r x; do\nLATER\ndone\nLATER",
     "a pipe": "NOW | cat\nLATER",
     "a here-document": "cat <<E >/dev/null\nsome\nE\nNOW <<E\nmore\nE\nLATER",
     "if": "if NOW\nthen LATER\nelse LATER\nfi\nLATER",
@@ -47,13 +48,31 @@ FISH = {
     "sourced": ". SOURCED\nLATER",
     "a script": "sh SOURCED\nLATER",
 }
+TCSH = {
+    "lines": "NOW\nLATER",
+    "three lines": "true\nNOW\nLATER",
+    "a list": "NOW; LATER",
+    "and": "true && NOW && LATER\nLATER",
+    "or": "NOW || LATER\nLATER",
+    "a subshell": "(NOW; LATER)\nLATER",
+    "a substitution": "set x=`NOW; LATER`\nLATER",
+    "a for loop": "foreach i (1 2 3)\nNOW\nLATER\nend\nLATER",
+    "a while loop": "while (1)\nNOW\nLATER\nend\nLATER",
+    "a pipe": "NOW | cat\nLATER",
+    "a here-document": "cat <<E >/dev/null\nsome\nE\nNOW <<E\nmore\nE\nLATER",
+    "if": "if (1) then\nNOW\nLATER\nelse\nLATER\nendif\nLATER",
+    "switch": "switch (x)\ncase x:\nNOW\nLATER\nendsw\nLATER",
+    "eval": "eval 'NOW; LATER'\nLATER",
+    "an alias": "alias f 'NOW; LATER'\nf\nLATER",
+    "a script": "sh SOURCED\nLATER",
+}  # an interrupted `source` ends that file alone: it goes on behind it, whoever types
 # What other shells than bash go on behind: they know no more than how the program ended.
 BASH_ALONE = ("one that exits itself",)
-SHELLS = ("bash", "dash", "busybox", "zsh", "ksh93", "mksh", "fish")
+SHELLS = ("bash", "dash", "busybox", "zsh", "ksh93", "mksh", "fish", "tcsh")
 
 
 def texts(shell):
-    return FISH if shell == "fish" else FORMS
+    return {"fish": FISH, "tcsh": TCSH}.get(shell, FORMS)
 
 
 def forms(shell):
