@@ -9,7 +9,7 @@
 #include "io.h"
 #include "mem.h"
 
-#define STEP (1u << 18)
+#define STEP ((1u << 18) - 4 * MUX_HEAD) /* in frames: what one look at the other side's pipe takes */
 
 struct wire {
     const struct wire_owner *owner;
