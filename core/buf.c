@@ -87,6 +87,8 @@ void buf_consume(struct buf *b, size_t n)
         buf_truncate(b, 0);
         return;
     }
+    if (n == 0) /* moved to where it is, it would be byte by byte */
+        return;
     memmove(b->data, b->data + n, b->len - n);
     buf_truncate(b, b->len - n);
 }

@@ -190,7 +190,6 @@ int stream_client_feed(struct stream_client *c, const char *data, size_t n)
 {
     size_t from = 0;
     long took;
-    c->silent = 0;
     if (c->in.len + n > memory_share(&c->share, c->in.len + n, STREAM_ANSWER_MAX) ||
         buf_add(&c->in, data, n) < 0)
         return -1;
@@ -199,6 +198,8 @@ int stream_client_feed(struct stream_client *c, const char *data, size_t n)
             return -1;
         from += (size_t)took;
     }
+    if (c->greeted) /* one who never says who he is isn't alive */
+        c->silent = 0;
     buf_consume(&c->in, from);
     if (c->in.cap > STREAM_IN_KEPT)
         buf_shrink(&c->in);

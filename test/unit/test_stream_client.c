@@ -148,6 +148,18 @@ static void test_what_is_no_stream_of_ours(void **state)
     }
 }
 
+/* Bytes alone, of one who never says hello, are no sign of life. */
+static void test_a_drip_is_no_hello(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(feed("x"), 0);
+        assert_true(stream_client_tick(my.client));
+    }
+    assert_int_equal(feed("x"), 0);
+    assert_false(stream_client_tick(my.client));
+}
+
 static void test_four_silent_ticks(void **state)
 {
     (void)state;
@@ -234,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_second_answer_is_none, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_no_stream_of_ours, setup, teardown),
         cmocka_unit_test_setup_teardown(test_four_silent_ticks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_drip_is_no_hello, setup, teardown),
         cmocka_unit_test_setup_teardown(test_both_sides, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_answer_has_its_share_of_the_memory, setup, teardown),
     };

@@ -8,8 +8,9 @@
 #include "mem.h"
 
 #define READ_STEP 65536
-#define OPEN_MAX 1024              /* calls of one client */
-#define CLIENT_OUT_MAX (64u << 20) /* that a client hasn't read; its answers are given back then */
+#define OPEN_MAX 1024 /* calls of one client */
+#define CLIENT_OUT_MAX                                                                                       \
+    (64u << 20) /* that a client hasn't read beside its longest answer; all are given back then */
 
 struct client_conn {
     struct client_conn *next, **link;
@@ -17,8 +18,10 @@ struct client_conn {
     struct loop_source *source;
     struct stream *stream;
     size_t sent;
-    bool ended; /* has said all */
-    bool busy;  /* is on the stack */
+    size_t left, longest; /* unread bytes when something was sent last; the most that have come at once since
+                             all were read */
+    bool ended;           /* has said all */
+    bool busy;            /* is on the stack */
     bool gone;
 };
 
@@ -36,6 +39,9 @@ static void conn_close(struct client_conn *c);
 static bool flush_conn(struct client_conn *c)
 {
     struct buf *out = stream_out(c->stream);
+    size_t fresh = out->len - c->sent - c->left;
+    if (fresh > c->longest)
+        c->longest = fresh;
     while (c->sent < out->len) {
         ssize_t n = send(c->fd, out->data + c->sent, out->len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -48,9 +54,10 @@ static bool flush_conn(struct client_conn *c)
         buf_truncate(out, 0);
         if (out->cap > STREAM_IN_KEPT)
             buf_release(out);
-        c->sent = 0;
+        c->sent = c->longest = 0;
     }
-    return out->len - c->sent <= CLIENT_OUT_MAX;
+    c->left = out->len - c->sent;
+    return c->left <= CLIENT_OUT_MAX + c->longest;
 }
 
 static void conn_wait(struct client_conn *c)
