@@ -6,6 +6,7 @@ import os
 import platform
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -33,6 +34,12 @@ def test_all_works_and_nothing_is_left(toolbox, workdir):
     assert (code, report["ok"]) == (0, True), found(report, "fails")
     assert list((workdir / "place").iterdir()) == []
     assert not [name for name in os.listdir("/tmp") if name.startswith(".toolbox-doctor")]
+
+
+def test_what_the_starter_ignores_is_no_defect(toolbox, workdir):
+    """Servers and keepers don't ignore it either."""
+    code, report = doctor(toolbox, env={"TOOLBOX_DIR": str(workdir / "place")}, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert (code, found(report, "fails"), found(report, "falls_back") & {"/bin/sh"}) == (0, set(), set())
 
 
 def test_is_a_method_too(client):

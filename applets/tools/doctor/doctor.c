@@ -225,6 +225,7 @@ static int doctor_run(int argc, char **argv)
         if (strcmp(argv[i], "--json") != 0)
             return usage_unknown("doctor", argv[i][0] == '-' ? "option" : "argument", argv[i], options);
     io_fill_std();
+    signal(SIGCHLD, SIG_DFL); /* as servers and keepers have it, whatever the starter ignores */
     examine(&r);
     if (argc > 1) {
         put_result(&r, &out);
