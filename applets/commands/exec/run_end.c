@@ -64,7 +64,7 @@ struct run {
     struct mux_stream *stream;
     struct run_out out[2];
     int in, control; /* -1: closed */
-    int slave;       /* of a terminal: without it, who closes its end before he ends is hung up on; -1: none */
+    int slave; /* of a terminal: without it, who closes its end before he ends is hung up on; -1: none */
     struct loop_source *in_source, *control_source;
     struct fifo input;
     struct loop_source *again; /* the key that ends input is typed then */
@@ -240,7 +240,8 @@ static void on_in(void *arg, int events)
     ends.said();
 }
 
-/* Of a terminal: behind the beginning of a line the key delivers what is there, and ends it the second time. */
+/* Of a terminal: behind the beginning of a line the key delivers what is there, and ends it the second time.
+ */
 static void type_end(struct run *r)
 {
     char key = pty_end_key(r->in);

@@ -9,8 +9,8 @@
 extern const struct applet connect_applet;
 
 /* Makes the target ready and leaves a process behind that keeps a connection to it; one that there is is kept
- * for so long as well. persist_ms: how long without anybody who uses it; -1: for ever. The exit status, after a message for
- * `applet` where that isn't EXIT_OK. */
+ * for so long as well. persist_ms: how long without anybody who uses it; -1: for ever. The exit status, after
+ * a message for `applet` where that isn't EXIT_OK. */
 int connect_start(const char *applet, const struct inject_options *o, const struct target *t, int persist_ms);
 
 /* The same behind a call that was made: the target is ready, as *r says, and nobody waits for it. Where it

@@ -105,8 +105,8 @@ static const char *name_when(bool up)
 static void take_wish(struct span params)
 {
     struct span wish;
-    if (params.n == 0 || json_kind(params) != JSON_OBJECT ||
-        !json_member(params, "persist_s", &wish, NULL) || json_kind(wish) != JSON_NUMBER)
+    if (params.n == 0 || json_kind(params) != JSON_OBJECT || !json_member(params, "persist_s", &wish, NULL) ||
+        json_kind(wish) != JSON_NUMBER)
         return;
     double s = strtod(wish.s, NULL);
     int ms = s < 0 ? -1 : (int)((s < PERSIST_MOST_S ? s : PERSIST_MOST_S) * 1000);
@@ -129,8 +129,7 @@ static void answer_status(struct stream_call *call)
     json_member_int(&result, "clients",
                     (long long)connect_clients_count() - 1); /* without the one who asks */
     json_member_int(&result, "open", (long long)my.n_open - 1);
-    json_member_int_or_null(&result, "persist_s",
-                            my.persist_ms < 0 ? -1 : my.persist_ms / 1000);
+    json_member_int_or_null(&result, "persist_s", my.persist_ms < 0 ? -1 : my.persist_ms / 1000);
     json_member_string(&result, "socket", socket);
     buf_addc(&result, '}');
     rpc_put_result(&response, call->id, span_of(&result));

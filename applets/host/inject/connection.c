@@ -304,7 +304,8 @@ static void ask_file(struct asked *a, const char *file)
     if (a->target &&
         !(json_member(span_of(&state), "target", &target, NULL) && json_string_is(target, a->target)))
         return;
-    if (strcmp(a->method, CONNECTION_STATUS) != 0 && !ask(a->dirfd, file, a->method, (struct span){0}, &result))
+    if (strcmp(a->method, CONNECTION_STATUS) != 0 &&
+        !ask(a->dirfd, file, a->method, (struct span){0}, &result))
         return;
     buf_adds(a->states, a->n++ > 0 ? "," : "");
     buf_add(a->states, state.data, state.len);

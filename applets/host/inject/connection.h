@@ -46,7 +46,8 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms);
  * were before, in *states as an array. */
 int connection_ask(const char *name, const char *target, const char *method, struct buf *states);
 
-/* Has the one of that name kept for so long at least; -1: for ever. Where it has just ended nothing happens. */
+/* Has the one of that name kept for so long at least; -1: for ever. Where it has just ended nothing happens.
+ */
 void connection_lengthen(int dirfd, const char *name, int persist_ms);
 
 #endif

@@ -156,7 +156,8 @@ static void name_port(struct rule *r)
     struct sockaddr_in6 at = {0}; /* an address of the older kind has its port at the same place */
     socklen_t n = sizeof at;
     const char *colon = strrchr(r->from, ':'), *port = colon ? colon + 1 : r->from;
-    if (r->from[0] == '/' || strtol(port, NULL, 10) != 0 || getsockname(r->fd, (struct sockaddr *)&at, &n) < 0)
+    if (r->from[0] == '/' || strtol(port, NULL, 10) != 0 ||
+        getsockname(r->fd, (struct sockaddr *)&at, &n) < 0)
         return;
     char *from = mem_printf("%.*s%u", (int)(port - r->from), r->from, ntohs(at.sin6_port));
     free(r->from);

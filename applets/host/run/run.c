@@ -104,7 +104,8 @@ static int check_words(struct line *l)
     if (l->n_targets == 0 || !*l->request.argv)
         return usage_error(NAME, "a target and a command are wanted: docker:NAME -- COMMAND…");
     if (l->unmarked)
-        return usage_error(NAME, "of several targets, '--' stands in front of the command: docker:A docker:B -- COMMAND…");
+        return usage_error(
+            NAME, "of several targets, '--' stands in front of the command: docker:A docker:B -- COMMAND…");
     for (char *const *word = l->request.argv; *word; word++)
         if (!utf8_is_valid(*word, strlen(*word)))
             return usage_error(NAME, "a command in UTF-8 is wanted");

@@ -18,7 +18,7 @@
 #include "surroundings.h"
 
 #define GRACE_MS 5000 /* behind --timeout, in which the other side ends it and says so */
-#define ENOUGH 3 /* signals that ask for an end, until we end whatever the other side does */
+#define ENOUGH 3      /* signals that ask for an end, until we end whatever the other side does */
 
 enum { STATUS_LOST = 125 };
 
@@ -28,10 +28,10 @@ static struct {
     const char *applet, *target;
     struct loop *loop;
     struct link *link;
-    struct mux_stream *stream; /* NULL: closed */
+    struct mux_stream *stream;         /* NULL: closed */
     struct loop_source *in, *given_up; /* given_up: NULL where it has no --timeout */
-    bool reads; /* stdin is wanted */
-    bool polls; /* it can be waited for */
+    bool reads;                        /* stdin is wanted */
+    bool polls;                        /* it can be waited for */
     bool terminal, raw;
     struct termios before;
     size_t held; /* bytes of stdin that the program hasn't taken */
@@ -246,7 +246,8 @@ static void received(void *arg, struct mux_stream *s, struct span data)
 static void on_given_up(void *arg)
 {
     (void)arg;
-    applet_failed(my.applet, "%s: the time is over (--timeout), and the target doesn't answer: it may go on there",
+    applet_failed(my.applet,
+                  "%s: the time is over (--timeout), and the target doesn't answer: it may go on there",
                   my.target);
     ended_with(STATUS_LOST);
 }
