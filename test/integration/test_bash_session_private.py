@@ -198,6 +198,12 @@ def test_no_trace_shows_it(shell):
     assert "+ echo 1" in seen and secret not in seen and "printf" not in seen
 
 
+def test_a_shell_that_shows_what_it_reads(shell):
+    shell.run("set -v")
+    assert [shell.run(f"echo {i}")["output"] for i in range(2)] == ["echo 0\n0\n", "echo 1\n1\n"]
+    shell.run("set +v")
+
+
 def test_functions_do_not_hold_it(server):
     with Shell(server) as shell:
         secret = secret_of(shell)

@@ -55,6 +55,12 @@ def test_nor_where_nobody_waits_any_more(sessions, shell, form):
     assert sessions(shell).check_abandoned(form, 0.1) is None
 
 
+def test_nor_where_the_shell_is_about_to_read_it(sessions):
+    """What was typed for it and not read yet goes with the signal, as it does with the key."""
+    for i in range(30):
+        assert sessions("bash").check("a subshell", i % 10 / 1000, Interrupted.by_signal) is None, i
+
+
 @pytest.mark.parametrize("shell", ["bash", "dash", "busybox", "zsh"])
 def test_behind_a_subshell_with_a_trap_of_its_own(sessions, shell):
     """As behind any program that handles it, also where that has only just begun."""

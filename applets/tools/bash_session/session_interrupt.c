@@ -28,6 +28,9 @@
 #define YOUNG_MS 200  /* an older program hardly ends in the very moment of the signal */
 #define DEAF_LOOKS 3  /* in a row, at a shell that waits and has not told: it did not notice */
 
+#define ANY_AGE INT64_MAX
+#define FORK_MS 20 /* a clock's tick, and what may pass between a fork and a look */
+
 #define MEMBERS_MAX 32
 
 /* One in the foreground: with the name, what tells a program from the copy of a shell that it was. */
@@ -58,7 +61,7 @@ struct interrupt {
     int itself; /* looks in a row at a busy shell */
     int deaf;   /* and at one that waits for the rest of what it was given */
     unsigned long prompts;
-    long long until;
+    long long began, until; /* now_ms() */
 };
 
 static long long age_ms(unsigned long long start)
@@ -298,14 +301,17 @@ static void strike(struct shell *sh, struct target *t)
         kill(-t->group, SIGINT);
 }
 
-/* The shell waits for a program to which it has not handed the terminal, as it was interrupted just then. */
-static void strike_unhanded(const struct shell *sh)
+/* What a shell that was interrupted just then has begun and not handed the terminal to: it may wait for that,
+ * or not know of it. */
+static void strike_unhanded(const struct shell *sh, long long age)
 {
     struct proc *list, *last = NULL;
+    pid_t front = pty_foreground(&sh->terminal->pty);
     size_t n = proc_descendants(getpid(), &list);
     for (size_t i = 0; i < n; i++)
         if (list[i].ppid == sh->pid && list[i].group == list[i].pid && !list[i].ended &&
-            list[i].state != 'T' && (!last || list[i].start >= last->start))
+            list[i].group != front && list[i].state != 'T' && age_ms(list[i].start) <= age &&
+            (!last || list[i].start >= last->start))
             last = &list[i];
     if (last)
         kill(-last->group, SIGINT);
@@ -324,6 +330,8 @@ static void look(void *arg)
     if (is_over(in, w)) {
         if (in->sent && in->target.with_shell) /* it has left what was begun just then */
             kill(-in->target.group, SIGINT);
+        if (in->sent && sh->pid && in->target.group == sh->pid)
+            strike_unhanded(sh, now_ms() - in->began + FORK_MS);
         shell_interrupt_end(sh);
         return;
     }
@@ -343,7 +351,7 @@ static void look(void *arg)
         in->target = t;
         in->itself = 0;
     } else if (in->sent && t.alone && in->itself == ITSELF_LOOKS) {
-        strike_unhanded(sh);
+        strike_unhanded(sh, ANY_AGE);
     }
 }
 
@@ -351,7 +359,8 @@ static struct interrupt *begin(struct shell *sh, long long ms)
 {
     shell_interrupt_end(sh);
     struct interrupt *in = mem_zalloc(sizeof *in);
-    *in = (struct interrupt){.shell = sh, .prompts = sh->known.prompts, .until = now_ms() + ms};
+    *in = (struct interrupt){
+        .shell = sh, .prompts = sh->known.prompts, .began = now_ms(), .until = now_ms() + ms};
     in->timer = loop_timer(sh->terminal->loop, LOOK_MS, look, in);
     sh->interrupt = in;
     sh->told.doubted = true;

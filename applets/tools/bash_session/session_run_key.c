@@ -177,6 +177,14 @@ static bool has_told(struct session *s)
     return before;
 }
 
+/* `set -v` shows it before it can turn away. */
+static void strip_hook(struct session *s)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    shell_put(&text, shell_bash_hook, &s->shell.channel);
+    capture_strip(s->capture, text.data, text.len);
+}
+
 static bool prompts(void *session, bool counts)
 {
     struct session *s = session;
@@ -185,6 +193,7 @@ static bool prompts(void *session, bool counts)
         output_mark(&s->output);
     } else if (!again) {
         capture_mark(s->capture);
+        strip_hook(s);
         output_forget_mark(&s->output);
     }
     s->last_run.prompt_read = s->last_run.prompt_read && again;

@@ -32,8 +32,8 @@
     "-} || ${PS0-} == *@* ]] || \\builtin printf -v PS0 %s \"$" BEGIN "${PS0-}\";; *) " BEGUN                \
     "=; [[ ${PS0-} != *@* ]] || \\builtin printf -v PS0 %s \"${PS0/\"$" BEGIN "\"}\";; esac; "
 #define HOOK                                                                                                 \
-    "'{ \\builtin printf \"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"${" SECRET "-}\" \"$$\" \"$? ${" BEGUN             \
-    "-}\" \"$PWD\" \"${PS2-}\"; " COUNT_AFRESH STAY WAIT "; } <>@ >&0 2>&0 || :'"
+    "{ \\builtin printf \"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"${" SECRET "-}\" \"$$\" \"$? ${" BEGUN              \
+    "-}\" \"$PWD\" \"${PS2-}\"; " COUNT_AFRESH STAY WAIT "; } <>@ >&0 2>&0 || :"
 
 /* Before each command that it has read (bash 4.4), in what the shell expands then: it counts them, so that
  * the hook can tell whether what was typed was begun at all; and where one of several lines has failed it
@@ -51,9 +51,9 @@
  * several (bash 5.1) as one of its own, so that an error in another one is not ours. */
 #define SET_HOOK                                                                                             \
     "if [[ $PROMPT_COMMAND != *@* ]]; then\n"                                                                \
-    "if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then PROMPT_COMMAND=(" HOOK                    \
-    " \"${PROMPT_COMMAND[\x01]}\")\n"                                                                        \
-    "else PROMPT_COMMAND=" HOOK "\"${PROMPT_COMMAND:+; $PROMPT_COMMAND}\"; fi\n"                             \
+    "if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then PROMPT_COMMAND=('" HOOK                   \
+    "' \"${PROMPT_COMMAND[\x01]}\")\n"                                                                       \
+    "else PROMPT_COMMAND='" HOOK "'\"${PROMPT_COMMAND:+; $PROMPT_COMMAND}\"; fi\n"                           \
     "fi\n"
 
 /* Completion is for people at a keyboard: a tab in a text is to stay one. History expansion too: nobody who
@@ -70,6 +70,7 @@
     "set +H\n" QUIET_EDITOR "\n" BIND_KEY("emacs") BIND_KEY("vi-insert") BIND_KEY("vi-command")              \
         SET_BEGIN SET_HOOK
 const char shell_bash_setup[] = SET_SECRET SET_BASH_HOOK;
+const char shell_bash_hook[] = HOOK "\n";
 
 /* One printf, so that no trace comes between its fields. ${PS1@P} is of bash 4.4; the X keeps newlines at its
  * end. */

@@ -20,6 +20,8 @@ void shell_put(struct buf *out, const char *template, const struct channel *chan
 
 /* Templates: the hook at the prompt of bash, and of shells that evaluate command substitutions in PS1. */
 extern const char shell_bash_setup[], shell_posix_setup[];
+/* As `set -v` shows it. */
+extern const char shell_bash_hook[];
 
 /* Within what a prompt substitutes: the front of an assignment that keeps TMOUT from ending the shell;
  * nothing where it isn't set, or can't be. */
