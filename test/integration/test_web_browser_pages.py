@@ -1,4 +1,5 @@
 """The browser tool against the pages that people complain about: test/pages, each made by hand from what was reported."""
+import base64
 import contextlib
 import re
 import socket
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import needs, web
+from harness.client import PARAMERR, RpcError
 from harness.containers import REPO
 from harness.web import Site, Web
 
@@ -206,3 +208,144 @@ def test_what_a_page_calls_its_parts_forges_no_note(client, pages):
     w.go(pages.url("/named"))
     w.act("scroll", direction="down", element_id=w.id("words"))
     assert w.page["notes"][0].startswith('scrolled "div#x\\" down by 1 px; 2 px are left" down by 99 px; ')
+
+
+# ---- what is long ----
+
+@pytest.mark.parametrize("tag, text", [("p", "word another "), ("pre", "a line of a log, and that is all\n")])
+def test_a_long_text_is_shown_where_it_is_in_view(client, pages, tag, text):
+    """Slow: the browser itself lays out megabytes."""
+    count = 2_000_000 // len(text)
+    pages.pages["/long"] = f"<title>Long</title><{tag}>" + text * (count // 2) + "needle 🙂 " + text * (count // 2)
+    w = Web(client)
+    w.go(pages.url("/long"))
+    [line] = [line for line in w.at.splitlines() if "StaticText" in line]
+    assert text.strip() in line and "web_find" in line and 2000 < len(line) < 70000 and "needle" not in line
+    w.act("find", text="needle 🙂")
+    assert "needle 🙂" in w.at.split("[part:")[0] and len(w.at) < 70000 and len(w.page["notes"]) == 1, w.page
+    first = w.call("text", max=1000)
+    assert first["next_offset"] == 1000 and first["total"] > 1_900_000 and len(first["text"]) == 1000
+    last = w.call("text", offset=first["total"] - 10, max=1000)
+    assert last["next_offset"] is None and last["total"] == first["total"]
+
+
+@pytest.mark.parametrize("name", ["rows", "elements", "frames"])
+def test_pages_of_very_many_elements(client, pages, name):
+    """Slow: as above."""
+    pages.pages.update({
+        "/rows": "<title>Many</title><table>" + "".join(f"<tr><td>{i}<td>name {i}<td><a href=#{i}>see</a>" for i in range(10000)) + "</table>",
+        "/elements": "<title>Many</title>" + "".join(f"<p>name <b>{i}</b></p>" for i in range(50000)),
+        "/frames": "<title>Many</title>" + "".join(f"<iframe srcdoc='<p>name {i}' width=60 height=40></iframe>" for i in range(200))})
+    w = Web(client)
+    assert "name" in w.go(pages.url(f"/{name}")) and len(w.at) < 100_000
+    if name != "frames":
+        w.act("find", text="9999")
+        assert "9999" in w.at and w.value("scrollY") > 10000
+
+
+# ---- kinds of elements ----
+
+def test_every_kind_of_element_is_there_and_can_be_clicked(client, pages):
+    w = Web(client)
+    w.go(pages.url("/kinds.html"))
+    for name, says in (("West", "west"), ("East", "east"), ("Drawn link", "svg"), ("Open shadow", "open"), ("Closed shadow", "closed"),
+                       ("Slotted button", "slotted"), ("Presented", "presented"), ("in a layout", "layout"), ("رابط", "rtl"), ("buy", "pear"),
+                       ("Custom", "custom"), ("Picture button", "picture"), ("Clickable span", "span"), ("Framed", "framed")):
+        w.click(name)
+        assert w.value("log.textContent.trim()") == says, name
+        w.value("log.textContent=''")
+    assert "Hidden detail" in w.click("More of it") and "Shown detail" not in w.click("Less of it")
+    w.click("Pop")
+    w.click("in it")
+    assert 'dialog [modal: True]' in w.click("Ask") and "Custom" not in w.at
+    w.click("Answer")
+    assert w.value("log.textContent.trim()") == "popped dialog" and "Inert button" not in w.at
+    for name in ('image "the map"', 'image "A chart"', "Drawn words", 'heading "Slotted title"', 'columnheader "Price"', 'cell "Apple"', "MathMLFraction",
+                 'button "Object"'):
+        assert name in w.at, name
+
+
+# ---- waiting, finding, reading, pictures ----
+
+def test_waiting(client, pages):
+    w = Web(client)
+    w.go(pages.url("/waits.html"))
+    for button, what in (("come", {"text": "result is there"}), ("go", {"gone": "Loading"}), ("move", {"url": "step=2"}),
+                         ("shadow", {"text": "in the shadow"}), ("fetch", {"text": "All fetched"})):
+        w.click(button)
+        w.act("wait", timeout=60, **what)
+    w.click("Late", "disabled")
+    w.click("enable")
+    w.act("wait", element_id=w.id("Late"), timeout=60)
+    w.click("Late")
+    w.act("wait", text="pressed")
+    w.act("wait", network_idle=True)
+    for words, what in (('"nothing" has not come within 1 s', {"text": "nothing"}), ('"Beside" has not gone', {"gone": "Beside"}),
+                        ('"zz" is not in the address', {"url": "zz"})):
+        w.act("wait", words, timeout=1, **what)
+        assert "Waits" in w.at
+    w.act("wait", "no element", element_id=10**7)
+    for wrong in ({}, {"text": "a", "gone": "b"}, {"text": ""}, {"text": "a", "timeout": 0}):
+        with pytest.raises(RpcError) as refused:
+            w.call("wait", **wrong)
+        assert refused.value.code == PARAMERR
+
+
+def test_finding_a_text(client, pages):
+    w = Web(client)
+    w.go(pages.url("/waits.html"))
+    assert "needle" not in w.at
+    places = []
+    for _ in range(3):
+        assert "needle" in w.act("find", text="NEEDLE")
+        places.append(w.value("scrollY"))
+    assert places[0] == places[2] != places[1] and places[0] > 1000
+    w.act("find", text="the haystack")
+    assert w.page["notes"][0].endswith(': "needle in the haystack"')
+    w.act("find", '"qq\\\\"" is not on this page', text='qq"')
+
+
+MARKDOWN = """# Waits
+
+Some **bold** words and [a link](ROOT/fields.html).
+
+- one
+- two
+  1. deep
+
+| A | B |
+| --- | --- |
+| 1 | 2\\|3 |
+
+```
+a
+  b
+```
+
+![A picture](ROOT/x.png)"""
+
+
+def test_a_page_as_markdown_and_in_parts(client, pages):
+    w = Web(client)
+    w.go(pages.url("/waits.html"))
+    assert w.call("text", format="markdown")["text"] == MARKDOWN.replace("ROOT", pages.url("").rstrip("/"))
+    whole = w.call("text")
+    assert "Beside" in whole["text"] and set(whole) == {"web_url", "title", "text"}
+    part = w.call("text", offset=3, max=5)
+    assert (part["text"], part["total"], part["next_offset"]) == (whole["text"][3:8], len(whole["text"]), 8)
+    assert w.call("text", format="html", max=15)["text"] == '<html lang="en"'
+    with pytest.raises(RpcError, match="text, markdown and html"):
+        w.call("text", format="pdf")
+
+
+def test_a_picture_of_an_element(client, pages):
+    w = Web(client)
+    w.go(pages.url("/waits.html"))
+    w.act("find", text="boxed")
+    box = w.id("boxed")
+    w.value("scrollTo(0,0)")
+    data = base64.b64decode(w.call("screenshot", element_id=box)["data"])
+    assert data[:4] == b"\x89PNG" and [int.from_bytes(data[at:at + 4], "big") for at in (16, 20)] == [120, 80]
+    for wrong, words in ({"element_id": 10**7}, "no element"), ({"element_id": box, "full_page": True}, "either"):
+        with pytest.raises(RpcError, match=words):
+            w.call("screenshot", **wrong)

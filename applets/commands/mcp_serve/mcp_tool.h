@@ -21,14 +21,14 @@ struct args {
     struct text session, command, text, cwd, user, shell, term;
     struct text path, pattern, glob, content, encoding, mode, until, type;
     struct text file_text, old_str, new_str;
-    struct text url, direction, value, key, expression;
+    struct text url, direction, value, key, expression, gone, format;
     struct texts argv, program, env, exclude;
     struct ints view_range;
     double timeout;
     long long rows, cols; /* 0: not given */
     bool pty;
     long long timeout_s, max_bytes, job, offset, limit, depth, context, insert_line, element, tab;
-    bool full_page, new_tab;
+    bool full_page, new_tab, idle;
     bool enter, close, open, hidden, literal, ignore_case, parents;
 };
 

@@ -135,6 +135,23 @@ static const struct field web_scroll_fields[] = {
     ARG_WITH("direction", TEXT, direction, "Where to, by one screen", .words = "up|down", .required = true),
     ARG("element_id", INT, element, "What to scroll, or something in it; default: what is in front"),
 };
+static const struct field web_wait_fields[] = {
+    ARG("text", TEXT, text, "A text that is to come into sight"),
+    ARG("gone", TEXT, gone, "A text that is to go"),
+    ARG("url", NAME, url, "A part of the address to come"),
+    ARG("element_id", INT, element, "An element that is to be seen and enabled"),
+    ARG("network_idle", BOOL, idle, "Until nothing is loaded or asked for"),
+    ARG_WITH("timeout", INT, timeout_s, "Seconds", .min = 1, .max = 600, .otherwise = 30),
+};
+static const struct field web_find_fields[] = {
+    ARG_WITH("text", TEXT, text, "What to look for", .required = true),
+};
+static const struct field web_text_fields[] = {
+    ARG_WITH("format", TEXT, format, "markdown: of the main region; default: text",
+             .words = "text|markdown|html"),
+    ARG_WITH("offset", INT, offset, "First character, to go on with", .max = UNBOUNDED),
+    ARG_WITH("max", INT, limit, "Characters at most", .min = 1, .max = 10000000, .otherwise = 100000),
+};
 static const struct field web_history_fields[] = {
     ARG_WITH("direction", TEXT, direction, "Where to in the history; refresh loads the page again",
              .words = "back|forward|refresh", .required = true),
@@ -146,6 +163,7 @@ static const struct field web_tabs_fields[] = {
 };
 static const struct field web_screenshot_fields[] = {
     ARG("full_page", BOOL, full_page, "All of the page rather than what is in view"),
+    ARG("element_id", INT, element, "An element alone"),
 };
 static const struct field web_evaluate_fields[] = {
     ARG_WITH("expression", TEXT, expression, "JavaScript; a promise is waited for", .required = true),
@@ -367,8 +385,12 @@ const struct mcp_tool mcp_tools[] = {
     {"web_tabs", "Tabs of the browser",
      "Lists the tabs; with tab shows or closes one, with new opens one, and returns the page then.",
      FIELDS(web_tabs_fields), TOOL_DESTROYS, TURN_BROWSER, NULL, mcp_web_tabs},
-    {"web_text", "Read a whole page", "Returns all text of the page, also what is out of view.", NULL, 0,
-     TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, NULL, mcp_web_text},
+    {"web_wait", "Wait for the page", "Waits for one thing, and returns the page then.",
+     FIELDS(web_wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT, mcp_web_wait},
+    {"web_find", "Find a text", "Scrolls to the next place where a text is, and returns the page then.",
+     FIELDS(web_find_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT, mcp_web_find},
+    {"web_text", "Read a whole page", "Returns all text of the page, also what is out of view.",
+     FIELDS(web_text_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, NULL, mcp_web_text},
     {"web_screenshot", "See the page", "Returns a picture of the page.", FIELDS(web_screenshot_fields),
      TOOL_READS | TOOL_OPEN_WORLD, TURN_BROWSER, NULL, mcp_web_screenshot},
     {"web_evaluate", "Run JavaScript in the page", "Returns the value of a JavaScript expression.",

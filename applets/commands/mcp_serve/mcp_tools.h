@@ -41,6 +41,8 @@ int mcp_web_scroll(struct work *w, struct err *err);
 int mcp_web_history(struct work *w, struct err *err);
 int mcp_web_tabs(struct work *w, struct err *err);
 int mcp_web_text(struct work *w, struct err *err);
+int mcp_web_wait(struct work *w, struct err *err);
+int mcp_web_find(struct work *w, struct err *err);
 int mcp_web_screenshot(struct work *w, struct err *err);
 int mcp_web_evaluate(struct work *w, struct err *err);
 int mcp_web_close(struct work *w, struct err *err);

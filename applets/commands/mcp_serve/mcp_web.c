@@ -1,6 +1,7 @@
 /* The browser: the methods of web_browser, as tools. One session for a connection, which web_go opens. */
 #include "mcp_tools.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "commands/exec/route.h"
@@ -157,6 +158,35 @@ int mcp_web_scroll(struct work *w, struct err *err)
     return act(w, "web_scroll", "direction", &w->args.direction, w->args.element > 0, err);
 }
 
+int mcp_web_find(struct work *w, struct err *err)
+{
+    return act(w, "web_find", "text", &w->args.text, false, err);
+}
+
+static void put_given(struct buf *params, const char *key, const struct text *text)
+{
+    if (text->s)
+        json_member_text(params, key, text->s, text->n);
+}
+
+int mcp_web_wait(struct work *w, struct err *err)
+{
+    const struct args *a = &w->args;
+    struct buf params BUF_AUTO = BUF_INIT;
+    if (need_page(w, err) < 0)
+        return -1;
+    begin_params(&params, w->browser);
+    put_given(&params, "text", &a->text);
+    put_given(&params, "gone", &a->gone);
+    put_given(&params, "url", &a->url);
+    if (a->element > 0)
+        json_member_int(&params, "element_id", a->element);
+    if (a->idle)
+        json_member_bool(&params, "network_idle", true);
+    json_member_int(&params, "timeout", a->timeout_s);
+    return page_of(w, "web_wait", &params, err);
+}
+
 int mcp_web_history(struct work *w, struct err *err)
 {
     const char *where = w->args.direction.s;
@@ -205,9 +235,15 @@ static int ask_plainly(struct work *w, const char *method, const char *more, str
 
 int mcp_web_text(struct work *w, struct err *err)
 {
-    if (ask_plainly(w, "web_text", "", &w->structured, err) < 0)
+    struct buf more BUF_AUTO = BUF_INIT;
+    struct span next;
+    buf_addf(&more, ",\"offset\":%lld,\"max\":%lld", w->args.offset, w->args.limit);
+    put_given(&more, "format", &w->args.format);
+    if (ask_plainly(w, "web_text", buf_str(&more), &w->structured, err) < 0)
         return -1;
     put_text(&w->text, "", span_of(&w->structured), "text");
+    if (json_member(span_of(&w->structured), "next_offset", &next, NULL) && json_kind(next) == JSON_NUMBER)
+        buf_addf(&w->text, "\n(it goes on at offset %.*s)", (int)next.n, next.s);
     return 0;
 }
 
@@ -215,7 +251,11 @@ int mcp_web_screenshot(struct work *w, struct err *err)
 {
     struct buf result BUF_AUTO = BUF_INIT;
     struct span data;
-    const char *more = w->args.full_page ? ",\"full_page\":true" : "";
+    char more[64] = "";
+    if (w->args.element > 0)
+        snprintf(more, sizeof more, ",\"element_id\":%lld", w->args.element);
+    else if (w->args.full_page)
+        snprintf(more, sizeof more, ",\"full_page\":true");
     if (ask_plainly(w, "web_screenshot", more, &result, err) < 0)
         return -1;
     if (!json_member(span_of(&result), "data", &data, NULL) || !json_string_text(data, &w->image))

@@ -1,4 +1,5 @@
 /* Steps that answer with something else than the page's lines: a picture, a value, its text, the tabs. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,25 +23,60 @@ static long long number_of(struct span object, const char *key)
     return json_member(object, key, &value, NULL) ? strtoll(value.s, NULL, 10) : 0;
 }
 
-static void capture(struct action *a)
+static void capture(struct action *a, long long x, long long y, long long width, long long height)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    struct span size;
     buf_adds(&params, "{\"format\":\"png\"");
-    if (a->params.full_page && json_member(a->result, "cssContentSize", &size, NULL)) {
-        long long height = number_of(size, "height"), width = number_of(size, "width");
-        if (height > PICTURE_MAX) {
-            tabs_note(&a->web->tabs, "the page is %lld pixels high: the picture ends at %d", height,
-                      PICTURE_MAX);
-            height = PICTURE_MAX;
-        }
-        buf_addf(&params,
-                 ",\"captureBeyondViewport\":true,\"clip\":{\"x\":0,\"y\":0,\"width\":%lld,\"height\":%lld,"
-                 "\"scale\":1}",
-                 width < PICTURE_MAX ? width : PICTURE_MAX, height);
+    if (height > PICTURE_MAX) {
+        tabs_note(&a->web->tabs, "it is %lld pixels high: the picture ends at %d", height, PICTURE_MAX);
+        height = PICTURE_MAX;
     }
+    if (width > 0)
+        buf_addf(&params,
+                 ",\"captureBeyondViewport\":true,\"clip\":{\"x\":%lld,\"y\":%lld,\"width\":%lld,"
+                 "\"height\":%lld,\"scale\":1}",
+                 x, y, width < PICTURE_MAX ? width : PICTURE_MAX, height);
     buf_addc(&params, '}');
     step_ask(a, page_session(a), "Page.captureScreenshot", &params, LOOK_MS);
+}
+
+static void capture_page(struct action *a)
+{
+    struct span size;
+    if (a->params.full_page && json_member(a->result, "cssContentSize", &size, NULL))
+        capture(a, 0, 0, number_of(size, "width"), number_of(size, "height"));
+    else
+        capture(a, 0, 0, 0, 0);
+}
+
+/* "X Y WIDTH HEIGHT" on the page; "": in a frame that doesn't know where it is. */
+static const char place_function[] =
+    "function(){const e=this.nodeType===1?this:this.parentElement;"
+    "e.scrollIntoView({block:'nearest',behavior:'instant'});const b=e.getBoundingClientRect();"
+    "let x=b.x,y=b.y,w=e.ownerDocument.defaultView;while(w!==w.top){const f=w.frameElement;if(!f)return '';"
+    "const c=f.getBoundingClientRect();x+=c.x+f.clientLeft;y+=c.y+f.clientTop;w=w.parent}"
+    "return [x+w.scrollX,y+w.scrollY,b.width,b.height].map(n=>Math.round(n)).join(' ')}";
+
+static void place(struct action *a)
+{
+    element_call(a, place_function, NULL);
+}
+
+static void capture_element(struct action *a)
+{
+    struct buf said BUF_AUTO = BUF_INIT;
+    long long box[4];
+    element_said(a, &said);
+    char *at = (char *)(uintptr_t)buf_str(&said);
+    for (int i = 0; i < 4; i++)
+        box[i] = strtoll(at, &at, 10);
+    if (said.len == 0)
+        step_fail(a, "element %lld is in a frame of another site, of which no picture can be made alone",
+                  a->params.element_id);
+    else if (box[2] <= 0 || box[3] <= 0)
+        step_fail(a, "element %lld is not visible, so there is no picture of it", a->params.element_id);
+    else
+        capture(a, box[0], box[1], box[2], box[3]);
 }
 
 static void put_notes(struct action *a)
@@ -67,7 +103,18 @@ static void captured(struct action *a)
     step_next(a);
 }
 
-const step_fn screenshot_steps[] = {measure, capture, captured, NULL};
+static const step_fn page_steps[] = {measure, capture_page, captured, NULL};
+static const step_fn element_steps[] = {element_find, element_object, place, capture_element, captured, NULL};
+
+static void choose(struct action *a)
+{
+    if (a->params.full_page && a->params.element_id >= 0)
+        step_fail(a, "either the full page or an element");
+    else
+        step_branch(a, a->params.element_id >= 0 ? element_steps : page_steps);
+}
+
+const step_fn screenshot_steps[] = {choose, NULL};
 
 /* ---- evaluate ---- */
 
@@ -159,18 +206,72 @@ const step_fn evaluate_steps[] = {evaluate, evaluated, have_value, NULL};
 
 /* ---- text ---- */
 
+/* What stands there, as Markdown: of the main region, where there is one. */
+#define MARKDOWN                                                                                             \
+    "(()=>{const "                                                                                           \
+    "B=/^(P|DIV|SECTION|ARTICLE|MAIN|HEADER|FOOTER|NAV|ASIDE|FIGURE|FORM|FIELDSET|D[LTD]|LI|DETAILS|"        \
+    "SUMMARY|ADDRESS|DIALOG)$/,"                                                                             \
+    "kids=(e,p)=>[...(e.localName==='slot'&&e.assignedNodes().length?e.assignedNodes():"                     \
+    "(e.shadowRoot||e).childNodes)].map(n=>md(n,p)).join(''),k=s=>'\\n\\n'+s+'\\n\\n',"                      \
+    "md=(n,p)=>{if(n.nodeType===3)return n.data.replace(/\\s+/g,' ');"                                       \
+    "const T=n.nodeName.toUpperCase();"                                                                      \
+    "if(n.nodeType!==1||/^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|HEAD)$/.test(T))return '';"                        \
+    "const s=getComputedStyle(n);if(s.display==='none'||s.visibility==='hidden')return '';"                  \
+    "if(T==='BR')return '\\n';if(T==='HR')return k('---');if(T==='PRE')return "                              \
+    "k('```\\n'+n.textContent.trimEnd()"                                                                     \
+    "+'\\n```');if(T==='IMG')return n.alt?'!['+n.alt+']('+(/^data:/.test(n.src)?'':n.src)+')':'';"           \
+    "if(T==='TABLE'){const r=[...n.rows].map(r=>'| "                                                         \
+    "'+[...r.cells].map(c=>kids(c).trim().replace(/\\s*\\n\\s*/g,"                                           \
+    "' ').replace(/\\|/g,'\\\\|')).join(' | ')+' |');if(r[0])r.splice(1,0,'|'+' --- "                        \
+    "|'.repeat(n.rows[0].cells"                                                                              \
+    ".length));return k(r.join('\\n'))}"                                                                     \
+    "if(T==='UL'||T==='OL')return k([...n.children].map((l,i)=>(T==='OL'?i+1+'. ':'- ')+kids(l).trim()"      \
+    ".replace(/\\n+/g,'\\n  ')).join('\\n'));"                                                               \
+    "if(/^(INPUT|TEXTAREA|SELECT)$/.test(T))return "                                                         \
+    "n.type==='hidden'||n.type==='password'?'':'['+(n.selectedOptions"                                       \
+    "?[...n.selectedOptions].map(o=>o.text).join(', '):/^(checkbox|radio)$/.test(n.type)?(n.checked?'x':' "  \
+    "'):n.value)+']';"                                                                                       \
+    "const x=kids(n),t=x.trim();if(/^H[1-6]$/.test(T))return k('#'.repeat(T[1])+' '+t);"                     \
+    "if(T==='A')return t&&n.href?'['+t+']('+n.href+')':x;"                                                   \
+    "if(T==='STRONG'||T==='B')return t?'**'+t+'**':x;if(T==='EM'||T==='I')return t?'*'+t+'*':x;"             \
+    "if(T==='CODE')return '`'+t+'`';if(T==='BLOCKQUOTE')return k(t.replace(/^/gm,'> '));"                    \
+    "return B.test(T)?k(t):x};"                                                                              \
+    "return md(document.querySelector('main,[role=main]')||document.body).replace(/[ \\t]+\\n/g,'\\n')"      \
+    ".replace(/\\n[ \\t]+(?=\\n)/g,'\\n').replace(/\\n{3,}/g,'\\n\\n').trim()})()"
+
+static const struct {
+    const char *name, *expression;
+} formats[] = {
+    {"text", "(document.body||document.documentElement||{}).innerText||''"},
+    {"markdown", MARKDOWN},
+    {"html", "document.documentElement.outerHTML"},
+};
+
 static void ask_text(struct action *a)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    buf_adds(&params,
-             "{\"expression\":\"[document.title,(document.body||document.documentElement||{}).innerText||"
-             "'']\",\"returnByValue\":true}");
+    const char *format = a->params.format.s ? a->params.format.s : formats->name, *expression = NULL;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(format, formats[i].name) == 0)
+            expression = formats[i].expression;
+    if (!expression) {
+        step_fail(a, "there is no format '%.40s': text, markdown and html are", format);
+        return;
+    }
+    char *whole MEM_AUTO =
+        mem_printf("(([t,x],o,n)=>[t,x.slice(o,n?o+n:undefined),x.length])([document.title,%s],%lld,%lld)",
+                   expression, a->params.offset, a->params.max);
+    buf_addc(&params, '{');
+    json_member_string(&params, "expression", whole);
+    json_member_bool(&params, "returnByValue", true);
+    buf_addc(&params, '}');
     step_ask(a, page_session(a), "Runtime.evaluate", &params, LOOK_MS);
 }
 
 static void have_text(struct action *a)
 {
-    struct span result, list, title = {"\"\"", 2}, text = {"\"\"", 2};
+    struct span result, list, title = {"\"\"", 2}, text = {"\"\"", 2}, total;
+    long long end = a->params.offset + a->params.max;
     size_t at = 0;
     const struct tab *t = a->web->tabs.first;
     const char *url = t ? t->url : "";
@@ -183,6 +284,11 @@ static void have_text(struct action *a)
     buf_add(&a->answer, title.s, title.n);
     json_key(&a->answer, "text");
     buf_add(&a->answer, text.s, text.n);
+    if (a->params.max > 0 && json_kind(list) == JSON_ARRAY && json_element(list, &at, &total)) {
+        long long n = strtoll(total.s, NULL, 10);
+        json_member_int(&a->answer, "total", n);
+        json_member_int_or_null(&a->answer, "next_offset", end < n ? end : -1);
+    }
     buf_addc(&a->answer, '}');
     step_next(a);
 }

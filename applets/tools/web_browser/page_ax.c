@@ -42,6 +42,13 @@ static struct page_piece piece_from(const struct page_ax_store *store, size_t at
     return (struct page_piece){at, store->text.len - at};
 }
 
+static struct page_piece put_piece(struct page_ax_store *store, const char *text)
+{
+    size_t at = store->text.len;
+    buf_adds(&store->text, text);
+    return piece_from(store, at);
+}
+
 /* The value of an AXValue: a string's text, a number as it is written. */
 static struct page_piece read_value(struct page_ax_store *store, struct span ax_value)
 {
@@ -189,9 +196,7 @@ void page_ax_add(struct page_ax_store *store, size_t document, struct span objec
     node->role = read_value(store, parts[ROLE]);
     if (node->stands_in) {
         node->ignored = false;
-        node->role.at = store->text.len;
-        buf_adds(&store->text, place->control.role);
-        node->role = piece_from(store, node->role.at);
+        node->role = put_piece(store, place->control.role);
     }
     node->name = read_value(store, parts[NAME]);
     node->value = read_value(store, parts[VALUE]);
@@ -209,6 +214,22 @@ void page_ax_add(struct page_ax_store *store, size_t document, struct span objec
     read_properties(store, node, parts[PROPERTIES]);
     node->properties = piece_from(store, node->properties.at);
     read_children(store, node, parts[CHILDREN]);
+}
+
+void page_ax_add_text(struct page_ax_store *store, size_t document, long long backend, long long parent,
+                      const char *name, const struct page_ax_place *place)
+{
+    struct page_ax *node = new_node(store);
+    *node = (struct page_ax){.document = document,
+                             .id = backend,
+                             .parent = parent,
+                             .backend = backend,
+                             .box = place->box,
+                             .is_part = true};
+    node->role = put_piece(store, "StaticText");
+    node->name = put_piece(store, name);
+    node->properties =
+        put_piece(store, "part: \"the rest is out of view: web_scroll, web_find and web_text have it\"");
 }
 
 /* ---- finding ---- */

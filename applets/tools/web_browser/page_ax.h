@@ -24,6 +24,7 @@ struct page_ax {
     bool settable;        /* it has a value that the user changes */
     bool focusable;
     bool expanded;
+    bool is_part;   /* of a long text: its name is all that is in view of it */
     bool stands_in; /* a label, for a control that nobody sees: what it says is its name */
     bool drawn;     /* the drawing's own mark */
     struct page_piece role, name;
@@ -60,6 +61,10 @@ struct page_ax_place {
  * over. */
 void page_ax_add(struct page_ax_store *store, size_t document, struct span node,
                  const struct page_ax_place *place);
+
+/* Adds a text, of which `name` is what is in view, below the element with that number. */
+void page_ax_add_text(struct page_ax_store *store, size_t document, long long backend, long long parent,
+                      const char *name, const struct page_ax_place *place);
 
 /* The backendDOMNodeId of such a node; 0: none. */
 long long page_ax_backend(struct span node);

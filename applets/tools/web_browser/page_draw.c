@@ -166,7 +166,8 @@ static void put_line(struct drawing *d, const struct page_ax *node, int indent)
     if (node->name.len > 0) {
         buf_addc(at, ' ');
         entry.name = at->len + 1;
-        page_text_quoted(at, page_ax_text(d->store, &node->name), node->name.len, PAGE_NAME_MAX);
+        page_text_quoted(at, page_ax_text(d->store, &node->name), node->name.len,
+                         node->is_part ? node->name.len : PAGE_NAME_MAX);
         entry.name_len = at->len - 1 - entry.name;
     }
     if (node->source.len > 0) {

@@ -18,9 +18,10 @@
 #define PARENTS_MAX 200     /* missing ones that are asked for, each with all that is above it */
 
 /* What the browser takes, measured with Chromium 156: only their ratios matter. */
-#define COST_OF_NODE 150 /* asked for by itself */
-#define COST_OF_FLOW 2   /* more, for each node that it flows with */
-#define COST_IN_TREE 120 /* of a node in the whole tree */
+#define COST_OF_NODE 150    /* asked for by itself */
+#define COST_OF_FLOW 2      /* more, for each node that it flows with */
+#define COST_IN_TREE 120    /* of a node in the whole tree */
+#define COST_OF_TEXT 100000 /* of a long text there */
 
 enum call_kind { CALL_ENABLE, CALL_SNAPSHOT, CALL_OWNER, CALL_NODE, CALL_TREE, CALL_ANCESTORS };
 
@@ -155,7 +156,7 @@ static bool better_whole(const struct page_layout *layout, const bool *wanted)
         size_t above = spot->parent >= 0 ? flows[spot->parent].holder : i;
         flows[i].holder = spot->flow == PAGE_INLINE ? above : i;
         flows[above].size += spot->flow != PAGE_BLOCK;
-        whole += spot->box.width > 0 ? COST_IN_TREE : 0;
+        whole += spot->part >= 0 ? COST_OF_TEXT : spot->box.width > 0 ? COST_IN_TREE : 0;
     }
     for (size_t i = 0; i < layout->n; i++)
         if (wanted[i]) {
@@ -178,6 +179,28 @@ static void want_in_tree(struct page_reader *r, size_t document, size_t spot)
     r->wanted[r->n_wanted++] = (struct wanted){backend, document, spot};
 }
 
+static struct page_ax_place place_of(const struct page_document *document, size_t spot, bool open)
+{
+    const struct page_spot *s = &document->layout->spots[spot];
+    struct page_ax_place place = {.shown_open = open, .control = s->control};
+    if (in_window(document, spot))
+        place.box = *box_of(document, spot);
+    if (s->source >= 0)
+        place.source = document->sources + s->source;
+    return place;
+}
+
+/* For a long text the browser would take seconds. Of an element's node the number is that of the element. */
+static void take_text(struct page_reader *r, size_t index, size_t spot)
+{
+    const struct page_document *document = &r->documents[index];
+    const struct page_spot *s = &document->layout->spots[spot];
+    struct page_ax_place place = place_of(document, spot, false);
+    if (s->parent >= 0)
+        page_ax_add_text(&r->store, index, s->backend, document->layout->spots[s->parent].backend,
+                         document->sources + s->part, &place);
+}
+
 /* Asks for all of a document that is in its window, and for what that is in. */
 static void ask_visible(struct page_reader *r, size_t index)
 {
@@ -189,8 +212,10 @@ static void ask_visible(struct page_reader *r, size_t index)
     for (size_t i = 0; i < document->layout->n; i++)
         if (wanted[i] && whole)
             want_in_tree(r, index, i);
-        else if (wanted[i])
+        else if (wanted[i] && document->layout->spots[i].part < 0)
             ask_node(r, index, i, false);
+        else if (wanted[i])
+            take_text(r, index, i);
     if (whole)
         queue(r, &(struct call){.kind = CALL_TREE, .target = document->target, .document = index});
     free(wanted);
@@ -357,17 +382,6 @@ bool page_reader_next(struct page_reader *r, struct page_call *out)
     return true;
 }
 
-static struct page_ax_place place_of(const struct page_document *document, size_t spot, bool open)
-{
-    const struct page_spot *s = &document->layout->spots[spot];
-    struct page_ax_place place = {.shown_open = open, .control = s->control};
-    if (in_window(document, spot))
-        place.box = *box_of(document, spot);
-    if (s->source >= 0)
-        place.source = document->sources + s->source;
-    return place;
-}
-
 /* Takes a node of a whole tree if it is one of those wanted. */
 static void take_wanted(struct page_reader *r, size_t document, struct span node)
 {
@@ -402,7 +416,7 @@ static void take_answer(struct page_reader *r, const struct call *call, struct s
         break;
     case CALL_SNAPSHOT:
         page_snapshot_release(&r->sources[call->target].snapshot);
-        page_snapshot_read(&r->sources[call->target].snapshot, result);
+        page_snapshot_read(&r->sources[call->target].snapshot, result, r->view.height);
         break;
     case CALL_OWNER:
         if (json_member(result, "backendNodeId", &owner, NULL))

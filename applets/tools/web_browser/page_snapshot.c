@@ -117,7 +117,8 @@ static void read_spots(struct page_layout *layout, struct span nodes)
     layout->spots = mem_zalloc((layout->n + 1) * sizeof *layout->spots);
     size_t i = 0;
     for (size_t at = 0; json_element(backends, &at, &value); i++) {
-        layout->spots[i] = (struct page_spot){.parent = -1, .content = -1, .source = -1, .unseen = true};
+        layout->spots[i] =
+            (struct page_spot){.parent = -1, .content = -1, .part = -1, .source = -1, .unseen = true};
         layout->spots[i].backend = page_number(value, 1LL << 52);
     }
     i = 0;
@@ -238,6 +239,83 @@ static void read_boxes(struct page_layout *layout, struct span boxes, const stru
     }
 }
 
+/* ---- long texts ---- */
+
+#define PART_MAX 60000 /* bytes that are shown of one at a time */
+
+/* Appends what is from `start` on (in UTF-16, as the browser counts) of a text of UTF-8. */
+static void put_part(struct buf *out, const struct buf *text, int start, int end)
+{
+    int units = 0;
+    size_t from = out->len;
+    for (size_t i = 0; i < text->len && units < end && out->len - from < PART_MAX;) {
+        size_t n = 1;
+        while (i + n < text->len && (text->data[i + n] & 0xC0) == 0x80)
+            n++;
+        if (units >= start)
+            buf_add(out, text->data + i, n);
+        units += n == 4 ? 2 : 1;
+        i += n;
+    }
+}
+
+struct part {
+    int start, end;   /* of its lines in view */
+    int layout, text; /* its number in the layout, and that of its text */
+    struct page_spot *spot;
+};
+
+static void show_part(struct page_snapshot *out, const struct part *part, const struct strings *strings)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    if (!part->spot || !string_text(strings, part->text, &text))
+        return;
+    part->spot->part = (int)out->sources.len;
+    put_part(&out->sources, &text, part->start, part->end);
+    buf_addc(&out->sources, '\0');
+}
+
+/* The lines of the text that are in view are those between the first and the last box there. */
+static void read_lines(struct page_snapshot *out, struct part *part, struct span boxes, const int view[2],
+                       const struct strings *strings)
+{
+    enum { LAYOUT, BOUNDS, START, LENGTH, N };
+    static const char *const keys[N] = {"layoutIndex", "bounds", "start", "length"};
+    struct span columns[N], cells[N];
+    size_t at[N] = {0};
+    struct page_rect rect;
+    for (int i = 0; i < N; i++)
+        columns[i] = array_member(boxes, keys[i]);
+    while (json_element(columns[LAYOUT], &at[LAYOUT], &cells[LAYOUT])) {
+        for (int i = BOUNDS; i < N; i++)
+            if (!json_element(columns[i], &at[i], &cells[i]))
+                return;
+        if (whole(cells[LAYOUT]) != part->layout || !read_rect(cells[BOUNDS], &rect) ||
+            rect.top + rect.height <= view[0] || rect.top >= view[1])
+            continue;
+        if (part->end == 0)
+            part->start = whole(cells[START]);
+        part->end = whole(cells[START]) + whole(cells[LENGTH]);
+    }
+    show_part(out, part, strings);
+}
+
+static void read_long_texts(struct page_snapshot *out, struct page_layout *layout, struct span boxes,
+                            struct span lines, const int view[2], const struct strings *strings)
+{
+    struct span indices = array_member(boxes, "nodeIndex"), texts = array_member(boxes, "text"), index, text;
+    size_t at = 0, text_at = 0;
+    for (int i = 0; json_element(indices, &at, &index) && json_element(texts, &text_at, &text); i++) {
+        int spot = whole(index);
+        if (string_at(strings, whole(text)).n <= PAGE_NAME_MAX || spot < 0 || (size_t)spot >= layout->n)
+            continue;
+        struct part part = {.layout = i, .text = whole(text), .spot = &layout->spots[spot]};
+        const struct page_rect *box = &part.spot->box;
+        if (box->top < view[1] && box->top + box->height > view[0])
+            read_lines(out, &part, lines, view, strings);
+    }
+}
+
 /* ---- labels ---- */
 
 #define LABEL_DEPTH_MAX 30 /* of an input in its label */
@@ -344,6 +422,61 @@ static void read_labels(struct page_layout *layout, struct span nodes, const str
     free(controls.list);
 }
 
+/* ---- image maps ---- */
+
+#define MAPS_MAX 32
+
+static struct span attribute(struct span attributes, const char *name, const struct strings *strings)
+{
+    struct span key, none = {"\"\"", 2};
+    for (size_t at = 0; (key = next_string(strings, attributes, &at)).n > 2;) {
+        struct span value = next_string(strings, attributes, &at);
+        if (json_string_is(key, name))
+            return value;
+    }
+    return none;
+}
+
+struct image {
+    struct span map; /* "#NAME" */
+    size_t spot;
+};
+
+/* "NAME" of a map and "#NAME" of an image. */
+static bool is_map(struct span map, struct span name)
+{
+    return map.n == name.n + 1 && map.s[1] == '#' && memcmp(map.s + 2, name.s + 1, name.n - 1) == 0;
+}
+
+/* An area has no box of its own: it is where its image is. */
+static void read_maps(struct page_layout *layout, struct span nodes, const struct strings *strings)
+{
+    struct span names = array_member(nodes, "nodeName"), attributes = array_member(nodes, "attributes"),
+                of_one;
+    struct image images[MAPS_MAX];
+    size_t n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        size_t at = 0, attributes_at = 0;
+        const struct page_rect *box = NULL; /* of the image of the map that this is in */
+        for (size_t i = 0; i < layout->n && json_element(attributes, &attributes_at, &of_one); i++) {
+            struct span name = next_string(strings, names, &at), map;
+            if (pass == 0 && n < MAPS_MAX && json_string_is(name, "IMG") &&
+                (map = attribute(of_one, "usemap", strings)).n > 2)
+                images[n++] = (struct image){map, i};
+            if (pass == 1 && json_string_is(name, "MAP")) {
+                box = NULL;
+                for (size_t k = 0; k < n; k++)
+                    if (is_map(images[k].map, attribute(of_one, "name", strings)))
+                        box = &layout->spots[images[k].spot].box;
+            }
+            if (pass == 1 && box && json_string_is(name, "AREA"))
+                layout->spots[i].box = *box;
+        }
+        if (n == 0)
+            return;
+    }
+}
+
 static void read_frame_id(struct page_snapshot *out, struct page_layout *layout, int number,
                           const struct strings *strings)
 {
@@ -355,11 +488,13 @@ static void read_frame_id(struct page_snapshot *out, struct page_layout *layout,
     buf_addc(&out->sources, '\0');
 }
 
-static void read_document(struct page_snapshot *out, struct span document, const struct strings *strings)
+static void read_document(struct page_snapshot *out, struct span document, int height,
+                          const struct strings *strings)
 {
     struct page_layout *layout = &out->documents[out->n++];
-    enum { NODES, LAYOUT, X, Y, FRAME, N };
-    static const char *const keys[N] = {"nodes", "layout", "scrollOffsetX", "scrollOffsetY", "frameId"};
+    enum { NODES, LAYOUT, LINES, X, Y, FRAME, N };
+    static const char *const keys[N] = {"nodes",         "layout",        "textBoxes",
+                                        "scrollOffsetX", "scrollOffsetY", "frameId"};
     struct span parts[N];
     int counts[N];
     layout->frame_id = -1;
@@ -374,12 +509,16 @@ static void read_document(struct page_snapshot *out, struct span document, const
     read_frames(layout, parts[NODES]);
     read_sources(layout, parts[NODES], strings, &out->sources);
     read_boxes(layout, parts[LAYOUT], strings);
+    if (counts[LINES])
+        read_long_texts(out, layout, parts[LAYOUT], parts[LINES],
+                        (int[]){layout->scroll_y, layout->scroll_y + height}, strings);
     read_labels(layout, parts[NODES], strings);
+    read_maps(layout, parts[NODES], strings);
     if (counts[FRAME])
         read_frame_id(out, layout, whole(parts[FRAME]), strings);
 }
 
-void page_snapshot_read(struct page_snapshot *out, struct span result)
+void page_snapshot_read(struct page_snapshot *out, struct span result, int height)
 {
     struct strings strings;
     struct span document;
@@ -388,7 +527,7 @@ void page_snapshot_read(struct page_snapshot *out, struct span result)
     read_strings(&strings, array_member(result, "strings"));
     out->documents = mem_zalloc((count_elements(documents) + 1) * sizeof *out->documents);
     for (size_t at = 0; json_element(documents, &at, &document);)
-        read_document(out, document, &strings);
+        read_document(out, document, height, &strings);
     free(strings.at);
 }
 

@@ -37,6 +37,8 @@ struct page_spot {
     struct page_rect box; /* around all that is laid out of it; empty where nothing is, and for blank text */
     int parent;           /* its index in the document, which is smaller than its own; -1 for the document */
     int content;          /* a frame: the index of its document in the snapshot; -1 otherwise */
+    int part;   /* a text that is too long to be asked for: where in `sources` what can be seen of it starts,
+                   with   a NUL behind; -1 otherwise */
     int source; /* an image: where in `sources` its address starts, with a NUL behind; -1 otherwise */
     enum page_flow flow;
     bool unseen;                 /* not laid out, or hidden: the accessibility tree doesn't have it */
@@ -59,9 +61,10 @@ struct page_snapshot {
 #define PAGE_SNAPSHOT_CALL "DOMSnapshot.captureSnapshot"
 #define PAGE_SNAPSHOT_PARAMS "{\"computedStyles\":[\"display\",\"visibility\"]}"
 
-/* Takes what is wanted from the answer to that call (checked JSON). What doesn't fit together in it is passed
+/* Takes what is wanted from the answer to that call (checked JSON), of long texts what lies in a viewport of
+ * that height. What doesn't fit together in it is passed
  * over; *out has no documents when nothing does. */
-void page_snapshot_read(struct page_snapshot *out, struct span result);
+void page_snapshot_read(struct page_snapshot *out, struct span result, int height);
 void page_snapshot_release(struct page_snapshot *snapshot);
 
 #endif

@@ -86,6 +86,7 @@ struct action {
     bool flushing; /* the page has been asked, and has not answered */
     bool stirred;  /* something has happened since it was asked */
     int rounds, moves;
+    long long until_ms; /* web_wait gives up */
     long long began_ms, moved_ms, flushed_ms;
     long long timers_ms;        /* when the last of the timers that it has set is due */
     const struct tab *seen_tab; /* as it was when it was last looked at; only compared */
@@ -154,6 +155,6 @@ const char *page_session(const struct action *a);
 
 extern const step_fn go_steps[], click_steps[], type_steps[], submit_steps[], select_steps[], press_steps[],
     scroll_steps[], back_steps[], forward_steps[], refresh_steps[], screenshot_steps[], evaluate_steps[],
-    text_steps[], tabs_steps[], tab_steps[];
+    text_steps[], tabs_steps[], tab_steps[], wait_steps[], find_steps[];
 
 #endif

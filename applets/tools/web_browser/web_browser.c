@@ -121,6 +121,7 @@ static const struct action {
     {"back", "web_back", {NULL}},
     {"forward", "web_forward", {NULL}},
     {"refresh", "web_refresh", {NULL}},
+    {"find", "web_find", {"text"}},
 };
 
 static int put_number(const struct command_line *c, struct buf *params, const char *key, const char *word)
@@ -151,12 +152,34 @@ static int do_action(const struct command_line *c)
 
 /* ---- what answers with something else ---- */
 
+/* What to wait for: one of the options. */
+static int do_wait(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf page BUF_AUTO = BUF_INIT;
+    const char *element = command_value(c, "element");
+    int result = begin(c, false, &params);
+    command_put_string(c, "text", &params, "text");
+    command_put_string(c, "gone", &params, "gone");
+    command_put_string(c, "url", &params, "url");
+    if (command_value(c, "idle"))
+        json_member_bool(&params, "network_idle", true);
+    if (result == EXIT_OK && element)
+        result = put_number(c, &params, "element_id", element);
+    if (result == EXIT_OK && command_value(c, "timeout"))
+        result = put_number(c, &params, "timeout", command_value(c, "timeout"));
+    if (result == EXIT_OK)
+        result = command_call(c, "web_wait", &params, &page);
+    return result == EXIT_OK ? print_page(c, &page) : result;
+}
+
 static int do_text(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
     int result = begin(c, false, &params);
+    command_put_string(c, "format", &params, "format");
     if (result == EXIT_OK)
         result = command_call(c, "web_text", &params, &answer);
     if (result != EXIT_OK || command_value(c, "json"))
@@ -186,6 +209,8 @@ static int do_shot(const struct command_line *c)
     int result = begin(c, false, &params);
     if (result == EXIT_OK && command_value(c, "full"))
         json_member_bool(&params, "full_page", true);
+    if (result == EXIT_OK && command_value(c, "element"))
+        result = put_number(c, &params, "element_id", command_value(c, "element"));
     if (result == EXIT_OK)
         result = command_call(c, "web_screenshot", &params, &answer);
     if (result != EXIT_OK || command_value(c, "json"))
@@ -270,6 +295,13 @@ static const struct command_option options[] = {
     {"user", "USER", "whom the browser runs as", 0},
     {"accept-dialogs", NULL, "answer yes to dialogs", 0},
     {"full", NULL, "of the whole page", 0},
+    {"element", "ID", "an element", 0},
+    {"format", "FORMAT", "text, markdown or html", 0},
+    {"text", "TEXT", "until it can be seen", 0},
+    {"gone", "TEXT", "until it can't be seen any more", 0},
+    {"url", "PART", "until that is in the address", 0},
+    {"idle", NULL, "until nothing is loaded any more", 0},
+    {"timeout", "SECONDS", "how long at most (30)", 0},
     COMMAND_LIST_OPTIONS,
     {0},
 };
@@ -295,8 +327,13 @@ static const struct command list[] = {
     ACTION("back", "", 0, "go back in the history", NULL, ""),
     ACTION("forward", "", 0, "go forward in the history", NULL, ""),
     ACTION("refresh", "", 0, "load the page again", NULL, ""),
-    {"text", "", PAGE, "print the page's whole text", NULL, "", 0, 0, do_text, NULL},
-    {"shot", "[FILE]", PAGE " full", "take a picture of what is visible, as PNG",
+    ACTION("find", "TEXT", 1, "find a text, and scroll to it", "The same again goes to the next place.",
+           "words"),
+    {"wait", "", PAGE " text gone url element idle timeout", "wait for something on the page", NULL,
+     "--text 'It is done' --timeout 60", 0, 0, do_wait, NULL},
+    {"text", "", PAGE " format", "print the page's whole text", NULL, "--format markdown", 0, 0, do_text,
+     NULL},
+    {"shot", "[FILE]", PAGE " full element", "take a picture of what is visible, as PNG",
      "FILE - is stdout; with --json it is left out, and the picture is in base64.", "page.png --full", 0, 1,
      do_shot, NULL},
     {"eval", "EXPRESSION", PAGE, "print the value of a JavaScript expression, as JSON", NULL,

@@ -60,7 +60,8 @@ METHOD(forward, web_session_params, forward_steps, false)
 METHOD(refresh, web_session_params, refresh_steps, false)
 METHOD(screenshot, web_picture_params, screenshot_steps, true)
 METHOD(evaluate, web_expression_params, evaluate_steps, true)
-METHOD(text, web_session_params, text_steps, true)
+METHOD(text, web_read_params, text_steps, true)
+METHOD(find, web_find_params, find_steps, false)
 
 static void refuse(struct rpc_call *call, struct web_params *p, const char *what)
 {
@@ -92,6 +93,19 @@ static void scroll(struct rpc_call *call, struct span params, void *ctx)
         refuse(call, &p, "direction: must be \"up\" or \"down\"");
     else
         web_act(&h->web, call, &p, scroll_steps, false);
+}
+
+static void wait_for(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct web_params p;
+    if (!unpack(call, &web_wait_params, params, &p))
+        return;
+    int n = (p.text.n > 0) + (p.gone.n > 0) + (p.url.n > 0) + (p.element_id >= 0) + p.network_idle;
+    if (n != 1)
+        refuse(call, &p, "exactly one of text, gone, url, element_id and network_idle says what to wait for");
+    else
+        web_act(&h->web, call, &p, wait_steps, false);
 }
 
 /* Without more it lists them. */
@@ -234,8 +248,13 @@ const struct rpc_method web_keeper_methods[] = {
     {"web_evaluate", evaluate, &web_expression_params, DOC("Evaluate a JavaScript expression"),
      DOC("{type, value}, or {type, description} of what JSON can't say"),
      DOC("no such session; the browser has ended; an exception"), DOC("web_evaluate"), NULL},
-    {"web_text", text, &web_session_params, DOC("Read the whole text of the page"),
-     DOC("{web_url, title, text}"), DOC("no such session; the browser has ended"), DOC("web_text"), NULL},
+    {"web_wait", wait_for, &web_wait_params, DOC("Wait for something on the page"), DOC("a page"),
+     DOC("no such session; the browser has ended"), DOC("web_wait"), NULL},
+    {"web_find", find, &web_find_params, DOC("Find a text on the page, and scroll to it"), DOC("a page"),
+     DOC("no such session; the browser has ended"), DOC("web_find"), NULL},
+    {"web_text", text, &web_read_params, DOC("Read the whole text of the page"),
+     DOC("{web_url, title, text}; with max also {total, next_offset}"),
+     DOC("no such session; the browser has ended"), DOC("web_text"), NULL},
     {"web_tabs", tabs, &web_tabs_params, DOC("List the tabs; show, open or close one"),
      DOC("an array of {tab, url, title, current}; with other params a page"),
      DOC("no such tab; no such session; the browser has ended"), DOC("web_tabs"), NULL},

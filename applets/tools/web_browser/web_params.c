@@ -108,8 +108,69 @@ static const struct param picture_list[] = {
     {.key = "full_page",
      .type = PARAM_BOOL,
      .offset = WEB(full_page),
-     PARAM_DOC("All of the page rather than what is visible", "false")}};
+     PARAM_DOC("All of the page rather than what is visible", "false")},
+    {.key = "element_id",
+     .type = PARAM_INT,
+     .offset = WEB(element_id),
+     .max = PARAM_MAX,
+     PARAM_DOC("An element alone, also where it is out of view", "none")}};
 const struct params_table web_picture_params = PARAMS_TABLE(picture_list);
+
+static const struct param wait_list[] = {
+    NAME,
+    {.key = "text",
+     .type = PARAM_NAME,
+     .offset = WEB(text),
+     PARAM_DOC("A text that is to come into sight", "none")},
+    {.key = "gone", .type = PARAM_NAME, .offset = WEB(gone), PARAM_DOC("A text that is to go", "none")},
+    {.key = "url",
+     .type = PARAM_NAME,
+     .offset = WEB(url),
+     PARAM_DOC("A part of the address to come", "none")},
+    {.key = "element_id",
+     .type = PARAM_INT,
+     .offset = WEB(element_id),
+     .max = PARAM_MAX,
+     PARAM_DOC("An element that is to be seen and enabled", "none")},
+    {.key = "network_idle",
+     .type = PARAM_BOOL,
+     .offset = WEB(network_idle),
+     PARAM_DOC("Until nothing is loaded or asked for", "false")},
+    {.key = "timeout",
+     .type = PARAM_INT,
+     .offset = WEB(timeout),
+     .min = 1,
+     .max = 600,
+     PARAM_DOC("Seconds", "30")},
+};
+const struct params_table web_wait_params = PARAMS_TABLE(wait_list);
+
+static const struct param find_list[] = {NAME,
+                                         {.key = "text",
+                                          .type = PARAM_NAME,
+                                          .offset = WEB(text),
+                                          .required = true,
+                                          PARAM_DOC("What to look for; capitals don't matter", NULL)}};
+const struct params_table web_find_params = PARAMS_TABLE(find_list);
+
+static const struct param read_list[] = {
+    NAME,
+    {.key = "format",
+     .type = PARAM_NAME,
+     .offset = WEB(format),
+     PARAM_DOC("text, markdown (of the main region, where there is one) or html", "text")},
+    {.key = "offset",
+     .type = PARAM_INT,
+     .offset = WEB(offset),
+     .max = PARAM_MAX,
+     PARAM_DOC("First character, to go on with", "0")},
+    {.key = "max",
+     .type = PARAM_INT,
+     .offset = WEB(max),
+     .max = PARAM_MAX,
+     PARAM_DOC("Characters at most; 0: all", "0")},
+};
+const struct params_table web_read_params = PARAMS_TABLE(read_list);
 
 static const struct param tabs_list[] = {
     NAME,
@@ -125,8 +186,8 @@ const struct params_table web_tabs_params = PARAMS_TABLE(tabs_list);
 
 void web_params_release(struct web_params *p)
 {
-    struct text *texts[] = {&p->session_name, &p->url, &p->direction, &p->text,
-                            &p->value,        &p->key, &p->expression};
+    struct text *texts[] = {&p->session_name, &p->url,        &p->direction, &p->text,  &p->value,
+                            &p->key,          &p->expression, &p->gone,      &p->format};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         free(texts[i]->s);
         *texts[i] = (struct text){0};

@@ -20,13 +20,13 @@ struct web_session_params {
 
 /* Of every method of a session; each takes those that its table names. */
 struct web_params {
-    struct text session_name, url, direction, text, value, key, expression;
-    long long element_id, tab;
-    bool full_page, new_tab, close;
+    struct text session_name, url, direction, text, gone, value, key, expression, format;
+    long long element_id, tab, timeout, offset, max;
+    bool full_page, new_tab, close, network_idle;
 };
 #define WEB_PARAMS_DEFAULTS                                                                                  \
     {                                                                                                        \
-        .element_id = -1, .tab = -1                                                                          \
+        .element_id = -1, .tab = -1, .timeout = 30                                                           \
     }
 
 #endif
