@@ -207,8 +207,10 @@ void io_close_others(const int *keep, size_t n)
 
 void io_fill_std(void)
 {
+    struct pollfd std[] = {{.fd = 0}, {.fd = 1}, {.fd = 2}};
+    poll(std, 3, 0);
     for (int fd = 0; fd <= 2; fd++) {
-        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+        if (!(std[fd].revents & POLLNVAL))
             continue;
         int filler = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         int ends[2];
