@@ -40,8 +40,8 @@ static void detach(void)
     io_fill_std();
 }
 
-/* Nobody else of this user looks into it. Where one who has no right to is its tracer and translates its names
- * (proot), no name could be read any more: so that one can, and the others whom he traces. */
+/* Nobody else of this user looks into it. Where one who has no right to is its tracer and translates its
+ * names (proot), no name could be read any more: so that one can, and the others whom he traces. */
 static void hide(void)
 {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -3,8 +3,8 @@
 #ifndef CORE_NO_LINKS_H
 #define CORE_NO_LINKS_H
 
-/* Opens it, from the directory `dir` (AT_FDCWD) or from / as the path says; close-on-exec. Nothing is made. -1
- * with errno: ELOOP or ENOTDIR where a link is. */
+/* Opens it, from the directory `dir` (AT_FDCWD) or from / as the path says; close-on-exec. Nothing is made.
+ * -1 with errno: ELOOP or ENOTDIR where a link is. */
 int no_links_open(int dir, const char *path, int flags);
 
 /* The same for kernels that don't know how: part by part. */

@@ -175,10 +175,10 @@ static const struct field web_evaluate_fields[] = {
 /* ---- files ---- */
 
 static const struct field editor_fields[] = {
-    ARG_WITH("command", TEXT, command, "What to do", .words = "view|create|str_replace|insert|undo_edit|apply_patch",
-             .required = true),
-    ARG_WITH("path", NAME, path, "File; for view also a directory; for apply_patch the directory of its names",
-             .required = true),
+    ARG_WITH("command", TEXT, command, "What to do",
+             .words = "view|create|str_replace|insert|undo_edit|apply_patch", .required = true),
+    ARG_WITH("path", NAME, path,
+             "File; for view also a directory; for apply_patch the directory of its names", .required = true),
     ARG("view_range", INTS, view_range, "view: first and last line, from 1; last -1 is the end"),
     ARG("file_text", TEXT, file_text, "create: the content"),
     ARG("old_str", TEXT, old_str, "str_replace: text that stands in the file exactly once"),
@@ -324,7 +324,8 @@ const struct mcp_tool mcp_tools[] = {
      "makes a new file; "
      "str_replace replaces one text that occurs exactly once; insert puts lines behind a line; undo_edit "
      "takes the last edit "
-     "back, up to ten of them; apply_patch changes several files, all or none. No other byte of the file changes, and an edit that fails changes nothing.",
+     "back, up to ten of them; apply_patch changes several files, all or none. No other byte of the file "
+     "changes, and an edit that fails changes nothing.",
      FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, NULL, mcp_text_editor},
     {"read_file", "Read a file",
      "Returns the content of a file as it is: text, an image (PNG, JPEG, GIF, WebP) for you to see, or any "

@@ -47,8 +47,7 @@ static void put_entry(struct listing *l, const struct reply *reply)
 /* Its keeper has ended while it was asked, and left what is listed behind these. */
 static bool has_ended(const struct listing *l, const struct reply *reply)
 {
-    return reply->result.len == 0 && l->how->has_more &&
-           l->how->has_more(l->server->base.dirfd, reply->name);
+    return reply->result.len == 0 && l->how->has_more && l->how->has_more(l->server->base.dirfd, reply->name);
 }
 
 static void on_replies(void *arg, struct reply *replies, size_t n)

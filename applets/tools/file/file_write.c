@@ -70,6 +70,9 @@ static int look(struct writing *w, struct buf *answer, struct err *err)
         return file_fail(answer, err, EISDIR, shown);
     if (w->path.exists && !S_ISREG(w->path.st.st_mode))
         return file_refuse(answer, err, "not_regular", shown, "is no regular file");
+    if (w->path.exists &&
+        faccessat(w->path.dir, w->path.name, W_OK, 0) < 0) /* what may not be written isn't replaced */
+        return file_fail(answer, err, errno, shown);
     if (w->path.exists)
         w->old = openat(w->path.dir, w->path.name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (!wanted)

@@ -18,7 +18,7 @@ struct apply {
     const struct patch *p;
     const struct patch_file *f;
     const char *data;
-    size_t *starts; /* of each line of the content, and its end */
+    size_t *starts;     /* of each line of the content, and its end */
     size_t n_lines, at; /* lines that are in `out` already */
     long long drift;    /* by how much the hunks before were off */
     bool crlf;
@@ -94,7 +94,8 @@ static void index_lines(struct apply *a, size_t n)
 /* ---- where ---- */
 
 /* The only place from `from` on that fits; *count: how many there are. */
-static size_t only_place(const struct apply *a, const struct wanted *w, struct place p, size_t from, size_t *count)
+static size_t only_place(const struct apply *a, const struct wanted *w, struct place p, size_t from,
+                         size_t *count)
 {
     size_t found = NOWHERE;
     *count = 0;
@@ -106,8 +107,8 @@ static size_t only_place(const struct apply *a, const struct wanted *w, struct p
 
 /* In the place that is expected, else in the only one, or, behind an anchor, in the first. *count: how many
  * there were where none is taken. */
-static bool find_so(const struct apply *a, const struct wanted *w, const struct patch_hunk *h, size_t expected,
-                    struct place *p, size_t *count)
+static bool find_so(const struct apply *a, const struct wanted *w, const struct patch_hunk *h,
+                    size_t expected, struct place *p, size_t *count)
 {
     size_t others, from = h->anchor ? expected : a->at;
     bool dropped = p->head + p->tail > 0;
@@ -134,8 +135,8 @@ static bool find(const struct apply *a, const struct wanted *w, const struct pat
             return false;
     }
     for (size_t k = 1; k <= DROPPED_MAX; k++) {
-        *p = (struct place){.head = k < w->lead ? k : w->lead, .tail = k < w->trail ? k : w->trail,
-                            .level = NO_END_BLANKS};
+        *p = (struct place){
+            .head = k < w->lead ? k : w->lead, .tail = k < w->trail ? k : w->trail, .level = NO_END_BLANKS};
         if (p->head + p->tail == 0 || p->head + p->tail >= w->n)
             return false;
         if (find_so(a, w, h, expected, p, count))
@@ -214,7 +215,8 @@ static void put_note(struct apply *a, const struct patch_hunk *h, const struct p
                                         "with white space or lookalikes not as in the file"};
     struct buf say BUF_AUTO = BUF_INIT;
     if (h->numbered && p->at != expected + p->head)
-        buf_addf(&say, ", %zu lines %s than it says", p->at > expected + p->head ? p->at - expected - p->head : expected + p->head - p->at,
+        buf_addf(&say, ", %zu lines %s than it says",
+                 p->at > expected + p->head ? p->at - expected - p->head : expected + p->head - p->at,
                  p->at > expected + p->head ? "further down" : "further up");
     if (p->head + p->tail > 0)
         buf_addf(&say, ", without %zu lines of its context", p->head + p->tail);
@@ -223,8 +225,8 @@ static void put_note(struct apply *a, const struct patch_hunk *h, const struct p
     if (h->miscounted)
         buf_adds(&say, ", though its header counts other lines");
     if (say.len > 0)
-        buf_addf(a->notes, "[%s: the hunk in line %zu of the patch was applied at line %zu%s]\n", shown, h->line,
-                 p->at + 1, say.data);
+        buf_addf(a->notes, "[%s: the hunk in line %zu of the patch was applied at line %zu%s]\n", shown,
+                 h->line, p->at + 1, say.data);
 }
 
 static void put_text(const struct patch *p, const struct patch_hunk *h, char without, struct buf *text)
@@ -238,7 +240,8 @@ static void put_text(const struct patch *p, const struct patch_hunk *h, char wit
     }
 }
 
-static int refuse(const struct apply *a, const struct patch_hunk *h, size_t count, const char *shown, struct err *err)
+static int refuse(const struct apply *a, const struct patch_hunk *h, size_t count, const char *shown,
+                  struct err *err)
 {
     struct buf hint BUF_AUTO = BUF_INIT;
     struct buf old BUF_AUTO = BUF_INIT;
@@ -253,8 +256,8 @@ static int refuse(const struct apply *a, const struct patch_hunk *h, size_t coun
     else
         edit_put_hint(&hint, a->data, n, buf_str(&old), old.len, "the hunk");
     return err_set(err, ERR_TOOL,
-                   "Nothing was changed: the hunk in line %zu of the patch does not fit into %s%s: %s", h->line, shown,
-                   a->at > 0 && count == 0 ? " behind the one before it" : "", hint.data);
+                   "Nothing was changed: the hunk in line %zu of the patch does not fit into %s%s: %s",
+                   h->line, shown, a->at > 0 && count == 0 ? " behind the one before it" : "", hint.data);
 }
 
 static struct wanted wanted_of(const struct apply *a, const struct patch_hunk *h)
@@ -285,10 +288,11 @@ static int find_anchor(const struct apply *a, const struct patch_hunk *h, size_t
         if (at != NOWHERE)
             return 0;
     }
-    return err_set(err, ERR_TOOL,
-                   "Nothing was changed: the line '%.*s', behind which the hunk in line %zu of the patch belongs, is "
-                   "not in %s",
-                   (int)(h->n_anchor < 200 ? h->n_anchor : 200), h->anchor, h->line, shown);
+    return err_set(
+        err, ERR_TOOL,
+        "Nothing was changed: the line '%.*s', behind which the hunk in line %zu of the patch belongs, is "
+        "not in %s",
+        (int)(h->n_anchor < 200 ? h->n_anchor : 200), h->anchor, h->line, shown);
 }
 
 static int find_place(const struct apply *a, const struct patch_hunk *h, size_t expected, struct place *p,
@@ -325,8 +329,8 @@ static int apply_hunk(struct apply *a, const struct patch_hunk *h, const char *s
     return 0;
 }
 
-int patch_apply(const struct patch *p, const struct patch_file *f, const char *data, size_t n, const char *shown,
-                struct buf *out, struct buf *notes, struct err *err)
+int patch_apply(const struct patch *p, const struct patch_file *f, const char *data, size_t n,
+                const char *shown, struct buf *out, struct buf *notes, struct err *err)
 {
     struct apply a = {.p = p, .f = f, .data = data, .out = out, .notes = notes};
     struct buf others BUF_AUTO = BUF_INIT;
@@ -344,7 +348,8 @@ int patch_apply(const struct patch *p, const struct patch_file *f, const char *d
     free(a.starts);
     if (others.len > 0) {
         char *first MEM_AUTO = mem_strdup(err->msg);
-        err_set(err, ERR_TOOL, "%.800s. Nor do those in lines%s%s", first, others.data, failed > OTHERS_TOLD ? ", …" : "");
+        err_set(err, ERR_TOOL, "%.800s. Nor do those in lines%s%s", first, others.data,
+                failed > OTHERS_TOLD ? ", …" : "");
     }
     return failed > 0 ? -1 : 0;
 }

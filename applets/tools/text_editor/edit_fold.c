@@ -136,7 +136,8 @@ bool fold_equal(const char *a, size_t n_a, const char *b, size_t n_b, int fold)
 size_t fold_difference(const char *theirs, size_t n_theirs, const char *old, size_t n_old)
 {
     size_t at = text_common_prefix(theirs, old, n_theirs < n_old ? n_theirs : n_old);
-    while (at > 0 && ((at < n_theirs && (theirs[at] & 0xC0) == 0x80) || (at < n_old && (old[at] & 0xC0) == 0x80)))
+    while (at > 0 &&
+           ((at < n_theirs && (theirs[at] & 0xC0) == 0x80) || (at < n_old && (old[at] & 0xC0) == 0x80)))
         at--;
     return at;
 }
@@ -161,8 +162,9 @@ static void put_character(struct buf *out, const char *s, size_t n)
     int behind = (size_t)len < n ? utf8_char(s + len, n - (size_t)len) : 0;
     if (behind > 0)
         next = utf8_code_point(s + len, behind);
-    buf_adds(out, is_blank(c) ? c == 0xA0 ? "a no-break space" : "a special space"
-                  : is_unseen(c) ? "a character that can't be seen" : "'");
+    buf_adds(out, is_blank(c)    ? c == 0xA0 ? "a no-break space" : "a special space"
+                  : is_unseen(c) ? "a character that can't be seen"
+                                 : "'");
     if (!is_blank(c) && !is_unseen(c))
         buf_addf(out, "%.*s'", len + (is_combining(next) ? behind : 0), s);
     if (c >= 0x80)

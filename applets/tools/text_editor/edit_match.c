@@ -55,9 +55,10 @@ static int check_count(const char *data, size_t n, const struct text *old, const
 {
     put_places(data, n, old, &f->lines);
     if (wish->expected > 0 && (unsigned long long)wish->expected != f->count)
-        return err_set(err, ERR_TOOL,
-                       "Nothing was replaced: old_str occurs %zu time%s in %s, in %s, and expected_count is %lld",
-                       f->count, f->count == 1 ? "" : "s", shown, f->lines.data, wish->expected);
+        return err_set(
+            err, ERR_TOOL,
+            "Nothing was replaced: old_str occurs %zu time%s in %s, in %s, and expected_count is %lld",
+            f->count, f->count == 1 ? "" : "s", shown, f->lines.data, wish->expected);
     if (f->count > 1 && !wish->all && wish->expected == 0)
         return err_set(err, ERR_TOOL,
                        "Nothing was replaced: old_str occurs %zu times in %s, in %s. Give more of the text "

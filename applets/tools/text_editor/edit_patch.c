@@ -44,7 +44,8 @@ static void skip(struct reader *r, const struct line *line)
     r->number++;
 }
 
-/* What stands behind the word at the front; NULL when it isn't there. A CR at the end belongs to the line end. */
+/* What stands behind the word at the front; NULL when it isn't there. A CR at the end belongs to the line
+ * end. */
 static const char *behind(const struct line *line, const char *word, size_t *n)
 {
     size_t len = strlen(word);
@@ -79,7 +80,8 @@ static void add_file(struct reader *r, int kind)
     struct patch *p = r->p;
     p->files = grown(p->files, p->n_files, sizeof *p->files);
     r->file = &p->files[p->n_files++];
-    *r->file = (struct patch_file){.kind = (unsigned)kind, .line = r->number, .first = p->n_hunks, .strict = true};
+    *r->file =
+        (struct patch_file){.kind = (unsigned)kind, .line = r->number, .first = p->n_hunks, .strict = true};
     r->git = false;
 }
 
@@ -414,7 +416,8 @@ static int take(struct reader *r, const struct line *line)
         skip(r, &next);
         return 0;
     } else if ((r->git && take_git_header(r, line) < 0) ||
-               (!r->git && begins(line, "Binary files ") && refuse(r, "a binary file can't be patched here; copy it"))) {
+               (!r->git && begins(line, "Binary files ") &&
+                refuse(r, "a binary file can't be patched here; copy it"))) {
         return -1;
     }
     skip(r, line);
@@ -429,9 +432,10 @@ int patch_read(struct patch *p, const char *text, size_t n, struct err *err)
         if (take(&r, &line) < 0)
             return -1;
     if (p->n_files == 0)
-        return err_set(err, ERR_TOOL,
-                       "Nothing was changed: this is no patch; give a unified diff (--- FILE, +++ FILE, @@ -1,3 "
-                       "+1,4 @@), or *** Begin Patch with *** Update File: FILE");
+        return err_set(
+            err, ERR_TOOL,
+            "Nothing was changed: this is no patch; give a unified diff (--- FILE, +++ FILE, @@ -1,3 "
+            "+1,4 @@), or *** Begin Patch with *** Update File: FILE");
     return 0;
 }
 

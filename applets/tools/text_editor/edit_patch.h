@@ -19,14 +19,14 @@ struct patch_line {
 };
 
 struct patch_hunk {
-    size_t line;              /* its own, in the patch */
-    bool numbered;            /* old_start is said: the line where it begins, 0 in front of the first */
-    bool at_end;              /* its last line is that of the file */
-    bool miscounted;          /* the header says other numbers of lines */
-    size_t old_start, n_old;  /* n_old: lines of the header, then those that are there */
-    const char *anchor;       /* a line that stands somewhere in front of it; NULL: not said */
+    size_t line;             /* its own, in the patch */
+    bool numbered;           /* old_start is said: the line where it begins, 0 in front of the first */
+    bool at_end;             /* its last line is that of the file */
+    bool miscounted;         /* the header says other numbers of lines */
+    size_t old_start, n_old; /* n_old: lines of the header, then those that are there */
+    const char *anchor;      /* a line that stands somewhere in front of it; NULL: not said */
     size_t n_anchor;
-    size_t first, n;          /* its lines, in patch.lines */
+    size_t first, n; /* its lines, in patch.lines */
 };
 
 struct patch_file {
@@ -48,7 +48,8 @@ struct patch {
     size_t n_files, n_hunks, n_lines;
 };
 
-/* Reads n bytes, which have to stay. ERR_TOOL, and where: what is no patch, or can't be applied by anybody. */
+/* Reads n bytes, which have to stay. ERR_TOOL, and where: what is no patch, or can't be applied by anybody.
+ */
 int patch_read(struct patch *p, const char *text, size_t n, struct err *err);
 void patch_release(struct patch *p);
 #define PATCH_AUTO __attribute__((cleanup(patch_release)))

@@ -26,7 +26,8 @@ static char *real_of(const char *path)
         if (real) {
             const char *rest = path + (end - at);
             rest += strspn(rest, "/");
-            char *whole = *rest ? mem_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, rest) : mem_strdup(real);
+            char *whole =
+                *rest ? mem_printf("%s/%s", strcmp(real, "/") == 0 ? "" : real, rest) : mem_strdup(real);
             free(real);
             return whole;
         }
@@ -302,7 +303,8 @@ static void restore_all(struct edit_set *set, struct err *err)
     for (size_t i = set->n; i-- > 0;)
         if (restore(set->files[i]) < 0)
             buf_addf(&lost, " %s", set->files[i]->shown);
-    err_wrap(err, lost.len > 0 ? "It could not be done, nor put back in%s" : "Nothing was changed%s", buf_str(&lost));
+    err_wrap(err, lost.len > 0 ? "It could not be done, nor put back in%s" : "Nothing was changed%s",
+             buf_str(&lost));
 }
 
 static void tell(const struct set_file *f, struct buf *answer)

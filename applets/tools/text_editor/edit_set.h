@@ -1,7 +1,7 @@
 /* Changes of several files that are made together, or not at all.
  *
- * What the files will be is worked out in memory, one change after the other; then each is written as any edit
- * is, whole and so that it can be undone. One that fails has those before it put back. */
+ * What the files will be is worked out in memory, one change after the other; then each is written as any
+ * edit is, whole and so that it can be undone. One that fails has those before it put back. */
 #ifndef EDIT_SET_H
 #define EDIT_SET_H
 
@@ -15,10 +15,10 @@ struct set_file {
     char *real, *shown;
     bool existed, exists;
     struct buf before, now;
-    struct stat st;       /* of the one that existed */
-    mode_t mode;          /* that it gets, where it is another one; 0: as it is */
-    struct set_file *from; /* it is that file, under another name */
-    bool target;           /* of a move */
+    struct stat st;              /* of the one that existed */
+    mode_t mode;                 /* that it gets, where it is another one; 0: as it is */
+    struct set_file *from;       /* it is that file, under another name */
+    bool target;                 /* of a move */
     bool written, placed, moved; /* inside */
     size_t made;
 };

@@ -127,14 +127,17 @@ static int find_root(const struct edit_request *r, struct job *j, struct err *er
         return 0;
     j->only = j->set.root;
     if (j->patch.n_files > 1)
-        return err_set(err, ERR_TOOL, "Nothing was changed: the patch is for %zu files, and `path` is one file; give their directory",
-                       j->patch.n_files);
+        return err_set(
+            err, ERR_TOOL,
+            "Nothing was changed: the patch is for %zu files, and `path` is one file; give their directory",
+            j->patch.n_files);
     return 0;
 }
 
 static int apply_patch(const struct edit_request *r, struct job *j, struct err *err)
 {
-    if (patch_read(&j->patch, r->patch.s, r->patch.n, err) < 0 || find_root(r, j, err) < 0 || move_away(j, err) < 0)
+    if (patch_read(&j->patch, r->patch.s, r->patch.n, err) < 0 || find_root(r, j, err) < 0 ||
+        move_away(j, err) < 0)
         return -1;
     for (size_t i = 0; i < j->patch.n_files; i++)
         if (patch_one(j, &j->patch.files[i], err) < 0)
@@ -160,7 +163,8 @@ static int edit_one(struct job *j, const struct edit_request *e, struct err *err
         return err_set(err, ERR_TOOL, "The path %s does not exist", f->shown);
     } else if (e->command == EDIT_INSERT) {
         const struct text *text = e->new_str.s ? &e->new_str : &e->insert_text;
-        if (edit_insertion(buf_str(&f->now), f->now.len, e->insert_line, text, f->shown, &m.put, &m.s, err) < 0)
+        if (edit_insertion(buf_str(&f->now), f->now.len, e->insert_line, text, f->shown, &m.put, &m.s, err) <
+            0)
             return -1;
     } else if (edit_match(buf_str(&f->now), f->now.len, &wish, f->shown, &m, err) < 0) {
         return -1;

@@ -17,7 +17,8 @@ struct splice edit_difference(const struct edit_file *f, const char *new, size_t
     size_t n = f->data.len, shorter = n < n_new ? n : n_new;
     size_t head = text_common_prefix(now, new, shorter);
     size_t tail = text_common_suffix(now + n, new + n_new, shorter - head);
-    return (struct splice){.at = head, .cut = n - head - tail, .put = new + head, .n_put = n_new - head - tail};
+    return (struct splice){
+        .at = head, .cut = n - head - tail, .put = new + head, .n_put = n_new - head - tail};
 }
 
 static int rewrite(struct edit_whole *w, struct edit_path *p, const char *data, size_t n,

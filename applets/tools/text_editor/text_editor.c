@@ -225,8 +225,9 @@ static const struct command list[] = {
      NULL, "/etc/passwd --range 1,5", 1, 1, do_view, NULL},
     {"create", "PATH", "text file overwrite parents json", "make a file that isn't there yet", NULL,
      "notes.txt --text 'first line'", 1, 1, do_create, NULL},
-    {"replace", "PATH", "old old-file new new-file all count json", "replace the one place where a text stands", NULL,
-     "notes.txt --old first --new last", 1, 1, do_replace, NULL},
+    {"replace", "PATH", "old old-file new new-file all count json",
+     "replace the one place where a text stands", NULL, "notes.txt --old first --new last", 1, 1, do_replace,
+     NULL},
     {"insert", "PATH LINE", "text file json",
      "put a text, as lines of its own, behind a line (0: in front of the first)",
      "Of a file's or stdin's text the last newline only ends the last line; any other at the end makes an "

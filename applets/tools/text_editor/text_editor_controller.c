@@ -117,7 +117,8 @@ static int overwrite(const struct edit_request *r, struct edit_path *p, struct b
     undo_open(&undo, true);
     if (edit_write(&f, p, &s, ENTRY_EDIT, &undo, err) < 0)
         return -1;
-    buf_addf(answer, "File overwritten at: %s (%zu bytes, before %zu)\n", p->shown, r->file_text.n, f.data.len);
+    buf_addf(answer, "File overwritten at: %s (%zu bytes, before %zu)\n", p->shown, r->file_text.n,
+             f.data.len);
     note_undo(&undo, answer);
     return buf_add(answer, notes.data, notes.len);
 }
@@ -161,8 +162,8 @@ static void put_replaced(const struct edit_path *p, const struct edit_found *m, 
 {
     buf_addf(answer, "The file %s has been edited: old_str was replaced ", p->shown);
     if (m->count > 1)
-        buf_addf(answer, "%zu times, in %s. Output of running `cat -n` on a snippet at the first:\n", m->count,
-                 m->lines.data);
+        buf_addf(answer, "%zu times, in %s. Output of running `cat -n` on a snippet at the first:\n",
+                 m->count, m->lines.data);
     else
         buf_addf(answer, "at %s. Output of running `cat -n` on a snippet of it:\n", m->lines.data);
 }

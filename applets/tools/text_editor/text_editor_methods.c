@@ -61,7 +61,8 @@ static const struct param str_replace_params[] = {
      .offset = FIELD(expected_count),
      .min = 1,
      .max = PARAM_MAX,
-     PARAM_DOC("Replace so many, and nothing where it occurs more or less often", "any with replace_all, else 1")},
+     PARAM_DOC("Replace so many, and nothing where it occurs more or less often",
+               "any with replace_all, else 1")},
 };
 static const struct param insert_params[] = {
     {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
@@ -92,8 +93,9 @@ static const struct param patch_params[] = {
     {.key = "path",
      .type = PARAM_TEXT,
      .offset = FIELD(path),
-     PARAM_DOC("The directory that its names are taken from, out of which none leads; or the one file it is for",
-               "the caller's directory")},
+     PARAM_DOC(
+         "The directory that its names are taken from, out of which none leads; or the one file it is for",
+         "the caller's directory")},
 };
 struct many {
     struct span edits;
@@ -136,7 +138,8 @@ static const struct param selector_params[] = {
      .type = PARAM_TEXT,
      .offset = offsetof(struct selector, command),
      .required = true,
-     PARAM_DOC("view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own",
+     PARAM_DOC("view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of "
+               "its own",
                NULL)},
     {.key = "_run_as_user",
      .type = PARAM_NAME,
@@ -220,7 +223,8 @@ static int edit(const struct params_variant *command, const struct work_user *us
 {
     struct edit_request request = {.command = edit_commands[command - commands]};
     bool many = request.command == EDIT_MANY;
-    int rc = many ? many_unpack(params, &request, err) : params_unpack(&command->table, params, &request, err);
+    int rc =
+        many ? many_unpack(params, &request, err) : params_unpack(&command->table, params, &request, err);
     if (rc == 0)
         rc = carry_out(&request, user, answer, err);
     if (many)

@@ -20,19 +20,19 @@ enum edit_command {
 /* Owned by whoever fills it. Members that the command doesn't take are empty. */
 struct edit_request {
     enum edit_command command;
-    struct text path;        /* any bytes; a relative one is taken from the working directory */
-    struct ints view_range;  /* view: [first, last], from 1, last -1 = to the end; empty: the whole file */
-    struct text file_text;   /* create */
-    struct text old_str;     /* str_replace */
-    struct text new_str;     /* str_replace (absent: nothing), insert */
-    struct text insert_text; /* insert: another name of new_str */
-    long long insert_line;   /* insert: behind this line; 0: before the first */
-    bool replace_all;        /* str_replace: wherever it stands */
-    long long expected_count; /* str_replace: so many places exactly; 0: not said */
-    struct text patch;        /* apply_patch; path: the directory or the file that it is for */
+    struct text path;           /* any bytes; a relative one is taken from the working directory */
+    struct ints view_range;     /* view: [first, last], from 1, last -1 = to the end; empty: the whole file */
+    struct text file_text;      /* create */
+    struct text old_str;        /* str_replace */
+    struct text new_str;        /* str_replace (absent: nothing), insert */
+    struct text insert_text;    /* insert: another name of new_str */
+    long long insert_line;      /* insert: behind this line; 0: before the first */
+    bool replace_all;           /* str_replace: wherever it stands */
+    long long expected_count;   /* str_replace: so many places exactly; 0: not said */
+    struct text patch;          /* apply_patch; path: the directory or the file that it is for */
     struct edit_request *edits; /* edit_many: str_replace, insert and create, one after the other */
     size_t n_edits;
-    bool overwrite, parents;  /* create: also in the place of a file; make the directories that are missing */
+    bool overwrite, parents; /* create: also in the place of a file; make the directories that are missing */
 };
 
 /* Counting, the same everywhere: a file has one line more than it has LFs. "one\ntwo\n" has three, the last

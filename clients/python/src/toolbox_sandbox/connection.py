@@ -229,6 +229,10 @@ class ByteStream:
         self._ended = self._sent_end = False
         self.reset_because: str | None = None
 
+    @property
+    def connection_lost(self) -> bool:
+        return self._connection.closed
+
     def grant(self, n: int) -> None:
         self._connection.put_frame(b"w", self._number, n.to_bytes(4, "big"))
 

@@ -34,6 +34,14 @@ class ToolError(CallError):
     """The tool says no: a file isn't there, a session is busy (-32099)."""
 
 
+class FileError(ToolError):
+    """Something can't be done with a file. `kind` says why: not_found, is_directory, exists, permission, … (docs/files.md)."""
+
+    @property
+    def kind(self) -> str:
+        return str(self.data["kind"])
+
+
 class InvalidParams(CallError):
     """The call isn't one that the method takes (-32602)."""
 
@@ -78,5 +86,6 @@ class OutputLimit(ToolboxError):
 def of_answer(error: dict[str, Any]) -> CallError:
     """The exception for the error member of an answer."""
     kinds = {-32099: ToolError, -32602: InvalidParams, -32601: UnknownMethod}
-    kind = kinds.get(error["code"], CallError)
-    return kind(error["code"], error["message"], error.get("data"))
+    data: Any = error.get("data")
+    kind = FileError if isinstance(data, dict) and "kind" in data else kinds.get(error["code"], CallError)
+    return kind(error["code"], error["message"], data)

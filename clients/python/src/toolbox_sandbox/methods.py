@@ -346,7 +346,7 @@ class AsyncMethods:
         """Open a page.
 
         session_name: The session, as web_new_session named it
-        url: Address; without a scheme it is https://
+        url: Address; without a scheme it is http:// for localhost and its like, else https://
         Result: a page
         """
         return await self._call("web_go", {"session_name": session_name, "url": url})
@@ -380,14 +380,15 @@ class AsyncMethods:
         """
         return await self._call("web_type_submit", {"session_name": session_name, "element_id": element_id, "text": text})
 
-    async def web_scroll(self, *, session_name: str, direction: str) -> Any:
-        """Scroll by the height of the window.
+    async def web_scroll(self, *, session_name: str, direction: str, element_id: int | None = None) -> Any:
+        """Scroll the page, or a part of it.
 
         session_name: The session, as web_new_session named it
-        direction: up or down, by the height of the window
+        direction: up or down, by the height of what is scrolled
+        element_id: What to scroll, or something in it (default: what has the focus, was clicked or lies on top, or else the page)
         Result: a page
         """
-        return await self._call("web_scroll", {"session_name": session_name, "direction": direction})
+        return await self._call("web_scroll", {"session_name": session_name, "direction": direction, "element_id": element_id})
 
     async def web_back(self, *, session_name: str) -> Any:
         """Go back in the history.
@@ -499,6 +500,21 @@ class AsyncMethods:
         Result: a string: what was done or is there, in words
         """
         return await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits})
+
+    async def server_watch(self, *, cursor: int | None = None) -> Any:
+        """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
+
+        cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
+        Result: {cursor, ended, dropped, events}
+        """
+        return await self._call("server_watch", {"cursor": cursor})
+
+    async def doctor(self) -> Any:
+        """Try what the tools rest on, where they run.
+
+        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
+        """
+        return await self._call("doctor", {})
 
     async def file_read(self, *, path: str, offset: int | None = None, length: int | None = None, encoding: str | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
         """Read a file, or a part of it.
@@ -659,18 +675,3 @@ class AsyncMethods:
         Result: {total_bytes, free_bytes, available_bytes, total_inodes, free_inodes, read_only}
         """
         return await self._call("file_space", {"path": path, "user": user})
-
-    async def server_watch(self, *, cursor: int | None = None) -> Any:
-        """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
-
-        cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
-        Result: {cursor, ended, dropped, events}
-        """
-        return await self._call("server_watch", {"cursor": cursor})
-
-    async def doctor(self) -> Any:
-        """Try what the tools rest on, where they run.
-
-        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
-        """
-        return await self._call("doctor", {})

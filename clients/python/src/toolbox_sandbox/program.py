@@ -75,9 +75,7 @@ class AsyncProcess:
     async def __aiter__(self) -> AsyncIterator[Output]:
         wire = RunWire()
         while self.status is None:
-            data = await self._stream.read()
-            if not data:
-                raise ConnectionLost("the program's end was not told")
+            data = await self._read()
             for kind, said in wire.feed(data):
                 if kind == b"o":
                     yield "stdout", said
@@ -86,6 +84,17 @@ class AsyncProcess:
                 else:
                     self._take(kind, said)
         self._stream.reset()
+
+    async def _read(self) -> bytes:
+        try:
+            data = await self._stream.read()
+        except ConnectionLost as error:
+            if self._stream.connection_lost:
+                raise
+            raise CannotRun(125, str(error)) from error  # it was refused: there is no such user
+        if not data:
+            raise ConnectionLost("the program's end was not told")
+        return data
 
     def _take(self, kind: bytes, said: bytes) -> None:
         if kind == b"t":

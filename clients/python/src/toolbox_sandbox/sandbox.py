@@ -12,6 +12,7 @@ from typing import Any
 from . import program
 from .connection import Connection
 from .errors import CannotConnect
+from .files import AsyncFiles
 from .job import AsyncJob
 from .methods import AsyncMethods
 from .program import AsyncProcess, Completed, Limits, Program
@@ -51,6 +52,7 @@ class AsyncSandbox:
         self._connection = connection
         self.target = target
         self.methods = AsyncMethods(connection)
+        self.files = AsyncFiles(connection)
         self.edit = AsyncEditor(connection)
         self.mcp = AsyncMcp(connection)
         self.browser = AsyncBrowser(connection)

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .files import AsyncFiles
 from .job import AsyncJob, JobOutput
 from .methods import AsyncMethods
 from .program import AsyncProcess, Completed, Output, Program
@@ -147,6 +148,43 @@ class Job:
     def kill(self) -> JobOutput:
         """Ends it with all that it has started, and gives what it had said."""
         return wait(self._it.kill())
+
+
+class Files:
+    """Each call takes `user`: as whom it is done, by name. What can't be done is a FileError, which has a kind."""
+
+    def __init__(self, it: AsyncFiles) -> None:
+        self._it = it
+
+    def read(self, path: str, *, limit: int | None=None, user: str | None=None) -> bytes:
+        """All of it; at most `limit` bytes where that is given."""
+        return wait(self._it.read(path, limit=limit, user=user))
+
+    def read_text(self, path: str, *, user: str | None=None) -> str:
+        return wait(self._it.read_text(path, user=user))
+
+    def write(self, path: str, data: bytes | str, *, mode: int | None=None, parents: bool=False, user: str | None=None) -> None:
+        """All of it. Up to a megabyte at once: others see the old file or the new one; what is larger is written in parts."""
+        wait(self._it.write(path, data, mode=mode, parents=parents, user=user))
+
+    def stat(self, path: str, *, follow: bool=True, user: str | None=None) -> dict[str, Any]:
+        return wait(self._it.stat(path, follow=follow, user=user))
+
+    def list(self, path: str, *, depth: int | None=None, glob: str | None=None, user: str | None=None) -> Iterator[dict[str, Any]]:
+        """What is below it, in the order of bytes."""
+        return each(self._it.list(path, depth=depth, glob=glob, user=user))
+
+    def make_dir(self, path: str, *, parents: bool=False, user: str | None=None) -> None:
+        wait(self._it.make_dir(path, parents=parents, user=user))
+
+    def remove(self, path: str, *, recursive: bool=False, user: str | None=None) -> None:
+        wait(self._it.remove(path, recursive=recursive, user=user))
+
+    def move(self, path: str, to: str, *, overwrite: bool=False, user: str | None=None) -> None:
+        wait(self._it.move(path, to, overwrite=overwrite, user=user))
+
+    def copy(self, path: str, to: str, *, overwrite: bool=False, recursive: bool=False, user: str | None=None) -> None:
+        wait(self._it.copy(path, to, overwrite=overwrite, recursive=recursive, user=user))
 
 
 class Editor:
@@ -597,7 +635,7 @@ class Methods:
         """Open a page.
 
         session_name: The session, as web_new_session named it
-        url: Address; without a scheme it is https://
+        url: Address; without a scheme it is http:// for localhost and its like, else https://
         Result: a page
         """
         return wait(self._it.web_go(session_name=session_name, url=url))
@@ -631,14 +669,15 @@ class Methods:
         """
         return wait(self._it.web_type_submit(session_name=session_name, element_id=element_id, text=text))
 
-    def web_scroll(self, *, session_name: str, direction: str) -> Any:
-        """Scroll by the height of the window.
+    def web_scroll(self, *, session_name: str, direction: str, element_id: int | None=None) -> Any:
+        """Scroll the page, or a part of it.
 
         session_name: The session, as web_new_session named it
-        direction: up or down, by the height of the window
+        direction: up or down, by the height of what is scrolled
+        element_id: What to scroll, or something in it (default: what has the focus, was clicked or lies on top, or else the page)
         Result: a page
         """
-        return wait(self._it.web_scroll(session_name=session_name, direction=direction))
+        return wait(self._it.web_scroll(session_name=session_name, direction=direction, element_id=element_id))
 
     def web_back(self, *, session_name: str) -> Any:
         """Go back in the history.
@@ -750,6 +789,21 @@ class Methods:
         Result: a string: what was done or is there, in words
         """
         return wait(self._it.text_editor(command=command, _run_as_user=_run_as_user, _run_as=_run_as, path=path, view_range=view_range, file_text=file_text, overwrite=overwrite, parents=parents, old_str=old_str, new_str=new_str, replace_all=replace_all, expected_count=expected_count, insert_line=insert_line, insert_text=insert_text, patch=patch, edits=edits))
+
+    def server_watch(self, *, cursor: int | None=None) -> Any:
+        """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
+
+        cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
+        Result: {cursor, ended, dropped, events}
+        """
+        return wait(self._it.server_watch(cursor=cursor))
+
+    def doctor(self) -> Any:
+        """Try what the tools rest on, where they run.
+
+        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
+        """
+        return wait(self._it.doctor())
 
     def file_read(self, *, path: str, offset: int | None=None, length: int | None=None, encoding: str | None=None, sha256: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
         """Read a file, or a part of it.
@@ -911,21 +965,6 @@ class Methods:
         """
         return wait(self._it.file_space(path=path, user=user))
 
-    def server_watch(self, *, cursor: int | None=None) -> Any:
-        """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
-
-        cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
-        Result: {cursor, ended, dropped, events}
-        """
-        return wait(self._it.server_watch(cursor=cursor))
-
-    def doctor(self) -> Any:
-        """Try what the tools rest on, where they run.
-
-        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
-        """
-        return wait(self._it.doctor())
-
 
 class Sandbox:
     """A container, a host or whatever else a target names. `connect` makes it, `async with` lets go of it: what runs there goes on."""
@@ -933,6 +972,7 @@ class Sandbox:
     def __init__(self, it: AsyncSandbox) -> None:
         self._it = it
         self.methods = Methods(it.methods)
+        self.files = Files(it.files)
         self.edit = Editor(it.edit)
         self.mcp = Mcp(it.mcp)
         self.browser = Browser(it.browser)
