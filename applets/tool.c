@@ -16,7 +16,8 @@ static const struct tool chunk_tool = {.in_process = chunk_methods};
 const struct tool *const *tool_list(void)
 {
     static const struct tool *const tools[] = {
-        &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,   &chunk_tool,        &watch_tool,
+        &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,
+        &chunk_tool,  &watch_tool,
 #ifndef TOOLBOX_GUEST
         &doctor_tool, &file_tool,
 #endif

@@ -324,8 +324,7 @@ static enum waiting look_for_word(const struct pty *channel, pid_t shell, bool c
     if (!proc_is_ours() || sleeping_read(shell, &s) < 0)
         return WAITING_UNKNOWN;
     /* Where a shell stays: at its prompt, in the hook, or until a program ends. */
-    if (!sleeping_for_input(&s) && s.call != SYS_wait4 && s.call != SYS_waitid &&
-        s.call != SYS_rt_sigsuspend)
+    if (!sleeping_for_input(&s) && s.call != SYS_wait4 && s.call != SYS_waitid && s.call != SYS_rt_sigsuspend)
         return WAITING_SOON;
     enum waiting w = reads_channel(channel, &s);
     if (w != WAITING_NOT)
