@@ -109,7 +109,7 @@ PYTHON = "python3 -c '{}'"
     (PYTHON.format("import os; os.readv(0, [bytearray(9)])"), ""),
     (PYTHON.format("import threading; t = threading.Thread(target=input); t.start(); t.join()"), ""),
     (PYTHON.format("import subprocess; subprocess.run([\"cat\"])"), ""),
-    ("python3 -q", ">>> "),
+    ("python3 -q", None),  # a newer one says what the terminal lacks
     ("less -d {}/long", None),
     ("sh", None),
     ("bash --norc", None),

@@ -146,6 +146,8 @@ class Bridge:
 def events(text):
     found = []
     for event in text.decode().split("\n\n")[:-1]:
+        if event.startswith(":"):  # nothing but a sign of life, where an answer is slow
+            continue
         lines = dict(line.split(": ", 1) for line in event.split("\n"))
         data = lines["data"]
         found.append((lines.get("event"), data if data == "[DONE]" else json.loads(data)))
