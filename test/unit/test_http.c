@@ -696,7 +696,7 @@ static void refuses_strangers(void **state)
 
 /* ---- as its own process sees it ---- */
 
-static void stop(void *arg)
+static void end_run(void *arg)
 {
     loop_stop(arg, 0);
 }
@@ -704,7 +704,7 @@ static void stop(void *arg)
 /* Until the server says so of itself. */
 #define RUN_UNTIL(condition)                                                                                 \
     for (long long until = now_ms() + PATIENCE_MS; !(condition);) {                                          \
-        struct loop_source *timer = loop_timer(loop, 1, stop, loop);                                         \
+        struct loop_source *timer = loop_timer(loop, 1, end_run, loop);                                         \
         loop_run(loop);                                                                                      \
         loop_remove(timer);                                                                                  \
         assert_true(now_ms() < until);                                                                       \
