@@ -147,17 +147,25 @@ static const struct param touch_params[] = {
 };
 static const struct param path_params[] = {PATH("A path there"), USER};
 
-#define TABLE(name) static const struct params_table name##_table = PARAMS_TABLE(name##_params);
-TABLE(read)
-TABLE(write)
-TABLE(stat)
-TABLE(list) TABLE(make_dir) TABLE(remove) TABLE(move) TABLE(copy) TABLE(link) TABLE(chmod) TABLE(chown)
-    TABLE(touch) TABLE(path)
+#define TABLE(name) static const struct params_table name##_table = PARAMS_TABLE(name##_params)
+TABLE(read);
+TABLE(write);
+TABLE(stat);
+TABLE(list);
+TABLE(make_dir);
+TABLE(remove);
+TABLE(move);
+TABLE(copy);
+TABLE(link);
+TABLE(chmod);
+TABLE(chown);
+TABLE(touch);
+TABLE(path);
 
-        static const struct file_request usual = {
-            .bytes = {.offset = -1, .length = 1 << 20},
-            .how = {.mode = -1, .gid = -1, .mtime = -1, .follow = true},
-            .page = {.depth = 1, .limit = 1000, .hidden = true},
+static const struct file_request usual = {
+    .bytes = {.offset = -1, .length = 1 << 20},
+    .how = {.mode = -1, .gid = -1, .mtime = -1, .follow = true},
+    .page = {.depth = 1, .limit = 1000, .hidden = true},
 };
 
 static int check(const struct file_request *r, struct err *err)
