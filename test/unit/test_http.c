@@ -704,7 +704,7 @@ static void end_run(void *arg)
 /* Until the server says so of itself. */
 #define RUN_UNTIL(condition)                                                                                 \
     for (long long until = now_ms() + PATIENCE_MS; !(condition);) {                                          \
-        struct loop_source *timer = loop_timer(loop, 1, end_run, loop);                                         \
+        struct loop_source *timer = loop_timer(loop, 1, end_run, loop);                                      \
         loop_run(loop);                                                                                      \
         loop_remove(timer);                                                                                  \
         assert_true(now_ms() < until);                                                                       \
