@@ -26,8 +26,8 @@ void exchange_init(struct exchange *x, int fd, struct span request, struct buf *
 {
     *x = (struct exchange){.fd = fd, .request = request, .answer = answer};
     x->head_len = (size_t)snprintf(x->head, sizeof x->head,
-                                   "POST / HTTP/1.1\r\nHost: toolbox\r\nConnection: close\r\n"
-                                   "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                                   "POST / HTTP/1.1\r\nHost: toolbox\r\nContent-Type: application/json\r\n"
+                                   "Content-Length: %zu\r\n\r\n",
                                    request.n);
 }
 

@@ -141,12 +141,6 @@ static void look_at_delivery(void *arg)
 static void written(struct http_conn *c)
 {
     buf_release(&c->body);
-    /* Nobody is to be told that it has arrived: a client whose connection is closed here needn't wake us. */
-    if (c->frame.last && c->entered && !c->message && !c->ended && !c->frame.timer &&
-        c->frame.input.len == 0) {
-        finish(c, true);
-        return;
-    }
     if (c->frame.last) {
         /* Where both halves are closed the kernel tells of a hang-up: one who reads on is left his. */
         if (!c->ended)

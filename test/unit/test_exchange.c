@@ -92,8 +92,8 @@ static void assert_failed(enum err_code code, int with, const char *why)
 static void a_request_is_sent_with_its_length(void **state)
 {
     (void)state;
-    static const char want[] = "POST / HTTP/1.1\r\nHost: toolbox\r\nConnection: close\r\n"
-                               "Content-Type: application/json\r\nContent-Length: 7\r\n\r\n[1,2,3]";
+    static const char want[] = "POST / HTTP/1.1\r\nHost: toolbox\r\nContent-Type: application/json\r\n"
+                               "Content-Length: 7\r\n\r\n[1,2,3]";
     char got[256] = "";
     exchange_init(&x, ends[0], text_span("[1,2,3]"), &answer);
     assert_int_equal(run(), EXCHANGE_READ);
