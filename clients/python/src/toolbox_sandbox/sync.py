@@ -722,14 +722,15 @@ class Methods:
         """
         return wait(self._it.web_press(session_name=session_name, key=key))
 
-    def web_screenshot(self, *, session_name: str, full_page: bool | None=None) -> Any:
+    def web_screenshot(self, *, session_name: str, full_page: bool | None=None, element_id: int | None=None) -> Any:
         """Take a picture of the page.
 
         session_name: The session, as web_new_session named it
         full_page: All of the page rather than what is visible (default: false)
+        element_id: An element alone, also where it is out of view (default: none)
         Result: {mime_type, data}: a PNG in base64
         """
-        return wait(self._it.web_screenshot(session_name=session_name, full_page=full_page))
+        return wait(self._it.web_screenshot(session_name=session_name, full_page=full_page, element_id=element_id))
 
     def web_evaluate(self, *, session_name: str, expression: str) -> Any:
         """Evaluate a JavaScript expression.
@@ -740,13 +741,39 @@ class Methods:
         """
         return wait(self._it.web_evaluate(session_name=session_name, expression=expression))
 
-    def web_text(self, *, session_name: str) -> Any:
+    def web_wait(self, *, session_name: str, text: str | None=None, gone: str | None=None, url: str | None=None, element_id: int | None=None, network_idle: bool | None=None, timeout: int | None=None) -> Any:
+        """Wait for something on the page.
+
+        session_name: The session, as web_new_session named it
+        text: A text that is to come into sight (default: none)
+        gone: A text that is to go (default: none)
+        url: A part of the address to come (default: none)
+        element_id: An element that is to be seen and enabled (default: none)
+        network_idle: Until nothing is loaded or asked for (default: false)
+        timeout: Seconds (default: 30)
+        Result: a page
+        """
+        return wait(self._it.web_wait(session_name=session_name, text=text, gone=gone, url=url, element_id=element_id, network_idle=network_idle, timeout=timeout))
+
+    def web_find(self, *, session_name: str, text: str) -> Any:
+        """Find a text on the page, and scroll to it.
+
+        session_name: The session, as web_new_session named it
+        text: What to look for; capitals don't matter
+        Result: a page
+        """
+        return wait(self._it.web_find(session_name=session_name, text=text))
+
+    def web_text(self, *, session_name: str, format: str | None=None, offset: int | None=None, max: int | None=None) -> Any:
         """Read the whole text of the page.
 
         session_name: The session, as web_new_session named it
-        Result: {web_url, title, text}
+        format: text, markdown (of the main region, where there is one) or html (default: text)
+        offset: First character, to go on with (default: 0)
+        max: Characters at most; 0: all (default: 0)
+        Result: {web_url, title, text}; with max also {total, next_offset}
         """
-        return wait(self._it.web_text(session_name=session_name))
+        return wait(self._it.web_text(session_name=session_name, format=format, offset=offset, max=max))
 
     def web_tabs(self, *, session_name: str, tab: int | None=None, new: bool | None=None, close: bool | None=None) -> Any:
         """List the tabs; show, open or close one.
