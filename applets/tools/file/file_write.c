@@ -15,8 +15,12 @@
 #include "mem.h"
 #include "sha256.h"
 #include "tools/text_editor/edit_beside.h"
+#include "tools/text_editor/edit_file.h"
 #include "tools/text_editor/edit_path.h"
 #include "utf8.h"
+
+#define TRIES 100
+#define LOCK_MS 2000
 
 /* What is to be written, and what is there. */
 struct writing {
@@ -58,6 +62,22 @@ static bool take_data(struct buf *out, const struct file_bytes *b)
     return buf_add(out, b->data.s, b->data.n) == 0;
 }
 
+/* What is there, locked, so that writers come one after the other (the editor is one); one that was replaced
+ * while its lock was waited for is left for the one in its place. */
+static void open_old(struct writing *w)
+{
+    struct stat now;
+    for (int i = 0; i < TRIES; i++) {
+        io_close(&w->old);
+        w->old = openat(w->path.dir, w->path.name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        if (w->old < 0 || !edit_lock(w->old, LOCK_MS) || fstat(w->old, &now) < 0 ||
+            fstatat(w->path.dir, w->path.name, &w->path.st, AT_SYMLINK_NOFOLLOW) < 0)
+            return;
+        if (now.st_ino == w->path.st.st_ino && now.st_dev == w->path.st.st_dev)
+            return;
+    }
+}
+
 /* Everything that can be refused before anything is written. */
 static int look(struct writing *w, struct buf *answer, struct err *err)
 {
@@ -74,7 +94,7 @@ static int look(struct writing *w, struct buf *answer, struct err *err)
         faccessat(w->path.dir, w->path.name, W_OK, 0) < 0) /* what may not be written isn't replaced */
         return file_fail(answer, err, errno, shown);
     if (w->path.exists)
-        w->old = openat(w->path.dir, w->path.name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        open_old(w);
     if (!wanted)
         return 0;
     if (w->old < 0 || sha256_file(w->old, sum) < 0)
@@ -136,6 +156,9 @@ static int write_it(struct writing *w, bool *atomic)
 {
     bool whole = w->request->bytes.offset < 0 && !w->request->bytes.append;
     int rc = whole ? write_whole(w) : 1;
+    /* Somebody who makes the same file has taken what was prepared for left behind. */
+    for (int i = 0; i < TRIES && rc < 0 && whole && (errno == ESTALE || errno == ENOENT); i++)
+        rc = write_whole(w);
     *atomic = rc == 0;
     return rc > 0 ? write_in_place(w, whole) : rc;
 }
