@@ -179,7 +179,7 @@ static int do_text(const struct command_line *c)
     struct buf answer BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
     int result = begin(c, false, &params);
-    command_put_string(c, "format", &params, "format");
+    command_put_string(c, "as", &params, "format");
     if (result == EXIT_OK)
         result = command_call(c, "web_text", &params, &answer);
     if (result != EXIT_OK || command_value(c, "json"))
@@ -296,7 +296,7 @@ static const struct command_option options[] = {
     {"accept-dialogs", NULL, "answer yes to dialogs", 0},
     {"full", NULL, "of the whole page", 0},
     {"element", "ID", "an element", 0},
-    {"format", "FORMAT", "text, markdown or html", 0},
+    {"as", "FORMAT", "text, markdown or html", 0},
     {"text", "TEXT", "until it can be seen", 0},
     {"gone", "TEXT", "until it can't be seen any more", 0},
     {"url", "PART", "until that is in the address", 0},
@@ -331,8 +331,7 @@ static const struct command list[] = {
            "words"),
     {"wait", "", PAGE " text gone url element idle timeout", "wait for something on the page", NULL,
      "--text 'It is done' --timeout 60", 0, 0, do_wait, NULL},
-    {"text", "", PAGE " format", "print the page's whole text", NULL, "--format markdown", 0, 0, do_text,
-     NULL},
+    {"text", "", PAGE " as", "print the page's whole text", NULL, "--as markdown", 0, 0, do_text, NULL},
     {"shot", "[FILE]", PAGE " full element", "take a picture of what is visible, as PNG",
      "FILE - is stdout; with --json it is left out, and the picture is in base64.", "page.png --full", 0, 1,
      do_shot, NULL},
