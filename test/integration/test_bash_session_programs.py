@@ -365,15 +365,22 @@ def test_the_command_line_takes_a_program(client):
 
 
 def test_a_program_that_passes_the_terminal_on(begin):
-    """Slow: that an answer has come to its end is known by a silence."""
+    """Slow: that an answer has come to its end is known by a silence. The far end takes its time, and the program waits for the
+    terminal as well meanwhile."""
     needs.program("nc")
+
+    def answer(peer):
+        text = peer.recv(100)
+        time.sleep(0.5)
+        peer.sendall(b"answer to " + text)
+
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         session = begin("nc", "127.0.0.1", str(listening.getsockname()[1]), quiet=True)
         peer, _ = listening.accept()
         with peer:
-            answers = threading.Thread(target=lambda: peer.sendall(b"answer to " + peer.recv(100)))
+            answers = threading.Thread(target=answer, args=[peer])
             answers.start()
             result = session.run("hello", timeout=30)
             answers.join()

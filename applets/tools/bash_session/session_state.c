@@ -134,8 +134,12 @@ bool shell_settled(struct shell *sh)
         return true;
     if (shell_teach(sh) || !input_is_taken(&t->input, &t->pty))
         return false;
-    enum waiting w = sh->known.waits = look_again(sh);
-    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM, mute = shell_is_mute(sh);
+    bool mute = shell_is_mute(sh);
+    enum waiting w = look_again(sh);
+    if (w == WAITING_SHELL && mute && session_hears_others(sh->pid, sh->options->user))
+        w = WAITING_FAR_END;
+    sh->known.waits = w;
+    bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
     sh->known.seen = sh->known.seen || settled || w == WAITING_FAR_END;
     if (w == WAITING_SHELL && sh->kind->polls && !mute && !shell_is_back(sh))
         return false;

@@ -111,6 +111,7 @@ void terminal_mark(struct terminal *t)
 void terminal_begin_answer(struct terminal *t)
 {
     t->open_line = false;
+    pace_stir(t->pace);
 }
 
 bool terminal_ends_with(const struct terminal *t, const char *text, size_t n)

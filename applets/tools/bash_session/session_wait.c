@@ -283,6 +283,14 @@ enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct us
     return w;
 }
 
+bool session_hears_others(pid_t program, const struct user *user)
+{
+    struct sleeping s;
+    bool other = look_as(user), found = sleeping_read(program, &s) == 0 && hears_others(program, &s);
+    look_as_self(other, WAITING_NOT);
+    return found;
+}
+
 /* ---- the word ---- */
 
 /* Whatever it waits with, `read` with a time limit or without. The code that it is given it reads by another

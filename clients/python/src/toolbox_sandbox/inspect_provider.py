@@ -9,6 +9,7 @@ import asyncio
 import errno
 import json
 import posixpath
+import tempfile
 from typing import Any, ClassVar, Union, overload
 
 from inspect_ai.util import ExecResult, OutputLimitExceededError, SandboxConnection, SandboxEnvironment, SandboxEnvironmentLimits, sandboxenv
@@ -17,7 +18,7 @@ from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
 from typing_extensions import Literal, override
 
 from . import errors
-from .sandbox import AsyncSandbox
+from .sandbox import AsyncSandbox, eject
 
 try:  # older versions know no difference
     from inspect_ai.util import SandboxUserUnsupportedError  # type: ignore[attr-defined,unused-ignore]
@@ -58,6 +59,10 @@ class HeldSandboxEnvironment(SandboxEnvironment):
         """The per-sample directory."""
         raise NotImplementedError
 
+    def placement(self) -> list[str]:
+        """Where the tools go for it, as options of `toolbox connect`: by default what the target says."""
+        return []
+
     # ---- the connection ----
 
     async def box(self, user: str | None) -> AsyncSandbox:
@@ -66,13 +71,17 @@ class HeldSandboxEnvironment(SandboxEnvironment):
         async with self._connecting:
             box = self._boxes.get(kind)
             if box is None or box.closed:
-                options = ["--dir", TOOLS_DIR, "--name", TOOLS_NAME] if kind else []
                 try:
-                    box = await AsyncSandbox.connect(await self.target(), user=None if kind else "default", options=options)
+                    box = await self._connect(kind)
                 except errors.CannotConnect as error:
                     raise SandboxUnavailableError(str(error)) from error
                 self._boxes[kind] = box
         return box
+
+    async def _connect(self, kind: str | None) -> AsyncSandbox:
+        if kind:
+            return await AsyncSandbox.connect(await self.target(), options=["--dir", TOOLS_DIR, "--name", TOOLS_NAME])
+        return await AsyncSandbox.connect(await self.target(), user="default", options=self.placement())
 
     async def let_go(self) -> None:
         for box in self._boxes.values():
@@ -260,10 +269,27 @@ class ToolboxLocalSandboxEnvironment(HeldSandboxEnvironment):
     """Directories of this machine as the provider `local` makes them."""
 
     inner_name = "local"
+    _tools: ClassVar[tempfile.TemporaryDirectory[str] | None] = None
 
     @override
     async def target(self) -> str:
         return "local:"
+
+    @override
+    def placement(self) -> list[str]:
+        """A directory of this process's, which goes with its tasks: samples are apart by their own directories alone."""
+        kind = type(self)
+        kind._tools = kind._tools or tempfile.TemporaryDirectory(prefix="toolbox-")
+        return ["--dir", kind._tools.name]
+
+    @override
+    @classmethod
+    async def task_cleanup(cls, task_name: str, config: SandboxEnvironmentConfigType | None, cleanup: bool) -> None:
+        await super().task_cleanup(task_name, config, cleanup)
+        tools, cls._tools = cls._tools, None
+        if tools:
+            await eject("local:", ["--dir", tools.name, "--user", "default"])
+            tools.cleanup()
 
     @property
     @override

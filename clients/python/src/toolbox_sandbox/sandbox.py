@@ -29,10 +29,10 @@ def find_toolbox() -> str:
     raise CannotConnect("there is no program `toolbox`: put it on the PATH, or say where it is in TOOLBOX_BINARY")
 
 
-async def _connected_socket(toolbox: str, target: str, options: Sequence[str]) -> str:
-    """The socket of the connection that is kept to it, made where there was none."""
+async def _said_by(arguments: Sequence[str]) -> bytes:
+    """What the program of this host prints; CannotConnect with its words where it fails."""
     process = await asyncio.create_subprocess_exec(
-        toolbox, "connect", "--json", *options, "--", target, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        find_toolbox(), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
         out, said = await process.communicate()
@@ -41,8 +41,13 @@ async def _connected_socket(toolbox: str, target: str, options: Sequence[str]) -
         await process.wait()
         raise
     if process.returncode:
-        raise CannotConnect(said.decode(errors="replace").strip() or f"toolbox connect ended with status {process.returncode}", process.returncode)
-    return str(json.loads(out)[0]["socket"])
+        raise CannotConnect(said.decode(errors="replace").strip() or f"toolbox {arguments[0]} ended with status {process.returncode}", process.returncode)
+    return out
+
+
+async def eject(target: str, options: Sequence[str] = ()) -> None:
+    """Stops everything that was started there, and removes the program (`toolbox eject --help`)."""
+    await _said_by(["eject", "-q", *options, "--", target])
 
 
 class AsyncSandbox:
@@ -62,7 +67,8 @@ class AsyncSandbox:
         """Over the connection that is kept to `docker:NAME`, `k8s:POD`, `ssh:HOST`, `local:` (`toolbox connect --help`); places the
         program there where it isn't. `persist`: how long it is kept when nobody uses it; `options`: more of `toolbox connect`."""
         given = [f"--persist={persist}", *(["--user", user] if user else []), *options]
-        return cls(await Connection.open(await _connected_socket(find_toolbox(), target, given)), target)
+        made = json.loads(await _said_by(["connect", "--json", *given, "--", target]))
+        return cls(await Connection.open(made[0]["socket"]), target)
 
     @classmethod
     async def over(cls, command: Sequence[str]) -> AsyncSandbox:
