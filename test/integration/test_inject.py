@@ -923,6 +923,8 @@ def test_a_name_alone_is_told_what_it_may_be(toolbox):
         assert done.returncode == 2 and b"did you mean 'docker:web'?" in done.stderr, done
         done = subprocess.run([toolbox, applet, "docker", *more], capture_output=True, timeout=HANG)
         assert done.returncode == 2 and b"'docker': docker:NAME is wanted" in done.stderr, done
+        done = subprocess.run([toolbox, applet, "dokcer:a/b:c", *more], capture_output=True, timeout=HANG)
+        assert done.returncode == 2 and b"did you mean 'docker:a/b:c'?" in done.stderr, done
 
 
 @pytest.mark.parametrize("says, advice", [

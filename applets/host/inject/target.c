@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "applet.h"
 #include "host/inject/transport.h"
 #include "mem.h"
 
@@ -189,6 +190,18 @@ static bool can_run(const struct target_kind *k)
     return !k->folder && (k->enter || !k->list);
 }
 
+/* Of a name that is nearly that of a kind. */
+static const char *meant_kind(const char *text, bool running)
+{
+    const char *known[16] = {0};
+    char *scheme MEM_AUTO = mem_printf("%.*s", (int)strcspn(text, ":"), text);
+    size_t n = 0;
+    for (const struct target_kind *k = target_kinds; k->scheme && n + 1 < sizeof known / sizeof *known; k++)
+        if (!running || can_run(k))
+            known[n++] = k->scheme;
+    return usage_closest(scheme, known);
+}
+
 static int unknown_kind(const char *text, bool running, struct err *err)
 {
     struct buf known BUF_AUTO = BUF_INIT;
@@ -198,7 +211,11 @@ static int unknown_kind(const char *text, bool running, struct err *err)
     const struct target_kind *kind = find_kind(text, strlen(text));
     if (kind)
         return err_set(err, ERR_PARAMS, "'%s': %s:%s is wanted", text, kind->scheme, kind->form);
-    return strchr(text, ':') || !*text
+    const char *colon = strchr(text, ':'), *meant = colon ? meant_kind(text, running) : NULL;
+    if (meant)
+        return err_set(err, ERR_PARAMS, "'%s' is no target; did you mean '%s%s'? There are %s", text, meant,
+                       colon, buf_str(&known));
+    return colon || !*text
                ? err_set(err, ERR_PARAMS, "'%s' is no target; there are %s", text, buf_str(&known))
                : err_set(err, ERR_PARAMS,
                          "'%s' does not say what it is; did you mean 'docker:%s'? There are %s", text, text,
