@@ -385,3 +385,25 @@ def test_a_program_that_passes_the_terminal_on(begin):
             result = session.run("hello", timeout=30)
             answers.join()
     assert (result["state"], result["exit_code"], result["output"]) == ("completed", None, "answer to hello\n")
+
+
+# As readline does with a hook (octave): it looks for input again and again, and counts its prompts.
+POLLS = """
+import itertools, select, sys, time
+for n in itertools.count(1):
+    print(f"polls:{n}> ", end="", flush=True)
+    while not select.select([0], [], [], 0.05)[0]:
+        pass
+    text = sys.stdin.readline().strip()
+    time.sleep(0.5)
+    print(f"{n}: {text}", flush=True)
+"""
+
+
+def test_a_program_that_looks_for_input_again_and_again(begin):
+    session = begin("python3", "-c", POLLS)
+    for n in range(1, 4):
+        result = session.run(f"line {n}", timeout=30)
+        assert (result["state"], result["exit_code"], result["output"]) == ("completed", None, f"{n}: line {n}\n")
+    assert session.listed()["state"] == "prompt"
+    assert session.out("one\ntwo", status=None) == "4: one\n5: two\n"

@@ -143,7 +143,8 @@ def test_leaves_nothing_when_interrupted(demo, how, workdir):
         interrupted += status != 0
         # 128 + N from its own trap; killed by the signal before it has set one
         assert status in (0, 128 + number, -number), err
-        assert not watch.left(0.0), f"interrupted at {step}/11"
+        # who is killed before its trap is set may have just begun a program, which ends by itself
+        assert not watch.left(HANG if status == -number else 0.0), f"interrupted at {step}/11"
         assert list(workdir.iterdir()) == []
         assert mounts(workdir) == before
     assert interrupted > 3

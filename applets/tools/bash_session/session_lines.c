@@ -1,6 +1,5 @@
 /* Input for a program that tells nothing of itself: a line at a time, each when it waits for its terminal
  * again. So what it prints for one line can be told from the prompt behind it. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,55 +13,10 @@
 #define PASTE_ENDS "\033[201~"
 #define QUOTE_KEY '\026'
 
-/* What it has shown in its last line since it was given something; no more than the tail holds. */
-static struct span last_line(const struct terminal *t)
-{
-    size_t since = t->tail_after_mark < t->tail.len ? t->tail_after_mark : t->tail.len;
-    const char *from = buf_str(&t->tail) + t->tail.len - since;
-    const char *end = since > 0 ? memrchr(from, '\n', since) : NULL;
-    if (end)
-        since -= (size_t)(end + 1 - from);
-    return (struct span){buf_str(&t->tail) + t->tail.len - since, since};
-}
-
-static const char *skip_numbers(const char *at, const char *end)
-{
-    while (at < end && (isdigit((unsigned char)*at) || *at == '\r'))
-        at++;
-    return at;
-}
-
-/* Prompts may count. */
-static bool is_alike(struct span line, const char *prompt, size_t n)
-{
-    const char *a = line.s, *a_end = a + line.n, *b = prompt, *b_end = b + n;
-    for (;;) {
-        a = skip_numbers(a, a_end);
-        b = skip_numbers(b, b_end);
-        if (a == a_end || b == b_end)
-            return a == a_end && b == b_end;
-        if (*a++ != *b++)
-            return false;
-    }
-}
-
-/* How much of the line, at its end, is that prompt. */
-static size_t count_prompt(struct span line, const char *prompt, size_t n)
-{
-    bool behind = n > 0 && line.n > n && memcmp(line.s + line.n - n, prompt, n) == 0;
-    return behind ? n : is_alike(line, prompt, n) ? line.n : 0;
-}
-
-static size_t count_any_prompt(const struct shell *sh, struct span line)
-{
-    size_t n = count_prompt(line, buf_str(&sh->known.prompt), sh->known.prompt.len);
-    return n > 0 ? n : count_prompt(line, sh->known.ps2, strlen(sh->known.ps2));
-}
-
 /* What it shows when it is to be given something is its prompt, whatever it is like. */
 static void learn_prompt(struct shell *sh)
 {
-    struct span line = last_line(sh->terminal);
+    struct span line = terminal_last_line(sh->terminal);
     if (!sh->known.ps2)
         buf_add(&sh->known.prompt, line.s, line.n);
     free(sh->known.ps2);
@@ -161,10 +115,10 @@ int64_t session_lines_go_on(struct session *s, struct session_call *c)
         enter(s);
         return ASK_MS;
     }
-    struct span line = last_line(&s->terminal);
+    struct span line = terminal_last_line(&s->terminal);
     if (s->shell.known.interrupted)
         l->more = false;
-    size_t n = l->more ? line.n : count_any_prompt(&s->shell, line);
+    size_t n = l->more ? line.n : shell_count_prompt(&s->shell, line);
     capture_strip(s->capture, line.s + line.n - n, n);
     if (l->more)
         return type_line(s, c);

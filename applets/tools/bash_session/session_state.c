@@ -1,5 +1,6 @@
 #include "session_state.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #define PROMPT_TRIES 10
 #define UNSEEN_PAUSE_MS 20 /* for the prompt to come, where nobody can see who waits */
 #define FAR_PAUSE_MS 2500  /* for a question to be one, where nobody can see who asks */
+#define POLL_PAUSE_MS 300  /* the same of one that looks for input again and again: at work it does not */
 #define FAR_PROMPT_MS 100  /* for what is the same as its prompt to be that */
 
 /* ---- where it is ---- */
@@ -89,6 +91,12 @@ enum waiting shell_look(const struct shell *sh, enum look how)
     return session_waiting(&sh->terminal->pty, sh->pid, sh->options->user, how);
 }
 
+enum unsure shell_is_unsure(const struct shell *sh)
+{
+    return shell_is_mute(sh) ? session_wait_is_unsure(&sh->terminal->pty, sh->pid, sh->options->user)
+                             : UNSURE_NOT;
+}
+
 /* It waits: what it has printed since it told is its prompt. */
 static void note_prompt(struct shell *sh)
 {
@@ -118,13 +126,46 @@ bool shell_is_asked(const struct shell *sh)
     return t->open_line && now_ms() - t->pace->last_activity >= FAR_PAUSE_MS;
 }
 
-/* Of a mute one that passes the terminal on: there may be no unfinished line. */
-static bool shell_is_silent(const struct shell *sh)
+static const char *skip_numbers(const char *at, const char *end)
 {
-    const struct terminal *t = sh->terminal;
-    const struct buf *prompt = &sh->known.prompt;
-    bool prompts = t->tail_after_mark > 0 && terminal_ends_with(t, prompt->data, prompt->len);
-    return now_ms() - t->pace->last_activity >= (prompts ? FAR_PROMPT_MS : FAR_PAUSE_MS);
+    while (at < end && (isdigit((unsigned char)*at) || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* Prompts may count. */
+static bool is_alike(struct span line, const char *prompt, size_t n)
+{
+    const char *a = line.s, *a_end = a + line.n, *b = prompt, *b_end = b + n;
+    for (;;) {
+        a = skip_numbers(a, a_end);
+        b = skip_numbers(b, b_end);
+        if (a == a_end || b == b_end)
+            return a == a_end && b == b_end;
+        if (*a++ != *b++)
+            return false;
+    }
+}
+
+static size_t count_prompt(struct span line, const char *prompt, size_t n)
+{
+    bool behind = n > 0 && line.n > n && memcmp(line.s + line.n - n, prompt, n) == 0;
+    return behind ? n : is_alike(line, prompt, n) ? line.n : 0;
+}
+
+size_t shell_count_prompt(const struct shell *sh, struct span line)
+{
+    const struct known *k = &sh->known;
+    size_t n = count_prompt(line, buf_str(&k->prompt), k->prompt.len);
+    return n > 0 || !k->ps2 ? n : count_prompt(line, k->ps2, strlen(k->ps2));
+}
+
+/* Of a mute one whose wait says too little: there may be no unfinished line. */
+static bool shell_is_silent(const struct shell *sh, enum unsure why)
+{
+    bool prompts = shell_count_prompt(sh, terminal_last_line(sh->terminal)) > 0;
+    int pause = prompts ? FAR_PROMPT_MS : why == UNSURE_POLLS ? POLL_PAUSE_MS : FAR_PAUSE_MS;
+    return now_ms() - sh->terminal->pace->last_activity >= pause;
 }
 
 bool shell_settled(struct shell *sh)
@@ -136,7 +177,8 @@ bool shell_settled(struct shell *sh)
         return false;
     bool mute = shell_is_mute(sh);
     enum waiting w = look_again(sh);
-    if (w == WAITING_SHELL && mute && session_hears_others(sh->pid, sh->options->user))
+    enum unsure why = w == WAITING_SHELL || w == WAITING_NOT ? shell_is_unsure(sh) : UNSURE_NOT;
+    if (why != UNSURE_NOT)
         w = WAITING_FAR_END;
     sh->known.waits = w;
     bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
@@ -144,7 +186,7 @@ bool shell_settled(struct shell *sh)
     if (w == WAITING_SHELL && sh->kind->polls && !mute && !shell_is_back(sh))
         return false;
     if (w == WAITING_FAR_END)
-        settled = shell_is_asked(sh) || (mute && shell_is_silent(sh));
+        settled = shell_is_asked(sh) || (mute && shell_is_silent(sh, why));
     /* Then its own word, and a moment for the prompt that follows it; one that tells nothing may be ending,
      * or is not seen from afar alone. */
     if (w == WAITING_UNKNOWN)

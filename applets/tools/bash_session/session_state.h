@@ -135,6 +135,10 @@ enum waiting shell_waits(const struct shell *sh);
 /* Back at its own prompt, as opposed to a program, a `read` or an unfinished command that waits for input.
  * `shown`: its prompt is known to have been printed. */
 bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown);
+/* Of one that tells nothing. */
+enum unsure shell_is_unsure(const struct shell *sh);
+/* How much of the line, at its end, is its prompt, which may count, or that for what continues. */
+size_t shell_count_prompt(const struct shell *sh, struct span line);
 /* It tells nothing, as programs do that nobody has taught to: where it waits for its terminal, that is all.
  */
 bool shell_is_mute(const struct shell *sh);

@@ -114,6 +114,16 @@ void terminal_begin_answer(struct terminal *t)
     pace_stir(t->pace);
 }
 
+struct span terminal_last_line(const struct terminal *t)
+{
+    size_t since = t->tail_after_mark < t->tail.len ? t->tail_after_mark : t->tail.len;
+    const char *from = buf_str(&t->tail) + t->tail.len - since;
+    const char *end = since > 0 ? memrchr(from, '\n', since) : NULL;
+    if (end)
+        since -= (size_t)(end + 1 - from);
+    return (struct span){buf_str(&t->tail) + t->tail.len - since, since};
+}
+
 bool terminal_ends_with(const struct terminal *t, const char *text, size_t n)
 {
     const struct buf *b = &t->tail;

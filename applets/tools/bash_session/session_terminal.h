@@ -13,6 +13,7 @@
 #include "session_input.h"
 #include "session_pace.h"
 #include "session_tape.h"
+#include "span.h"
 #include "term_filter.h"
 
 struct terminal_owner {
@@ -54,6 +55,8 @@ void terminal_mark(struct terminal *t);
 /* What comes from here on is an answer to what is typed now. */
 void terminal_begin_answer(struct terminal *t);
 /* The last that was printed ends with this. */
+/* What was shown in the last line since terminal_mark; no more than the tail holds. */
+struct span terminal_last_line(const struct terminal *t);
 bool terminal_ends_with(const struct terminal *t, const char *text, size_t n);
 /* Types for the session itself: at once. */
 void terminal_type(struct terminal *t, const char *text, size_t n);

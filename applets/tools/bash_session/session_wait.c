@@ -283,12 +283,16 @@ enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct us
     return w;
 }
 
-bool session_hears_others(pid_t program, const struct user *user)
+enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user)
 {
     struct sleeping s;
-    bool other = look_as(user), found = sleeping_read(program, &s) == 0 && hears_others(program, &s);
+    dev_t tty = number_of(pty);
+    enum unsure unsure = UNSURE_NOT;
+    bool other = look_as(user);
+    if (sleeping_read(program, &s) == 0 && sleeping_for(&s, is_terminal, &tty))
+        unsure = hears_others(program, &s) ? UNSURE_HEARS : sleeping_briefly(&s) ? UNSURE_POLLS : UNSURE_NOT;
     look_as_self(other, WAITING_NOT);
-    return found;
+    return unsure;
 }
 
 /* ---- the word ---- */

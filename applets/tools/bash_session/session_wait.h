@@ -30,9 +30,14 @@ enum look {
  * in a container may not trace others. */
 enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct user *user, enum look how);
 
-/* The program, which waits for terminal input, may be told by others what to do: what it prints need not be
- * over. */
-bool session_hears_others(pid_t program, const struct user *user);
+/* Why what a program prints need not be over though it waits for terminal input. */
+enum unsure {
+    UNSURE_NOT,   /* it does not wait, or for nothing else */
+    UNSURE_POLLS, /* it looks again before long: readline with a hook */
+    UNSURE_HEARS, /* others may tell it what to do as well */
+};
+
+enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user);
 
 /* It has the other end of a terminal of its own: script, sudo. */
 bool session_passes_on(pid_t pid);
