@@ -190,28 +190,24 @@ static bool can_run(const struct target_kind *k)
     return !k->folder && (k->enter || !k->list);
 }
 
-/* Of a name that is nearly that of a kind. */
-static const char *meant_kind(const char *text, bool running)
-{
-    const char *known[16] = {0};
-    char *scheme MEM_AUTO = mem_printf("%.*s", (int)strcspn(text, ":"), text);
-    size_t n = 0;
-    for (const struct target_kind *k = target_kinds; k->scheme && n + 1 < sizeof known / sizeof *known; k++)
-        if (!running || can_run(k))
-            known[n++] = k->scheme;
-    return usage_closest(scheme, known);
-}
-
 static int unknown_kind(const char *text, bool running, struct err *err)
 {
+    const char *schemes[16] = {0};
+    size_t n = 0;
     struct buf known BUF_AUTO = BUF_INIT;
-    for (const struct target_kind *k = target_kinds; k->scheme; k++)
-        if (!running || can_run(k))
-            buf_addf(&known, "%s%s:%s", known.len > 0 ? ", " : "", k->scheme, k->form);
+    for (const struct target_kind *k = target_kinds; k->scheme && n + 1 < sizeof schemes / sizeof *schemes;
+         k++) {
+        if (running && !can_run(k))
+            continue;
+        buf_addf(&known, "%s%s:%s", known.len > 0 ? ", " : "", k->scheme, k->form);
+        schemes[n++] = k->scheme;
+    }
     const struct target_kind *kind = find_kind(text, strlen(text));
     if (kind)
         return err_set(err, ERR_PARAMS, "'%s': %s:%s is wanted", text, kind->scheme, kind->form);
-    const char *colon = strchr(text, ':'), *meant = colon ? meant_kind(text, running) : NULL;
+    const char *colon = strchr(text, ':');
+    char *scheme MEM_AUTO = mem_printf("%.*s", (int)strcspn(text, ":"), text);
+    const char *meant = colon ? usage_closest(scheme, schemes) : NULL;
     if (meant)
         return err_set(err, ERR_PARAMS, "'%s' is no target; did you mean '%s%s'? There are %s", text, meant,
                        colon, buf_str(&known));

@@ -218,7 +218,7 @@ void session_status(struct session *s, struct session_status *status)
     }
     enum waiting w = shell_look(&s->shell, LOOK_AT_ALL);
     bool asked = w == WAITING_FAR_END && shell_is_asked(&s->shell);
-    bool waits = w != WAITING_NOT || shell_is_unsure(&s->shell) != UNSURE_NOT;
+    bool waits = w != WAITING_NOT || shell_is_unsure(&s->shell, LOOK_AT_ALL) != UNSURE_NOT;
     bool at_prompt = waits && shell_at_prompt(&s->shell, w, session_prompt_shown(s));
     status->state = at_prompt                                             ? "prompt"
                     : w == WAITING_SHELL || w == WAITING_PROGRAM || asked ? "awaiting_input"

@@ -91,9 +91,9 @@ enum waiting shell_look(const struct shell *sh, enum look how)
     return session_waiting(&sh->terminal->pty, sh->pid, sh->options->user, how);
 }
 
-enum unsure shell_is_unsure(const struct shell *sh)
+enum unsure shell_is_unsure(const struct shell *sh, enum look how)
 {
-    return shell_is_mute(sh) ? session_wait_is_unsure(&sh->terminal->pty, sh->pid, sh->options->user)
+    return shell_is_mute(sh) ? session_wait_is_unsure(&sh->terminal->pty, sh->pid, sh->options->user, how)
                              : UNSURE_NOT;
 }
 
@@ -108,10 +108,17 @@ static void note_prompt(struct shell *sh)
     buf_add(&sh->known.prompt, t->tail.data + t->tail.len - t->tail_after_mark, t->tail_after_mark);
 }
 
-static enum waiting look_again(struct shell *sh)
+/* How far the next look goes. */
+static enum look how_far(const struct shell *sh)
 {
-    struct pace *pace = sh->terminal->pace;
-    enum look how = pace_is_thorough(pace) ? LOOK_AT_ALL : shell_is_back(sh) ? LOOK_CLOSELY : LOOK_FROM_AFAR;
+    return pace_is_thorough(sh->terminal->pace) ? LOOK_AT_ALL
+           : shell_is_back(sh)                  ? LOOK_CLOSELY
+                                                : LOOK_FROM_AFAR;
+}
+
+static enum waiting look_again(const struct shell *sh, enum look how)
+{
+    const struct pace *pace = sh->terminal->pace;
     enum waiting w = shell_look(sh, how);
     for (int i = 0; i < PROMPT_TRIES && w == WAITING_NOT && shell_is_back(sh) && pace->tick_ms == 1; i++) {
         usleep(PROMPT_US);
@@ -176,8 +183,9 @@ bool shell_settled(struct shell *sh)
     if (shell_teach(sh) || !input_is_taken(&t->input, &t->pty))
         return false;
     bool mute = shell_is_mute(sh);
-    enum waiting w = look_again(sh);
-    enum unsure why = w == WAITING_SHELL || w == WAITING_NOT ? shell_is_unsure(sh) : UNSURE_NOT;
+    enum look how = how_far(sh);
+    enum waiting w = look_again(sh, how);
+    enum unsure why = w == WAITING_SHELL || w == WAITING_NOT ? shell_is_unsure(sh, how) : UNSURE_NOT;
     if (why != UNSURE_NOT)
         w = WAITING_FAR_END;
     sh->known.waits = w;

@@ -136,7 +136,7 @@ enum waiting shell_waits(const struct shell *sh);
  * `shown`: its prompt is known to have been printed. */
 bool shell_at_prompt(const struct shell *sh, enum waiting waiting, bool shown);
 /* Of one that tells nothing. */
-enum unsure shell_is_unsure(const struct shell *sh);
+enum unsure shell_is_unsure(const struct shell *sh, enum look how);
 /* How much of the line, at its end, is its prompt, which may count, or that for what continues. */
 size_t shell_count_prompt(const struct shell *sh, struct span line);
 /* It tells nothing, as programs do that nobody has taught to: where it waits for its terminal, that is all.

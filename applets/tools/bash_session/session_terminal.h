@@ -54,9 +54,9 @@ void terminal_drain_all(struct terminal *t);
 void terminal_mark(struct terminal *t);
 /* What comes from here on is an answer to what is typed now. */
 void terminal_begin_answer(struct terminal *t);
-/* The last that was printed ends with this. */
 /* What was shown in the last line since terminal_mark; no more than the tail holds. */
 struct span terminal_last_line(const struct terminal *t);
+/* The last that was printed ends with this. */
 bool terminal_ends_with(const struct terminal *t, const char *text, size_t n);
 /* Types for the session itself: at once. */
 void terminal_type(struct terminal *t, const char *text, size_t n);

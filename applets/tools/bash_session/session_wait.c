@@ -283,14 +283,17 @@ enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct us
     return w;
 }
 
-enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user)
+enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user,
+                                   enum look how)
 {
     struct sleeping s;
     dev_t tty = number_of(pty);
     enum unsure unsure = UNSURE_NOT;
     bool other = look_as(user);
+    sleeping_may_be_stopped(how > LOOK_FROM_AFAR);
     if (sleeping_read(program, &s) == 0 && sleeping_for(&s, is_terminal, &tty))
         unsure = hears_others(program, &s) ? UNSURE_HEARS : sleeping_briefly(&s) ? UNSURE_POLLS : UNSURE_NOT;
+    sleeping_may_be_stopped(false);
     look_as_self(other, WAITING_NOT);
     return unsure;
 }

@@ -37,7 +37,8 @@ enum unsure {
     UNSURE_HEARS, /* others may tell it what to do as well */
 };
 
-enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user);
+enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user,
+                                   enum look how);
 
 /* It has the other end of a terminal of its own: script, sudo. */
 bool session_passes_on(pid_t pid);
