@@ -133,31 +133,42 @@ bool shell_is_asked(const struct shell *sh)
     return t->open_line && now_ms() - t->pace->last_activity >= FAR_PAUSE_MS;
 }
 
-static const char *skip_numbers(const char *at, const char *end)
+static void skip_number(struct span *text)
 {
-    while (at < end && (isdigit((unsigned char)*at) || *at == '\r'))
-        at++;
-    return at;
+    while (text->n > 0 && isdigit((unsigned char)*text->s))
+        *text = (struct span){text->s + 1, text->n - 1};
 }
 
-/* Prompts may count. */
-static bool is_alike(struct span line, const char *prompt, size_t n)
+static void skip_returns(struct span *text)
 {
-    const char *a = line.s, *a_end = a + line.n, *b = prompt, *b_end = b + n;
+    while (text->n > 0 && *text->s == '\r')
+        *text = (struct span){text->s + 1, text->n - 1};
+}
+
+/* Prompts may count: another number may stand where one stands, and none elsewhere, which would be output. */
+static bool is_alike(struct span line, struct span prompt)
+{
     for (;;) {
-        a = skip_numbers(a, a_end);
-        b = skip_numbers(b, b_end);
-        if (a == a_end || b == b_end)
-            return a == a_end && b == b_end;
-        if (*a++ != *b++)
+        skip_returns(&line);
+        skip_returns(&prompt);
+        if (line.n == 0 || prompt.n == 0)
+            return line.n == prompt.n;
+        if (isdigit((unsigned char)*line.s) && isdigit((unsigned char)*prompt.s)) {
+            skip_number(&line);
+            skip_number(&prompt);
+        } else if (*line.s != *prompt.s) {
             return false;
+        } else {
+            line = (struct span){line.s + 1, line.n - 1};
+            prompt = (struct span){prompt.s + 1, prompt.n - 1};
+        }
     }
 }
 
 static size_t count_prompt(struct span line, const char *prompt, size_t n)
 {
     bool behind = n > 0 && line.n > n && memcmp(line.s + line.n - n, prompt, n) == 0;
-    return behind ? n : is_alike(line, prompt, n) ? line.n : 0;
+    return behind ? n : is_alike(line, (struct span){prompt, n}) ? line.n : 0;
 }
 
 size_t shell_count_prompt(const struct shell *sh, struct span line)
