@@ -42,6 +42,7 @@ STATIC_CC := $(triplet)-gcc
 KERNEL := /usr/$(triplet)/include
 endif
 STRIP := $(TOOLS)strip
+OBJCOPY := $(TOOLS)objcopy
 READELF := $(TOOLS)readelf
 
 # ---- what there is -----------------------------------------------------------------------------------------
@@ -76,6 +77,14 @@ PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_st
     $(wildcard $(foreach d,mcp_serve model_proxy settle methods,applets/commands/$d/*.c) \
     applets/commands/server/adopt.c applets/commands/server/upgrade.c \
     $(foreach d,bash_session doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
+
+# Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
+CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c,$(wildcard applets/tools/web_browser/*.c))
+CODE_tls = $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR))),$(patsubst %,vendor/%.c,$(VENDOR)))
+code_parts = $(if $(filter amd64,$(ARCH)),browser tls)
+code_objects = $(patsubst %.c,$(B)/%.o,$(CODE_$1))
+packed_code = $(foreach p,$(code_parts),$p: $(call code_objects,$p))
+code_is_data = $(if $(filter $(foreach p,$(code_parts),$(call code_objects,$p)),$1),&& $(OBJCOPY) --set-section-flags '.text*=alloc$(comma)readonly$(comma)data' $1)
 
 # The texts of --help of the applets that are in the binary.
 host_applets := $(shell awk '/ifndef TOOLBOX_GUEST/ { host = 1 } /endif/ { host = 0 } host && gsub(/^(PACKED_)?APPLET\(|\).*/, "")' applets/applets.def)
@@ -170,7 +179,7 @@ $1/build_id: $(DEPS)/manifest FORCE
 $1/applets/usage_text.o: $(B)/usage_packed.h
 $1/%.o: %.c $1/flags $(DEPS)/manifest | $4
 	$$(call say,CC,$$@)
-	$(Q)$2 $(LANG_FLAGS) $(WARN) $3 $$(call rooms,$$<) -MMD -MP -c -o $$@ $$<
+	$(Q)$2 $(LANG_FLAGS) $(WARN) $3 $$(call rooms,$$<) -MMD -MP -c -o $$@ $$<$$(call code_is_data,$$@)
 $1/core/version.o: core/version.c $1/flags $1/build_id | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) $(WARN) $3 $$(call rooms,$$<) -DTOOLBOX_VERSION='"$(VERSION)"' \
@@ -181,7 +190,7 @@ $1/vendor/cJSON.o: $(DEPS)/manifest $1/flags | $4
 	$(Q)$2 $(LANG_FLAGS) -w $3 -DCJSON_HIDE_SYMBOLS -c -o $$@ $(DEPS)/cjson/cJSON.c
 $1/vendor/%.o: $(DEPS)/manifest $1/flags $(wildcard third_party/*.h) | $4
 	$$(call say,CC,$$@)
-	$(Q)$2 $(LANG_FLAGS) -w $3 $(MBEDTLS) -c -o $$@ $(DEPS)/mbedtls/library/$$*.c
+	$(Q)$2 $(LANG_FLAGS) -w $3 $(MBEDTLS) -c -o $$@ $(DEPS)/mbedtls/library/$$*.c$$(call code_is_data,$$@)
 -include $$(shell find $1 -name '*.d' 2>/dev/null)
 endef
 
@@ -246,7 +255,8 @@ comma := ,
 ORDER := $(if $(filter core/static/start.c,$(SRC)),$(B)/order.ld)
 LATE := $(if $(ORDER),-Wl$(comma)--wrap=__libc_start_main)
 $(B)/order.ld: scripts/link-order scripts/link-packed core/static/hot $(B)/build_id
-	$(Q)scripts/link-order core/static/hot '$(patsubst %.c,$(B)/%.o,$(filter $(PACKED),$(SRC)))' $(call hot_objects,$(B),$(SRC)) >$@
+	$(Q)scripts/link-order core/static/hot '$(patsubst %.c,$(B)/%.o,$(filter $(PACKED),$(SRC)))' \
+	    '$(packed_code)' $(call hot_objects,$(B),$(SRC)) >$@
 
 HEAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 REFUSED := $(patsubst %,-Wl$(comma)--wrap=%,$(shell sed -n 's/^REFUSE(\(.*\))$$/\1/p' core/static/refused.c))
@@ -421,7 +431,8 @@ format: ## put every C file into the project's form
 
 check-circles: $(call objects,$(B),$(SRC))
 	$(Q)scripts/check-circles $(B)
-	$(Q)scripts/check-reach $(B) '$(patsubst %.c,$(B)/%.o,$(filter $(PACKED),$(SRC)))' $(call hot_objects,$(B),$(SRC))
+	$(Q)scripts/check-reach $(B) '$(patsubst %.c,$(B)/%.o,$(filter $(PACKED),$(SRC)))' \
+	    '$(packed_code)' $(call hot_objects,$(B),$(SRC))
 
 # The real compilation, with the warnings that only gcc has. -O2: the flow analysis sees more.
 GCC_WARN := -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wnull-dereference -Wcast-align=strict -Werror

@@ -67,11 +67,32 @@ void relocate_rest(void)
     done = true;
 }
 
-bool constants_packed(struct packed_constants *c)
+bool constants_packed(struct packed *p)
 {
-    *c = (struct packed_constants){packed, (size_t)(packed_end - packed), unpacked,
-                                   (size_t)(unpacked_end - unpacked)};
+    *p = (struct packed){packed, (size_t)(packed_end - packed), unpacked, (size_t)(unpacked_end - unpacked)};
     return true;
+}
+
+#define CODE_PART(name)                                                                                      \
+    extern const char packed_##name[] LINKER, packed_##name##_end[] LINKER;                                  \
+    extern char unpacked_##name[] LINKER, unpacked_##name##_end[] LINKER;
+#include "code_parts.def"
+#undef CODE_PART
+
+bool code_packed(enum code_part which, struct packed *p)
+{
+    switch (which) {
+#define CODE_PART(name)                                                                                      \
+    case CODE_##name:                                                                                        \
+        *p = (struct packed){packed_##name, (size_t)(packed_##name##_end - packed_##name), unpacked_##name,  \
+                             (size_t)(unpacked_##name##_end - unpacked_##name)};                             \
+        return true;
+#include "code_parts.def"
+#undef CODE_PART
+    case CODE_PARTS:
+        break;
+    }
+    return false;
 }
 
 void constants_unpacked(void)

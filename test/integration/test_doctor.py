@@ -1,19 +1,16 @@
 """`doctor`: whatever is taken away from the tools is named, with what to do about it."""
-import ctypes
-import errno
 import json
 import os
 import platform
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import time
 
 import pytest
 
-from harness import needs
+from harness import hardening, needs
 
 NAMES = {"processes", "programs", "sockets", "terminal", "/proc", "private directory", "/dev/null", "a shell"}
 
@@ -146,20 +143,6 @@ def test_nothing_but_the_program(toolbox, workdir):
     assert {"a shell", "terminal"} <= found(report, "fails") and {"/proc", "/dev/null"} <= found(report, "falls_back")
 
 
-def without(number):
-    """For preexec_fn: the system call of that number is not there (ENOSYS)."""
-    def refuse():
-        code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | errno.ENOSYS), (0x06, 0, 0, 0x7FFF0000)]
-        program = b"".join(struct.pack("HBBI", *step) for step in code)
-        held = ctypes.create_string_buffer(program)
-        libc = ctypes.CDLL(None, use_errno=True)
-        header = struct.pack("HxxxxxxP", len(code), ctypes.addressof(held))
-        assert libc.prctl(38, 1, 0, 0, 0) == 0
-        assert libc.prctl(22, 2, header, 0, 0) == 0
-
-    return refuse
-
-
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of system calls here are those of x86-64")
 @pytest.mark.parametrize("call, number, name, state", [
     ("pidfd_open", 434, "pidfd", "falls_back"), ("renameat2", 316, "rename exchange", "falls_back"),
@@ -169,9 +152,16 @@ def without(number):
     ("kill", 62, "end of processes", "fails"),
 ])
 def test_system_calls_that_are_not_there(toolbox, workdir, call, number, name, state):
-    _, report = doctor(toolbox, env={"TOOLBOX_DIR": str(workdir / "place")}, preexec_fn=without(number))
+    _, report = doctor(toolbox, env={"TOOLBOX_DIR": str(workdir / "place")}, preexec_fn=hardening.without(number))
     check = next(check for check in report["checks"] if check["name"] == name)
     assert check["state"] == state and check["seen"] and check["change"], check
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or not hardening.is_here(), reason="needs x86-64's packed code, and PR_SET_MDWE (Linux 6.3)")
+@pytest.mark.parametrize("how, state", [(hardening.no_code_from_memory, "works"), (hardening.no_code_at_all, "fails")])
+def test_memory_that_never_becomes_code(toolbox, workdir, how, state):
+    _, report = doctor(toolbox, env={"TOOLBOX_DIR": str(workdir / "place")}, preexec_fn=how)
+    assert next(check for check in report["checks"] if check["name"] == "code in memory")["state"] == state
 
 
 def test_takes_less_than_a_few_seconds(toolbox, workdir):

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import releases, webserver
+from harness import hardening, releases, webserver
 from harness.releases import ARCH, OTHER, Key, Release
 from harness.webserver import Authority, Server, cut_after, drip, raw, redirect
 
@@ -128,6 +128,15 @@ def test_a_signed_release(bare_fetch, server, published, key, release):
     again = bare_fetch(server.url("/r/"), "--key", key.public)
     assert again.returncode == 0 and again.stdout.count("is there") == len(release.files) + 1
     assert [path for path, _ in server.asked] == ["/r/SHA256SUMS", "/r/SHA256SUMS.sig"]
+
+
+@pytest.mark.skipif(ARCH != "amd64" or not hardening.is_here(), reason="needs amd64's packed code, and PR_SET_MDWE (Linux 6.3)")
+@pytest.mark.parametrize("how, status, says", [(hardening.no_code_from_memory, 0, ""),
+                                               (hardening.no_code_at_all, 1, "no program may add code to its memory here")])
+def test_memory_that_never_becomes_code(fetch, server, published, how, status, says):
+    """The code of TLS lies in the program packed."""
+    done = subprocess.run(fetch.argv(server.serve(published)), capture_output=True, text=True, timeout=TIMEOUT, preexec_fn=how)
+    assert done.returncode == status and says in done.stderr, done
 
 
 def test_without_a_key_by_the_sums_behind_the_program(fetch, server, published, release):

@@ -20,6 +20,7 @@
 #include "memory_share.h"
 #include "proc.h"
 #include "random.h"
+#include "relocate.h"
 #include "self.h"
 #include "spawn.h"
 #include "user.h"
@@ -201,6 +202,11 @@ static int try_self(struct err *err)
     return fd >= 0 ? 0 : err_sys(err, ERR_TOOL, errno, "the program's own file cannot be read");
 }
 
+static int try_code(struct err *err)
+{
+    return code_unpack(CODE_browser, err);
+}
+
 static int try_users(struct err *err)
 {
     struct user nobody;
@@ -242,6 +248,8 @@ const struct check doctor_kernel_checks[] = {
      "mount proc of this kernel at /proc, without what hides parts of it"},
     {"own file", "mcp, inject", try_self, "this binary cannot be verified or passed on",
      "make it readable, mount proc at /proc"},
+    {"code in memory", "web_browser, release fetch", try_code, NULL,
+     "let it call mprotect or memfd_create (systemd's MemoryDenyWriteExecute, an LSM)"},
     {"other users", "bash_session, exec_remote, text_editor, mcp", try_users, "run_as is refused",
      "give it CAP_SETUID and CAP_SETGID"},
     {0},

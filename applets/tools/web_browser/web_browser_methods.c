@@ -7,6 +7,7 @@
 #include "mem.h"
 #include "open.h"
 #include "proc.h"
+#include "relocate.h"
 #include "commands/server/server.h"
 #include "web.h"
 #include "web_browser.h"
@@ -206,6 +207,8 @@ int web_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     const struct starting *s = arg;
     const struct web_session_params *p = s->params;
+    if (code_unpack(CODE_browser, err) < 0)
+        return -1;
     struct hosted *h = mem_zalloc(sizeof *h);
     struct browser_wish wish = {.user = s->user, .headful = p->headful};
     if (web_open(&h->web, k, &wish, browser_ended, err) < 0)
