@@ -37,7 +37,7 @@ def pytest_addoption(parser):
 # Most tests wait for something most of the time, so parts of the suite run beside each other (scripts/test). Each lane has the
 # files of which a part of their names stands here, "tools" all others. Those of "machines" wait for engines, images and other
 # programs, which exist once on a machine: nothing else starts those. Those of "sessions" are most of what waits for promised times.
-LANES = {"machines": ("test_client_inspect", "test_containers", "test_demo", "test_in", "test_release", "test_runtimes", "test_web_browser", "_peers"),
+LANES = {"machines": ("test_client_", "test_containers", "test_demo", "test_in", "test_release", "test_runtimes", "test_web_browser", "_peers"),
          "sessions": ("test_bash_session", "test_ends", "test_exec_remote", "test_upgrade")}
 
 

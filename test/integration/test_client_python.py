@@ -298,7 +298,7 @@ def test_no_program_is_told(monkeypatch):
 
 
 def test_what_is_generated_is_current(toolbox):
-    done = subprocess.run([PACKAGE / "generate", toolbox, "--check"], capture_output=True, text=True, timeout=HANG)
+    done = subprocess.run([REPO / "clients/generate", toolbox, "--check"], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,4 +1,4 @@
-"""Every method by its name, typed. Written by `generate` from `toolbox methods --json`."""
+"""Every method by its name, typed. Written by `clients/generate` from `toolbox methods --json`."""
 from __future__ import annotations
 
 from typing import Any

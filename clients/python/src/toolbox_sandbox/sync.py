@@ -1,4 +1,4 @@
-"""The same without asyncio: each call is waited for. Written by `generate` from the asynchronous classes."""
+"""The same without asyncio: each call is waited for. Written by `clients/generate` from the asynchronous classes."""
 from __future__ import annotations
 
 import signal as signals
