@@ -79,6 +79,17 @@ def test_run_that_does_not_end(cli, name):
     assert cli("read", name)[1].startswith("after\n")
 
 
+def test_run_in_a_shell_that_is_slow_to_start(cli, workdir):
+    """Longer than what a shell has for it where nobody says how long."""
+    (workdir / ".bashrc").write_text("until [ -e ~/go ]; do sleep 0.1; done\nsleep 11\n")
+    slow = cli("new", "--env", f"HOME={workdir}")[1].strip()
+    began = time.monotonic()
+    status, out, err = cli("run", slow, "echo hi", "--timeout", "0.5")
+    assert status == 125 and out == "" and "still starting" in err and time.monotonic() - began < HANG
+    (workdir / "go").touch()
+    assert cli("run", slow, "echo hi") == (0, "hi\n", "")
+
+
 def test_run_of_a_program_that_asks(cli, name):
     began = time.monotonic()
     status, out, err = cli("run", name, "read -p 'name? ' x; echo got $x")

@@ -408,3 +408,45 @@ def test_a_program_that_looks_for_input_again_and_again(begin):
     assert session.listed()["state"] == "prompt"
     assert session.out("one\ntwo", status=None) == "4: one\n5: two\n"
     assert session.out("number", status=None).startswith("42")  # and is no part of the prompt behind it
+
+
+# Never seen to wait for its terminal: it looks without a time limit, and sleeps in between.
+NAPS = """
+import select, sys, time
+print("naps> ", end="", flush=True)
+while True:
+    while not select.select([0], [], [], 0)[0]:
+        time.sleep(0.02)
+    text = sys.stdin.readline().strip()
+    time.sleep(0.01)
+    print(f"got {text}", flush=True)
+    time.sleep(0.3)
+    print("and more\\nnaps> ", end="", flush=True)
+"""
+
+
+def test_a_program_that_sleeps_between_its_looks_for_input(begin):
+    session = begin("python3", "-c", NAPS)
+    for n in range(3):
+        result = session.run(f"line {n}", timeout=30)
+        assert (result["state"], result["exit_code"], result["output"]) == ("completed", None, f"got line {n}\nand more\n")
+    assert session.listed()["state"] == "prompt"
+
+
+def test_what_looks_like_a_prompt_is_no_output_at_a_timeout(begin):
+    """Its prompt is there before it is known to be one, and the run is left then."""
+    session = begin("python3", "-c", NAPS)
+    session.run("first", timeout=30)
+    command, text = "second", ""
+    while True:
+        result = session.run(command, timeout=0.05)
+        command, text = None, text + result["output"]
+        if result["state"] != "timeout":
+            break
+    assert (result["state"], text) == ("completed", "got second\nand more\n")
+
+
+def test_a_program_that_never_asks_is_waited_for_as_long_as_is_said(begin):
+    session = begin("python3", "-c", "import time\nwhile True: time.sleep(0.01)", quiet=True)
+    with pytest.raises(RpcError, match="the program is still starting"):
+        session.run("hello", ready_timeout=0.5)

@@ -236,20 +236,28 @@ static int status_of(const struct buf *result)
 
 /* Output is printed as it comes: the run is answered after a moment, and waited for again. */
 #define STEP_MIN_S 0.1
+#define ANY_TIME_S 1e9 /* no limit */
 #define STEP_MAX_S 0.5
 
-/* One step of a run; NULL: of the command that runs. `timeout_s` < 0: none. */
-static int step_of(const struct command_line *c, const struct buf *command, double timeout_s, long long max,
-                   struct buf *result)
+static void put_seconds(const char *key, double seconds, struct buf *params)
+{
+    json_key(params, key);
+    buf_addf(params, "%.9g", seconds);
+}
+
+/* One step of a run; NULL: of the command that runs, else for so long until it begins. `timeout_s` < 0: none.
+ */
+static int step_of(const struct command_line *c, const struct buf *command, double ready_s, double timeout_s,
+                   long long max, struct buf *result)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     begin(c, &params);
-    if (command)
+    if (command) {
         json_member_text(&params, "command", buf_str(command), command->len);
-    if (timeout_s >= 0) {
-        json_key(&params, "timeout");
-        buf_addf(&params, "%.9g", timeout_s);
+        put_seconds("ready_timeout", ready_s >= 0 ? ready_s : ANY_TIME_S, &params);
     }
+    if (timeout_s >= 0)
+        put_seconds("timeout", timeout_s, &params);
     put_max(c, max, &params);
     int status = command_call(c, "bash_session_run", &params, result);
     return status == EXIT_FAILED ? EXIT_NOT_RUN : status;
@@ -272,7 +280,7 @@ static int stream(const struct command_line *c, const struct buf *command, doubl
         struct buf result BUF_AUTO = BUF_INIT;
         struct span output;
         step = timeout_s >= 0 && step > left ? left : step;
-        int status = step_of(c, command, step, 0, &result);
+        int status = step_of(c, command, timeout_s, step, 0, &result);
         if (status == EXIT_OK)
             status = print_step(c, &result, cut);
         if (status != EXIT_OK)
@@ -307,14 +315,14 @@ static int do_run(const struct command_line *c)
     int status = take_max(c, &max);
     struct cut cut CUT_AUTO = CUT_INIT((size_t)max / 2, (size_t)max - (size_t)max / 2);
     if (status == EXIT_OK && timeout)
-        status = words_seconds(c->applet->name, "--timeout", timeout, 0, 1e9, &timeout_s);
+        status = words_seconds(c->applet->name, "--timeout", timeout, 0, ANY_TIME_S, &timeout_s);
     if (status == EXIT_OK)
         status = words_text(c->applet->name, c->words[1], &command);
     if (status != EXIT_OK)
         return status;
     if (!command_value(c, "json"))
         return stream(c, &command, timeout_s, max > 0 ? &cut : NULL);
-    status = step_of(c, &command, timeout_s, max, &result);
+    status = step_of(c, &command, timeout_s, timeout_s, max, &result);
     if (status == EXIT_OK)
         status = print_result(c, &result, NULL, true);
     return status == EXIT_OK ? status_of(&result) : status;

@@ -182,6 +182,7 @@ static void run(struct rpc_call *call, struct span params, void *ctx)
         .command = p.command.s,
         .command_len = p.command.n,
         .timeout_ms = p.timeout_s < 0 ? -1 : (int64_t)(p.timeout_s * 1000),
+        .ready_ms = p.ready_timeout_s < 0 ? -1 : (int64_t)(p.ready_timeout_s * 1000),
         .max = output_max(p.max_output_bytes),
         .interrupt_abandoned = p.interrupt_abandoned,
     };

@@ -129,6 +129,14 @@ static const struct param run_list[] = {
      .offset = AT(run_params, timeout_s),
      .max = SECONDS_MAX,
      PARAM_DOC("Seconds to wait for the end; the command runs on then", "no limit")},
+    {.key = "ready_timeout",
+     .type = PARAM_NUMBER,
+     .offset = AT(run_params, ready_timeout_s),
+     .max = SECONDS_MAX,
+     PARAM_DOC(
+         "Seconds to wait until the session takes a command, a program other than a shell a minute at most; "
+         "it is not given then",
+         "`timeout`, 10 at least")},
     {.key = "max_output_bytes",
      .type = PARAM_INT,
      .offset = AT(run_params, max_output_bytes),

@@ -51,13 +51,14 @@ struct interact_params {
 struct run_params {
     struct text session_name;
     struct text command;
-    double timeout_s; /* < 0: none */
+    double timeout_s;       /* < 0: none */
+    double ready_timeout_s; /* < 0: see ready_ms in session.h */
     long long max_output_bytes;
     bool interrupt_abandoned;
 };
 #define RUN_DEFAULTS                                                                                         \
     {                                                                                                        \
-        .timeout_s = -1                                                                                      \
+        .timeout_s = -1, .ready_timeout_s = -1                                                               \
     }
 
 enum run_state { RUN_COMPLETED, RUN_TIMEOUT, RUN_AWAITING_INPUT, RUN_EXITED };

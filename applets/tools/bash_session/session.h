@@ -106,6 +106,7 @@ struct run_request {
     const char *command; /* NULL: wait on for the last one, whose run ended before the command did */
     size_t command_len;
     int64_t timeout_ms; /* < 0: none */
+    int64_t ready_ms;   /* for the shell to take it; < 0: timeout_ms, and READY_MS (session_run.c) at least */
     size_t max;
     bool interrupt_abandoned; /* its command ends where nobody waits for it any more */
 };

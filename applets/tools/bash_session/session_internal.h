@@ -38,6 +38,7 @@ struct run {
     bool adopted;   /* asked by a typed line, which prints nothing, and not by a key */
     bool answered;  /* with a result, which is kept until it is known to have arrived */
     bool interrupt; /* when it is abandoned */
+    long long ready_ms; /* for the shell to take the command */
     unsigned long long omitted;
     long long phase_began; /* now_us() */
     long long progress;    /* now_ms() when it was entered, or the code was last seen to be read */

@@ -119,6 +119,7 @@ int64_t session_lines_go_on(struct session *s, struct session_call *c)
     if (s->shell.known.interrupted)
         l->more = false;
     size_t n = l->more ? line.n : shell_count_prompt(&s->shell, line);
+    capture_commit(s->capture);
     capture_strip(s->capture, line.s + line.n - n, n);
     if (l->more)
         return type_line(s, c);

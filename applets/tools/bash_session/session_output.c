@@ -206,6 +206,16 @@ void capture_strip(struct capture *c, const char *text, size_t n)
         buf_truncate(last, last->len - n);
 }
 
+void capture_hold(struct capture *c, const char *text, size_t n)
+{
+    size_t before = c->head.len + c->tail.len;
+    capture_strip(c, text, n);
+    if (c->head.len + c->tail.len == before)
+        return;
+    capture_mark(c);
+    capture_add(c, text, n);
+}
+
 void capture_mark(struct capture *c)
 {
     capture_commit(c);

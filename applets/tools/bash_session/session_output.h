@@ -62,6 +62,8 @@ void capture_commit(struct capture *c);
 void capture_drop_key(struct capture *c, const char *path);
 /* Takes `text` away where the output ends with it. */
 void capture_strip(struct capture *c, const char *text, size_t n);
+/* Where the output ends with `text`, that is marked: it may be none. */
+void capture_hold(struct capture *c, const char *text, size_t n);
 /* Appends the text to out, with a line where something is left out. */
 void capture_text(const struct capture *c, struct buf *out);
 /* The text has been given: what comes now is the rest. What lies behind the mark stays. */

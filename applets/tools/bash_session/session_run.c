@@ -130,36 +130,36 @@ static int64_t check_late(struct session *s, struct session_call *c, long long s
         return start_bare(s, c);
     if (shell_look(&s->shell, LOOK_AT_ALL) != WAITING_NOT)
         return session_run_refuse_for_good(s, c);
-    return c->timeout_ms < 0 || spent < c->timeout_ms ? READY_MS : session_run_refuse(s, c);
+    return spent < c->run.ready_ms ? READY_MS : session_run_refuse(s, c);
 }
 
 static int64_t check_ready(struct session *s, struct session_call *c)
 {
-    long long now = now_ms();
+    long long now = now_ms(), spent = now - c->began;
     if (s->shell.interrupt)
         return READY_MS; /* its end is told */
-    bool mute = shell_is_mute(&s->shell),
-         late = s->shell.state == SHELL_STARTING && now - c->began >= READY_MS && !mute;
+    bool mute = shell_is_mute(&s->shell), starting = s->shell.state == SHELL_STARTING;
     if (shell_lacks_channel(&s->shell))
         return session_run_refuse_for_good(s, c);
     int64_t left = shell_settled(&s->shell) ? check_settled(s, c) : 0;
-    if (left == 0 && late)
-        left = check_late(s, c, now - c->began);
+    if (left == 0 && starting && !mute && spent >= READY_MS)
+        left = check_late(s, c, spent);
     if (left != 0)
         return left;
     bool soon;
     if (session_inner_waits(s, &soon))
         return session_inner_give(s, c);
-    if (soon && now - c->began < (s->inner.back ? READY_MS : BUSY_MS))
+    if (soon && spent < (s->inner.back ? READY_MS : BUSY_MS))
         return UNKNOWN_TICK_MS;
     pid_t group = pty_foreground(&s->terminal.pty);
     long long busy = now - (s->shell.known.last_prompt > c->began ? s->shell.known.last_prompt : c->began);
     bool other = s->shell.state == SHELL_RUNNING && group != 0 && group != s->shell.pid &&
-                 now - c->began >= GONE_MS; /* what tells may be a program as well */
+                 spent >= GONE_MS; /* what tells may be a program as well */
     long long patience = s->shell.state == SHELL_PROMPTING ? READY_MS : BUSY_MS;
-    if ((s->shell.state > SHELL_STARTING && (busy >= patience || other)) || (mute && busy >= START_MS))
+    if ((s->shell.state > SHELL_STARTING && (busy >= patience || other)) || (mute && spent >= START_MS) ||
+        ((starting || mute) && spent >= c->run.ready_ms))
         return session_run_refuse(s, c);
-    return READY_MS;
+    return spent < c->run.ready_ms && c->run.ready_ms - spent < READY_MS ? c->run.ready_ms - spent : READY_MS;
 }
 
 static int64_t check_key(struct session *s, struct session_call *c)
@@ -332,6 +332,9 @@ void session_run(struct session *s, const struct run_request *r, run_done_fn don
     struct session_call *c = session_call_new(s, &session_run_kind, r->command, r->command_len, arg);
     c->done.run = done;
     c->timeout_ms = r->timeout_ms;
+    c->run.ready_ms = r->ready_ms >= 0 ? r->ready_ms : r->timeout_ms < 0 ? INT64_MAX : r->timeout_ms;
+    if (r->ready_ms < 0 && c->run.ready_ms < READY_MS)
+        c->run.ready_ms = READY_MS;
     c->max = r->max;
     c->run.interrupt = r->interrupt_abandoned;
     *call = c;

@@ -34,6 +34,15 @@ static void end_lines(struct buf *text)
     buf_truncate(text, to);
 }
 
+/* What looks like a prompt is no output yet: the end will show. */
+static void hold_prompt(struct session *s)
+{
+    struct span line = terminal_last_line(&s->terminal);
+    size_t n = shell_count_prompt(&s->shell, line);
+    capture_commit(s->capture);
+    capture_hold(s->capture, line.s + line.n - n, n);
+}
+
 int64_t session_run_answer(struct session *s, struct session_call *c, enum run_state state)
 {
     struct run_result r = {.state = state,
@@ -42,6 +51,8 @@ int64_t session_run_answer(struct session *s, struct session_call *c, enum run_s
                            .notice = s->shell.notice};
     if (state == RUN_AWAITING_INPUT || state == RUN_EXITED) /* at a timeout it may yet be the prompt */
         capture_commit(s->capture);
+    else if (state == RUN_TIMEOUT && shell_is_mute(&s->shell))
+        hold_prompt(s);
     capture_text(s->capture, &c->answer);
     const struct inner *in = &s->inner;
     if (in->begun)
@@ -80,16 +91,18 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
         proc_name(group, name);
     else if (s->shell.kind->is_bash && !shell_is_bash(shell))
         snprintf(name, sizeof name, "%s", shell); /* exec */
-    const char *what =
-        s->shell.state == SHELL_STARTING ? "the shell is still starting" : "the session is busy";
+    const char *whose = s->shell.kind->is_shell ? "the shell" : "the program";
+    char starting[40];
+    snprintf(starting, sizeof starting, "%s is still starting", whose);
+    const char *what = s->shell.state == SHELL_STARTING ? starting : "the session is busy";
     if (*name)
         err_set(&err, ERR_TOOL,
                 "%s: '%s' is %s; wait, type into it with bash_session, interrupt it with input \"\\u0003\", "
                 "or restart the session",
                 what, name, w == WAITING_NOT || w == WAITING_FAR_END ? "still running" : "waiting for input");
     else
-        err_set(&err, ERR_TOOL,
-                "%s: the shell is %s interrupt it with input \"\\u0003\", or restart the session", what,
+        err_set(&err, ERR_TOOL, "%s: %s is %s interrupt it with input \"\\u0003\", or restart the session",
+                what, whose,
                 w == WAITING_SHELL
                     ? "in the middle of a command that was not finished; finish it with bash_session,"
                     : "still running a command; wait,");

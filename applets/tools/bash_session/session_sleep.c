@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -196,6 +197,27 @@ bool sleeping_briefly(const struct sleeping *s)
     default:
         return false;
     }
+}
+
+/* Until a time of that clock. */
+static bool is_soon(pid_t pid, unsigned long long address, clockid_t clock)
+{
+    struct timespec until, now;
+    if (!read_memory(pid, address, &until, sizeof until) || clock_gettime(clock, &now) < 0)
+        return false;
+    return (until.tv_sec - now.tv_sec) * 1000LL + (until.tv_nsec - now.tv_nsec) / 1000000 < BUSY_MS;
+}
+
+bool sleeping_nap(const struct sleeping *s)
+{
+    if (s->call == SYS_clock_nanosleep)
+        return (s->arg[1] & TIMER_ABSTIME) ? is_soon(s->pid, s->arg[2], (clockid_t)s->arg[0])
+                                           : is_short(s->pid, s->arg[2], 1000000);
+#ifdef SYS_nanosleep
+    if (s->call == SYS_nanosleep)
+        return is_short(s->pid, s->arg[0], 1000000);
+#endif
+    return sleeping_briefly(s);
 }
 
 bool sleeping_for(const struct sleeping *s, descriptor_fn is, const void *arg)

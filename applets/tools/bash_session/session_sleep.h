@@ -35,6 +35,10 @@ bool sleeping_for(const struct sleeping *s, descriptor_fn is, const void *arg);
 /* It wakes by itself before long: a program that waits for less than half a second is at work. */
 bool sleeping_briefly(const struct sleeping *s);
 
+/* As briefly, be it in a call that waits for nothing but that: what looks for input in between can be doing
+ * so. */
+bool sleeping_nap(const struct sleeping *s);
+
 /* The call is one of those that wait for input. */
 bool sleeping_for_input(const struct sleeping *s);
 

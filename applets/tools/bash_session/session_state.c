@@ -178,11 +178,15 @@ size_t shell_count_prompt(const struct shell *sh, struct span line)
     return n > 0 || !k->ps2 ? n : count_prompt(line, k->ps2, strlen(k->ps2));
 }
 
-/* Of a mute one whose wait says too little: there may be no unfinished line. */
+/* Of a mute one whose wait says too little: there may be no unfinished line. One whose prompt is known asks
+ * something else, where it shows none; and what only sleeps shows one, or it is at work. */
 static bool shell_is_silent(const struct shell *sh, enum unsure why)
 {
+    bool known = sh->known.prompt.len > 0;
     bool prompts = shell_count_prompt(sh, terminal_last_line(sh->terminal)) > 0;
-    int pause = prompts ? FAR_PROMPT_MS : why == UNSURE_POLLS ? POLL_PAUSE_MS : FAR_PAUSE_MS;
+    if (why == UNSURE_NAPS && !prompts && (known || !sh->terminal->open_line))
+        return false;
+    int pause = prompts ? FAR_PROMPT_MS : why == UNSURE_POLLS && !known ? POLL_PAUSE_MS : FAR_PAUSE_MS;
     return now_ms() - sh->terminal->pace->last_activity >= pause;
 }
 
@@ -205,7 +209,7 @@ bool shell_settled(struct shell *sh)
     if (w == WAITING_SHELL && sh->kind->polls && !mute && !shell_is_back(sh))
         return false;
     if (w == WAITING_FAR_END)
-        settled = shell_is_asked(sh) || (mute && shell_is_silent(sh, why));
+        settled = (why != UNSURE_NAPS && shell_is_asked(sh)) || (mute && shell_is_silent(sh, why));
     /* Then its own word, and a moment for the prompt that follows it; one that tells nothing may be ending,
      * or is not seen from afar alone. */
     if (w == WAITING_UNKNOWN)

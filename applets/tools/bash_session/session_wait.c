@@ -291,8 +291,12 @@ enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const s
     enum unsure unsure = UNSURE_NOT;
     bool other = look_as(user);
     sleeping_may_be_stopped(how > LOOK_FROM_AFAR);
-    if (sleeping_read(program, &s) == 0 && sleeping_for(&s, is_terminal, &tty))
+    if (sleeping_read(program, &s) < 0)
+        unsure = UNSURE_NOT;
+    else if (sleeping_for(&s, is_terminal, &tty))
         unsure = hears_others(program, &s) ? UNSURE_HEARS : sleeping_briefly(&s) ? UNSURE_POLLS : UNSURE_NOT;
+    else if (sleeping_nap(&s) && pty_foreground(pty) == program)
+        unsure = UNSURE_NAPS;
     sleeping_may_be_stopped(false);
     look_as_self(other, WAITING_NOT);
     return unsure;

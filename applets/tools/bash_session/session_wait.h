@@ -35,6 +35,7 @@ enum unsure {
     UNSURE_NOT,   /* it does not wait, or for nothing else */
     UNSURE_POLLS, /* it looks again before long: readline with a hook */
     UNSURE_HEARS, /* others may tell it what to do as well */
+    UNSURE_NAPS,  /* it sleeps for a moment, and may look for input in between */
 };
 
 enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user,

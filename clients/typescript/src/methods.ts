@@ -99,11 +99,12 @@ export class Methods {
      * @param params.session_name The session, as it was named when it began
      * @param params.command A command line, or several lines (default: the one that runs is waited for)
      * @param params.timeout Seconds to wait for the end; the command runs on then (default: no limit)
+     * @param params.ready_timeout Seconds to wait until the session takes a command, a program other than a shell a minute at most; it is not given then (default: `timeout`, 10 at least)
      * @param params.max_output_bytes Most bytes of output, of which head and tail are kept; 0 and less mean the default (default: 10485760)
      * @param params.interrupt_abandoned Interrupt the command where the client goes away (default: false)
      * @returns {state, exit_code, error?, output, cwd, duration_ms, omitted_bytes, notice?}
      */
-    bash_session_run(params: { session_name: string; command?: string | undefined; timeout?: number | undefined; max_output_bytes?: number | undefined; interrupt_abandoned?: boolean | undefined }, options: Abortable = {}): Promise<Json> {
+    bash_session_run(params: { session_name: string; command?: string | undefined; timeout?: number | undefined; ready_timeout?: number | undefined; max_output_bytes?: number | undefined; interrupt_abandoned?: boolean | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("bash_session_run", given(params), options.signal);
     }
 

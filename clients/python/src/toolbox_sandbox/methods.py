@@ -83,17 +83,18 @@ class AsyncMethods:
         """
         return await self._call("bash_session", {"session_name": session_name, "input": input, "wait_for_output": wait_for_output, "idle_timeout": idle_timeout, "max_output_bytes": max_output_bytes, "restart": restart})
 
-    async def bash_session_run(self, *, session_name: str, command: str | None = None, timeout: float | None = None, max_output_bytes: int | None = None, interrupt_abandoned: bool | None = None) -> Any:
+    async def bash_session_run(self, *, session_name: str, command: str | None = None, timeout: float | None = None, ready_timeout: float | None = None, max_output_bytes: int | None = None, interrupt_abandoned: bool | None = None) -> Any:
         """Run a command in a session, and tell its exit status.
 
         session_name: The session, as it was named when it began
         command: A command line, or several lines (default: the one that runs is waited for)
         timeout: Seconds to wait for the end; the command runs on then (default: no limit)
+        ready_timeout: Seconds to wait until the session takes a command, a program other than a shell a minute at most; it is not given then (default: `timeout`, 10 at least)
         max_output_bytes: Most bytes of output, of which head and tail are kept; 0 and less mean the default (default: 10485760)
         interrupt_abandoned: Interrupt the command where the client goes away (default: false)
         Result: {state, exit_code, error?, output, cwd, duration_ms, omitted_bytes, notice?}
         """
-        return await self._call("bash_session_run", {"session_name": session_name, "command": command, "timeout": timeout, "max_output_bytes": max_output_bytes, "interrupt_abandoned": interrupt_abandoned})
+        return await self._call("bash_session_run", {"session_name": session_name, "command": command, "timeout": timeout, "ready_timeout": ready_timeout, "max_output_bytes": max_output_bytes, "interrupt_abandoned": interrupt_abandoned})
 
     async def bash_session_close(self, *, session_name: str) -> Any:
         """End a session with all that runs in it.
