@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "err.h"
 #include "term_filter.h"
+#include "utf8.h"
 #include "version.h"
 
 /* On one line and without control characters: what is complained of may be a name that somebody else gave. */
@@ -22,9 +23,7 @@ static int complain(const char *applet, const char *fmt, va_list ap, int status)
     buf_addv(&text, fmt, ap);
     term_filter_feed(&filter, buf_str(&text), text.len, &shown);
     term_filter_reset(&filter, &shown);
-    for (size_t i = 0; i < shown.len; i++)
-        if ((unsigned char)shown.data[i] < ' ')
-            shown.data[i] = ' ';
+    utf8_make_line(&shown, 0);
     fflush(stdout);
     fprintf(stderr, "toolbox%s%s: %s\n", applet ? " " : "", applet ? applet : "", buf_str(&shown));
     return status;

@@ -1,5 +1,6 @@
 #include "utf8.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -182,4 +183,23 @@ size_t utf8_columns(const char *s, size_t n)
         columns += whole ? columns_of(utf8_code_point(s + at, (int)step)) : 1;
     }
     return columns;
+}
+
+/* Unicode's Bidi_Control (UAX #9), and the line and paragraph separators. */
+static bool turns(unsigned c)
+{
+    return c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
+void utf8_make_line(struct buf *text, size_t from)
+{
+    size_t step;
+    for (size_t at = from; at < text->len; at += step) {
+        bool whole;
+        step = utf8_sequence(text->data + at, text->len - at, &whole);
+        unsigned c = whole ? utf8_code_point(text->data + at, (int)step) : UINT_MAX;
+        if (c < ' ' || (c >= 0x7F && c < 0xA0) || turns(c))
+            memset(text->data + at, ' ', step);
+    }
 }

@@ -43,6 +43,11 @@ size_t utf8_columns(const char *s, size_t n);
  * caller brings again with those that follow. */
 size_t utf8_clean(struct buf *out, const char *s, size_t n, bool final);
 
+/* Makes what lies behind `from` fit for one line of a terminal, byte for byte as long: control characters
+ * become blanks, and so do those that turn the direction of what follows, which would be read as something
+ * else. */
+void utf8_make_line(struct buf *text, size_t from);
+
 /* Appends one code point (surrogates and values above U+10FFFF as U+FFFD). */
 void utf8_put(struct buf *out, unsigned code_point);
 

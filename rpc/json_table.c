@@ -84,13 +84,7 @@ static void put_cell(const struct table *t, struct span object, const char *key,
         put_with_unit(out, unit, value);
     else if (kind == JSON_NUMBER || kind == JSON_BOOL)
         buf_add(out, value.s, value.n);
-    for (size_t i = 0; i < out->len; i++) {
-        bool c1 = (unsigned char)out->data[i] == 0xC2 && (unsigned char)out->data[i + 1] < 0xA0;
-        if ((unsigned char)out->data[i] < ' ' || out->data[i] == 0x7f || c1)
-            out->data[i] = ' ';
-        if (c1)
-            out->data[++i] = ' ';
-    }
+    utf8_make_line(out, 0);
     if (out->len == 0)
         buf_addc(out, '-');
 }

@@ -923,8 +923,12 @@ def test_a_name_alone_is_told_what_it_may_be(toolbox):
         assert done.returncode == 2 and b"did you mean 'docker:web'?" in done.stderr, done
         done = subprocess.run([toolbox, applet, "docker", *more], capture_output=True, timeout=HANG)
         assert done.returncode == 2 and b"'docker': docker:NAME is wanted" in done.stderr, done
-        done = subprocess.run([toolbox, applet, "dokcer:a/b:c", *more], capture_output=True, timeout=HANG)
-        assert done.returncode == 2 and b"did you mean 'docker:a/b:c'?" in done.stderr, done
+        for word in ("dokcer:a/b:c", "DOCKER:a/b:c"):
+            done = subprocess.run([toolbox, applet, word, *more], capture_output=True, timeout=HANG)
+            assert done.returncode == 2 and b"did you mean 'docker:a/b:c'?" in done.stderr, done
+        for word in ("/", "/srv", ".", "we\u202eb"):
+            done = subprocess.run([toolbox, applet, word, *more], capture_output=True, timeout=HANG)
+            assert done.returncode == 2 and b"did you mean" not in done.stderr and "\u202e" not in done.stderr.decode(), done
 
 
 @pytest.mark.parametrize("says, advice", [

@@ -176,6 +176,17 @@ static void a_sequence_ends_where_it_can_go_no_further(void **state)
     assert_true(whole);
 }
 
+static void one_line_speaks_to_no_terminal_and_runs_one_way(void **state)
+{
+    (void)state;
+    struct buf b BUF_AUTO = BUF_INIT;
+    buf_adds(&b, "a\tb");
+    buf_add(&b, "c\0\n\x7F\xC2\x9B.\xE2\x80\xAE.\xE2\x81\xA6.\xD8\x9C.\xE2\x80\xA8.\xC3\xA9\xE2\x82\xAC\xFF",
+            28);
+    utf8_make_line(&b, 3);
+    assert_string_equal(b.data, "a\tbc     .   .   .  .   .\xC3\xA9\xE2\x82\xAC\xFF");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +197,7 @@ int main(void)
         cmocka_unit_test(printable_text_ends_where_it_ends),
         cmocka_unit_test(nul_is_a_character_like_any_other),
         cmocka_unit_test(a_sequence_ends_where_it_can_go_no_further),
+        cmocka_unit_test(one_line_speaks_to_no_terminal_and_runs_one_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

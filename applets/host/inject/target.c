@@ -1,5 +1,6 @@
 #include "host/inject/target.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,6 +191,13 @@ static bool can_run(const struct target_kind *k)
     return !k->folder && (k->enter || !k->list);
 }
 
+/* As Docker has it for names. */
+static bool may_be_container(const char *text)
+{
+    return isalnum((unsigned char)*text) &&
+           text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")] == '\0';
+}
+
 static int unknown_kind(const char *text, bool running, struct err *err)
 {
     const char *schemes[16] = {0};
@@ -207,11 +215,13 @@ static int unknown_kind(const char *text, bool running, struct err *err)
         return err_set(err, ERR_PARAMS, "'%s': %s:%s is wanted", text, kind->scheme, kind->form);
     const char *colon = strchr(text, ':');
     char *scheme MEM_AUTO = mem_printf("%.*s", (int)strcspn(text, ":"), text);
+    for (char *c = scheme; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
     const char *meant = colon ? usage_closest(scheme, schemes) : NULL;
     if (meant)
         return err_set(err, ERR_PARAMS, "'%s' is no target; did you mean '%s%s'? There are %s", text, meant,
                        colon, buf_str(&known));
-    return colon || !*text
+    return colon || !may_be_container(text)
                ? err_set(err, ERR_PARAMS, "'%s' is no target; there are %s", text, buf_str(&known))
                : err_set(err, ERR_PARAMS,
                          "'%s' does not say what it is; did you mean 'docker:%s'? There are %s", text, text,
