@@ -17,6 +17,9 @@ struct applet {
     int (*run)(int argc, char **argv); /* argv[0] is the applet's name; returns the exit status */
 };
 
+/* All of them, in their order. */
+extern const struct applet *const every_applet[];
+
 /* Exit status where the applet itself defines no other. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 

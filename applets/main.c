@@ -23,12 +23,12 @@
 #include "applets.def"
 #undef APPLET
 
-static const struct applet *const applets[] = {
-#define APPLET(id) &id##_applet,
+enum {
+#define APPLET(id) APPLET_##id,
 #include "applets.def"
 #undef APPLET
+    N_APPLETS
 };
-enum { N_APPLETS = sizeof applets / sizeof *applets };
 
 /* Those whose constants are packed, their names as well: these are their ids. */
 #undef PACKED_APPLET
@@ -92,14 +92,14 @@ static int print_help(void)
            "Applets ('toolbox help APPLET [COMMAND]' explains one):\n",
            toolbox_version);
     for (size_t i = 0; i < N_APPLETS; i++)
-        printf("  %-14s %s\n", applets[i]->name, applets[i]->summary);
+        printf("  %-14s %s\n", every_applet[i]->name, every_applet[i]->summary);
     return stdout_flushed();
 }
 
 static int print_list(void)
 {
     for (size_t i = 0; i < N_APPLETS; i++)
-        puts(applets[i]->name);
+        puts(every_applet[i]->name);
     return stdout_flushed();
 }
 
@@ -136,7 +136,7 @@ static int install(int argc, char **argv)
         return applet_failed("--install", "%s: %s", argv[argc - 1], err_text(errno));
     int result = EXIT_OK;
     for (size_t i = 0; i < N_APPLETS; i++)
-        if (install_link(self, argv[argc - 1], applets[i]->name, symbolic) != 0)
+        if (install_link(self, argv[argc - 1], every_applet[i]->name, symbolic) != 0)
             result = EXIT_FAILED;
     if (install_link(self, argv[argc - 1], "toolbox", symbolic) != 0)
         result = EXIT_FAILED;
@@ -159,7 +159,7 @@ static int unknown_applet(const char *word)
                                           "--install", "--install-legacy", NULL};
     const char *names[N_APPLETS + 3] = {"help", "version"};
     for (size_t i = 0; i < N_APPLETS; i++)
-        names[2 + i] = applets[i]->name;
+        names[2 + i] = every_applet[i]->name;
     return word[0] == '-' ? usage_unknown(NULL, "option", word, options)
                           : usage_unknown(NULL, "applet", word, names);
 }

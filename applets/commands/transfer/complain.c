@@ -1,0 +1,30 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/transfer/transfer.h"
+#include "mem.h"
+#include "tools/text_editor/edit_path.h"
+
+enum { COMPLAINTS_SAID = 20 };
+
+int transfer_complaints;
+
+static void say(const char *path, const char *what)
+{
+    char *shown MEM_AUTO = path ? edit_path_shown(path, strlen(path), 0) : NULL;
+    dprintf(STDERR_FILENO, "%s%s%s\n", shown ? shown : "", shown ? ": " : "", what);
+}
+
+void transfer_complain(const char *path, const char *why)
+{
+    if (transfer_complaints++ < COMPLAINTS_SAID)
+        say(path && !*path ? "." : path, why);
+}
+
+void transfer_note(const char *path, const char *what)
+{
+    static int notes;
+    if (notes++ < COMPLAINTS_SAID)
+        say(path, what);
+}
