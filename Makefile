@@ -194,9 +194,9 @@ $1/vendor/%.o: $(DEPS)/manifest $1/flags $(wildcard third_party/*.h) | $4
 -include $$(shell find $1 -name '*.d' 2>/dev/null)
 endef
 
-# A line @FILE stands for what is in there.
+# A line @FILE stands for what is in there, @host:FILE where it is the whole binary.
 $(B)/usage_packed.h: $(USAGE) $(wildcard applets/*/*/*.part) $(B)/build_id
-	$(Q)awk '/^@/ { while ((getline line <substr($$0, 2)) > 0) print line; close(substr($$0, 2)); next } { print }' $(USAGE) | gzip -9n | od -An -v -tu1 | sed 's/ *\([0-9][0-9]*\)/\1,/g' >$@
+	$(Q)awk '/^@host:/ { sub("host:", ""); if ("$(GUEST)") next } /^@/ { while ((getline line <substr($$0, 2)) > 0) print line; close(substr($$0, 2)); next } { print }' $(USAGE) | gzip -9n | od -An -v -tu1 | sed 's/ *\([0-9][0-9]*\)/\1,/g' >$@
 
 # program FILE COMPILER OBJECTS FLAGS: how FILE is linked. A removed source or another flag changes the build
 # id, and so version.o: no more is needed to link again.

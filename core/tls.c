@@ -243,6 +243,11 @@ struct tls *tls_open(const char *host, const char *port, const char *trust, int 
     return NULL;
 }
 
+void tls_timeout(struct tls *t, int ms)
+{
+    t->timeout_ms = ms;
+}
+
 ssize_t tls_read(struct tls *t, void *out, size_t n, struct err *err)
 {
     int status;

@@ -14,6 +14,9 @@ struct tls;
  * for the peer, and the handshake as a whole neither. */
 struct tls *tls_open(const char *host, const char *port, const char *trust, int timeout_ms, struct err *err);
 
+/* From now on no step waits longer than that. */
+void tls_timeout(struct tls *t, int ms);
+
 /* Bytes read, or 0 at the peer's own end of the stream; -1 with ERR_TOOL, also when the connection is cut. */
 ssize_t tls_read(struct tls *t, void *out, size_t n, struct err *err);
 

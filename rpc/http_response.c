@@ -75,6 +75,8 @@ static int read_field(struct http_response *r, char *line, struct err *err)
     value += strspn(value, " \t");
     for (size_t n = strlen(value); n > 0 && (value[n - 1] == ' ' || value[n - 1] == '\t'); n--)
         value[n - 1] = '\0';
+    if (r->field)
+        r->field(r->arg, line, value);
     if (strcasecmp(line, "content-length") == 0)
         return read_length(r, value, err);
     if (strcasecmp(line, "content-range") == 0)
@@ -220,7 +222,7 @@ static size_t feed_body(struct http_response *r, const char *data, size_t n, boo
 {
     bool bounded = r->state == RESPONSE_CHUNK || r->has_length;
     size_t take = bounded && n > r->left ? (size_t)r->left : n;
-    if (r->status / 100 == 2 && r->body && r->body(r->arg, data, take, err) < 0)
+    if ((r->any || r->status / 100 == 2) && r->body && r->body(r->arg, data, take, err) < 0)
         *failed = true;
     earn(r, take);
     if (bounded && (r->left -= take) == 0)

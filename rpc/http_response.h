@@ -1,4 +1,5 @@
-/* An incremental parser of one HTTP/1.x response (RFC 9112) to a GET, for a client that stores the body.
+/* An incremental parser of one HTTP/1.x response (RFC 9112) to a GET or POST, for a client that stores the
+ * body.
  *
  * Fed whatever came, in pieces of any size; it keeps the head alone and hands the body on. It touches no
  * descriptor, and what it is fed may be anything. What isn't body is bounded in proportion to it: interim
@@ -33,8 +34,11 @@ struct http_response {
     unsigned long long range_start;
     struct buf location; /* of a redirect; empty: none */
 
-    /* Gets the body's bytes, never for a status other than 2xx. May be NULL; -1 with err ends the parsing. */
+    /* Gets the body's bytes, for a status other than 2xx only where `any`. May be NULL; -1 with err ends the
+     * parsing. */
     int (*body)(void *arg, const char *data, size_t n, struct err *err);
+    void (*field)(void *arg, const char *name, const char *value); /* each line of the head; may be NULL */
+    bool any;
     void *arg;
 
     enum http_response_state state;

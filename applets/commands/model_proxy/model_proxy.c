@@ -17,6 +17,17 @@
 #include "proxy_calls.h"
 #include "title.h"
 #include "commands/exec/dial.h"
+#include "serve_model.h"
+
+#ifdef TOOLBOX_GUEST /* which answers by a directory alone */
+#undef SERVE_OPTIONS
+#undef SERVE_OPTION_NAMES
+#define SERVE_OPTIONS
+#define SERVE_OPTION_NAMES
+#define serve_model_option(option, value) EXIT_USAGE
+#define serve_model_begin(proxy, answers) EXIT_OK
+#define serve_model_end()
+#endif
 
 #define SERVICE "/var/tmp/sandbox-services/bridge_model_service"
 #define PORT "13131"
@@ -39,11 +50,11 @@ struct doors {
 /* EXIT_OK, or the exit status. */
 static int take_options(int argc, char **argv, struct options *o)
 {
-    static const char *const words[] = {"--port", "--directory", "--listen", NULL};
+    static const char *const words[] = {"--port", "--directory", "--listen", SERVE_OPTION_NAMES NULL};
     static const struct option options[] = {{"port", required_argument, NULL, 'p'},
                                             {"directory", required_argument, NULL, 'd'},
                                             {"listen", required_argument, NULL, 'l'},
-                                            {0}};
+                                            SERVE_OPTIONS{0}};
     for (int option; (option = usage_option(argv[0], argc, argv, ":", options, words)) >= 0;) {
         if (option == 'p')
             o->port = optarg;
@@ -53,7 +64,7 @@ static int take_options(int argc, char **argv, struct options *o)
             return usage_error(argv[0], "--listen can be given %d times", DOORS_MAX);
         else if (option == 'l')
             o->listen[o->n_listen++] = optarg;
-        else
+        else if (option < SERVE_TO || serve_model_option((enum serve_option)option, optarg) != EXIT_OK)
             return EXIT_USAGE;
     }
     return optind < argc ? usage_unknown(argv[0], "argument", argv[optind], NULL) : EXIT_OK;
@@ -185,29 +196,47 @@ static void on_signal(void *arg, int signal)
     loop_stop(proxy->loop, EXIT_OK);
 }
 
-static int serve(const struct doors *d, const char *directory, bool locally)
+static int serve(struct proxy *proxy, const struct doors *d, bool locally)
 {
-    struct err err;
     struct proxy_server *servers[DOORS_MAX];
-    struct proxy proxy = {.loop = loop_new(&err)};
-    if (!proxy.loop)
-        return applet_failed("model_proxy", "%s", err.msg);
-    proxy.service = service_new(proxy.loop, directory);
-    proxy.headers = title_is_inspect();
-    proxy.failed = on_failed;
-    proxy.arg = &proxy;
+    proxy->failed = on_failed;
+    proxy->arg = proxy;
     for (size_t i = 0; i < d->n; i++)
-        servers[i] = proxy_server_new(proxy.loop, d->fds[i], proxy_handle, &proxy);
-    loop_on_signal(proxy.loop, on_signal, &proxy);
-    tell(d, locally);                /* only now: whoever reads it may end us at once */
+        servers[i] = proxy_server_new(proxy->loop, d->fds[i], proxy_handle, proxy);
+    loop_on_signal(proxy->loop, on_signal, proxy);
+    tell(d, locally); /* only now: whoever reads it may end us at once */
+    int status = loop_run(proxy->loop);
+    for (size_t i = 0; i < d->n; i++)
+        proxy_server_free(servers[i]);
+    return status;
+}
+
+/* With the answers of the service in a directory. */
+static int serve_directory(struct proxy *proxy, const struct doors *d, const char *directory, bool locally)
+{
+    struct service *service = service_new(proxy->loop, directory);
+    proxy->source = service_source(service);
+    proxy->headers = title_is_inspect();
     if (access(directory, F_OK) < 0) /* it may come yet */
         fprintf(stderr,
                 "toolbox model_proxy: %s is not there: nothing is answered before the host has made it\n",
                 directory);
-    int status = loop_run(proxy.loop);
-    for (size_t i = 0; i < d->n; i++)
-        proxy_server_free(servers[i]);
-    service_free(proxy.service);
+    int status = serve(proxy, d, locally);
+    service_free(service);
+    return status;
+}
+
+static int begin(const struct doors *d, const char *directory, bool locally)
+{
+    struct err err;
+    bool answers = false;
+    struct proxy proxy = {.loop = loop_new(&err)};
+    if (!proxy.loop)
+        return applet_failed("model_proxy", "%s", err.msg);
+    int status = serve_model_begin(&proxy, &answers);
+    if (status == EXIT_OK)
+        status = answers ? serve(&proxy, d, locally) : serve_directory(&proxy, d, directory, locally);
+    serve_model_end();
     loop_free(proxy.loop);
     return status;
 }
@@ -225,7 +254,7 @@ static int model_proxy_main(int argc, char **argv)
                                            : mem_strdup(SERVICE);
     if (o.n_listen > 0 ? listen_where(&d, &o) < 0 : listen_locally(&d, o.port) < 0)
         return d.status;
-    status = serve(&d, directory, o.n_listen == 0);
+    status = begin(&d, directory, o.n_listen == 0);
     for (size_t i = 0; i < o.n_listen; i++)
         if (o.listen[i][0] == '/')
             unlink(o.listen[i]);

@@ -20,7 +20,7 @@ struct model_call {
     struct proxy *proxy;
     struct proxy_conn *conn;
     const struct proxy_route *route;
-    struct service_call *service;
+    void *service;
     struct loop_source *ping;
     struct buf plain; /* the parameters without headers, for a host that doesn't know those */
     bool stream, usage;
@@ -30,17 +30,23 @@ struct model_call {
 
 /* ---- errors ---- */
 
-static void refuse_with(struct proxy_conn *conn, enum dialect dialect, int status, struct span message,
-                        struct span more)
+static void refuse_with(struct proxy_conn *conn, enum dialect dialect, int status, const char *fields,
+                        struct span message, struct span more)
 {
     struct buf body BUF_AUTO = BUF_INIT;
     dialect_error(&body, dialect, status, message, more);
-    proxy_answer(conn, status, JSON_FIELDS, span_of(&body));
+    proxy_answer(conn, status, fields, span_of(&body));
+}
+
+void proxy_refuse_with(struct proxy_conn *conn, enum dialect dialect, int status, const char *fields,
+                       const char *message)
+{
+    refuse_with(conn, dialect, status, fields, (struct span){message, strlen(message)}, (struct span){0});
 }
 
 void proxy_refuse(struct proxy_conn *conn, enum dialect dialect, int status, const char *message)
 {
-    refuse_with(conn, dialect, status, (struct span){message, strlen(message)}, (struct span){0});
+    proxy_refuse_with(conn, dialect, status, JSON_FIELDS, message);
 }
 
 /* As the provider says it of a parameter. */
@@ -53,7 +59,7 @@ static void refuse_without(struct proxy_conn *conn, enum dialect dialect, const 
     json_member_string(&more, "param", parameter);
     json_member_string(&more, "code", "missing_required_parameter");
     buf_addc(&more, '}');
-    refuse_with(conn, dialect, 400, span_of(&message), span_of(&more));
+    refuse_with(conn, dialect, 400, JSON_FIELDS, span_of(&message), span_of(&more));
 }
 
 /* ---- the answer ---- */
@@ -68,7 +74,7 @@ static void end(struct model_call *c)
 static void on_gone(void *arg)
 {
     struct model_call *c = arg;
-    service_cancel(c->service);
+    c->proxy->source.cancel(c->service);
     end(c);
 }
 
@@ -77,7 +83,28 @@ static bool is_responses(const struct proxy_route *route)
     return route->wants && *route->wants == 'i';
 }
 
-/* {"status", "message", "body"}, which the provider said on the host's side. */
+/* Lines of the head from what the host gives: when to try again, mostly. */
+static void put_fields(struct buf *out, struct span headers)
+{
+    struct span key, value;
+    buf_adds(out, JSON_FIELDS);
+    if (!headers.s || json_kind(headers) != JSON_OBJECT)
+        return;
+    for (size_t at = 0; json_next_member(headers, &at, &key, &value);) {
+        struct buf name BUF_AUTO = BUF_INIT;
+        struct buf text BUF_AUTO = BUF_INIT;
+        json_string_text(key, &name);
+        if (json_kind(value) == JSON_NUMBER)
+            buf_add(&text, value.s, value.n);
+        else
+            json_string_text(value, &text);
+        if (dialect_passes(buf_str(&name)) && strlen(buf_str(&text)) == text.len &&
+            !strpbrk(buf_str(&text), "\r\n"))
+            buf_addf(out, "%s: %s\r\n", buf_str(&name), buf_str(&text));
+    }
+}
+
+/* {"status", "message", "body", "headers"}, which the provider said on the host's side. */
 static void provider_error(struct model_call *c, struct span error)
 {
     struct buf message BUF_AUTO = BUF_INIT;
@@ -89,7 +116,9 @@ static void provider_error(struct model_call *c, struct span error)
         body.s = NULL;
     json_string_text(stream_string(error, "message"), &message);
     if (!c->begun) {
-        refuse_with(c->conn, c->route->dialect, (int)number, span_of(&message), body);
+        struct buf fields BUF_AUTO = BUF_INIT;
+        put_fields(&fields, stream_member(error, "headers"));
+        refuse_with(c->conn, c->route->dialect, (int)number, buf_str(&fields), span_of(&message), body);
         return;
     }
     struct events plan;
@@ -134,7 +163,7 @@ static int take_result(struct span result, struct buf *out, struct err *err)
 static void begin(struct model_call *c)
 {
     if (!c->begun)
-        proxy_stream(c->conn, c->stream ? "text/event-stream; charset=utf-8" : "application/json");
+        proxy_stream(c->conn, c->stream ? STREAM_FIELDS : JSON_FIELDS);
     c->begun = true;
 }
 
@@ -178,7 +207,7 @@ static void on_answer(void *arg, struct span result, struct buf *text, const str
     (void)text;
     if (c->plain.len > 0 && is_about_headers(failed)) {
         proxy->headers = false;
-        c->service = service_call(proxy->service, c->route->method, span_of(&c->plain), on_answer, c);
+        c->service = proxy->source.call(proxy->source.of, c->route->method, span_of(&c->plain), on_answer, c);
         buf_release(&c->plain);
         return;
     }
@@ -208,7 +237,10 @@ static void on_ping(void *arg)
                                                          : "\n");
     begin(c);
     loop_timer_set(c->ping, PING_MS);
-    proxy_stream_text(c->conn, span_of(&text));
+    if (c->told)
+        proxy_stream_text(c->conn, span_of(&text));
+    else
+        proxy_stream_alive(c->conn, span_of(&text));
 }
 
 /* ---- the request ---- */
@@ -311,7 +343,7 @@ static void ask(struct model_call *c, const struct proxy_request *r, struct span
         put_headers(&params, r->head);
     }
     buf_addc(&params, '}');
-    c->service = service_call(proxy->service, c->route->method, span_of(&params), on_answer, c);
+    c->service = proxy->source.call(proxy->source.of, c->route->method, span_of(&params), on_answer, c);
     proxy_on_gone(c->conn, on_gone, c);
 }
 

@@ -7,9 +7,24 @@
 #include "proxy_http.h"
 #include "proxy_service.h"
 
+/* A request as it is looked up. */
+struct proxy_asked {
+    struct proxy_conn *conn;
+    const struct proxy_request *r;
+    char *path;       /* with one slash for several, and none at the end */
+    const char *what; /* behind the version, or versions, of which there may be none */
+    enum dialect dialect;
+    bool posts;
+    struct buf body; /* another body than what was sent, where there is one */
+};
+
 struct proxy {
     struct loop *loop;
-    struct service *service;
+    struct proxy_source source; /* who answers */
+    /* Who sees every request first, but those that ask for signs of life, and may change it, or answer it:
+     * true. NULL: nobody. */
+    bool (*first)(void *arg, struct proxy_asked *asked, struct proxy_request *request);
+    void *first_arg;
     /* The host failed a call, or answered nonsense: it wants the sample to fail, not its agent to try again.
      * The process is to end with this reason. */
     void (*failed)(void *arg, const char *reason);
@@ -20,6 +35,9 @@ struct proxy {
 
 /* The handler of a proxy_server, `arg` a struct proxy (proxy_routes.c). */
 void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request *request);
+
+/* What is behind the version of a path, or versions, of which there may be none. *beta where one is no v1. */
+const char *proxy_behind_versions(const char *path, bool *beta);
 
 /* Requests to /mcp/SERVER (proxy_mcp.c). */
 void proxy_mcp(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_request *request);
@@ -35,9 +53,13 @@ struct proxy_route {
 void proxy_call(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_route *route,
                 const struct proxy_request *request, struct span model, bool stream);
 
+/* An error of the dialect, with more lines of the head. */
+void proxy_refuse_with(struct proxy_conn *conn, enum dialect dialect, int status, const char *fields,
+                       const char *message);
 /* An error of the dialect. */
 void proxy_refuse(struct proxy_conn *conn, enum dialect dialect, int status, const char *message);
 
 #define JSON_FIELDS "Content-Type: application/json\r\n"
+#define STREAM_FIELDS "Content-Type: text/event-stream; charset=utf-8\r\n"
 
 #endif

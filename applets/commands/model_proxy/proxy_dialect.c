@@ -1,5 +1,8 @@
 #include "proxy_dialect.h"
 
+#include <string.h>
+#include <strings.h>
+
 #include "proxy_events.h"
 
 struct word {
@@ -79,4 +82,15 @@ void dialect_error(struct buf *out, enum dialect dialect, int status, struct spa
         break;
     }
     buf_adds(out, "}}");
+}
+
+bool dialect_passes(const char *field)
+{
+    static const char *const begin[] = {"retry-after", "x-should-retry", "x-ratelimit-",        "anthropic-",
+                                        "request-id",  "x-request-id",   "openai-processing-ms"};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (strncasecmp(field, begin[i], strlen(begin[i])) == 0)
+            return field[strspn(field, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")] ==
+                   '\0';
+    return false;
 }

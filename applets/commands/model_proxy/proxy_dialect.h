@@ -11,4 +11,7 @@ enum dialect { OPENAI, ANTHROPIC, GOOGLE };
  * ours (s == NULL: none). */
 void dialect_error(struct buf *out, enum dialect dialect, int status, struct span message, struct span more);
 
+/* Whether a field of a provider's answer is for its clients: when to try again, limits, the request's id. */
+bool dialect_passes(const char *field);
+
 #endif

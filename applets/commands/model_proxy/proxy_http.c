@@ -37,6 +37,10 @@ struct proxy_conn {
     struct events plan;
     void (*gone)(void *arg);
     void *gone_arg;
+    void (*sent_all)(void *arg);
+    void *sent_arg;
+    proxy_tap_fn tap;
+    void *tap_arg;
 };
 
 struct proxy_server {
@@ -47,6 +51,33 @@ struct proxy_server {
     void *arg;
     struct http_frame *conns; /* each the frame of a struct proxy_conn */
 };
+
+/* ---- who is told ---- */
+
+void proxy_on_sent(struct proxy_conn *c, void (*sent)(void *arg), void *arg)
+{
+    c->sent_all = sent;
+    c->sent_arg = arg;
+}
+
+size_t proxy_unsent(const struct proxy_conn *c)
+{
+    return c->out.len - c->sent;
+}
+
+void proxy_tap(struct proxy_conn *c, proxy_tap_fn tap, void *arg)
+{
+    c->tap = tap;
+    c->tap_arg = arg;
+}
+
+static void show(struct proxy_conn *c, int status, const char *fields, struct span text)
+{
+    if (c->tap)
+        c->tap(c->tap_arg, status, fields, text);
+    if (!text.s && !fields)
+        c->tap = NULL;
+}
 
 /* ---- the end ---- */
 
@@ -66,6 +97,7 @@ static void finish(struct proxy_conn *c)
     c->gone = NULL;
     if (gone)
         gone(c->gone_arg);
+    show(c, 0, NULL, (struct span){0});
 }
 
 static void on_linger(void *arg)
@@ -87,7 +119,7 @@ static void await(struct proxy_conn *c)
 
 static void begin_next(struct proxy_conn *c)
 {
-    c->gone = NULL;
+    c->gone = c->sent_all = NULL;
     events_release(&c->plan);
     buf_release(&c->out);
     c->sent = 0;
@@ -116,6 +148,13 @@ static void put_chunk(struct proxy_conn *c, struct span text)
         buf_adds(&c->out, "\r\n");
 }
 
+static void all_known(struct proxy_conn *c)
+{
+    if (c->chunked)
+        buf_adds(&c->out, "0\r\n\r\n");
+    show(c, 200, NULL, (struct span){0});
+}
+
 /* Makes some more of the stream. False when there is no more. */
 static bool make_more(struct proxy_conn *c)
 {
@@ -123,8 +162,9 @@ static bool make_more(struct proxy_conn *c)
     if (!events_next(&c->plan, &chunk, CHUNK))
         return false;
     put_chunk(c, span_of(&chunk));
-    if (c->chunked && c->plan.at_part == c->plan.n && c->plan.at_text == c->plan.text.len)
-        buf_adds(&c->out, "0\r\n\r\n");
+    show(c, 200, NULL, span_of(&chunk));
+    if (c->plan.at_part == c->plan.n && c->plan.at_text == c->plan.text.len)
+        all_known(c);
     return true;
 }
 
@@ -152,6 +192,8 @@ static int flush(struct proxy_conn *c)
         begin_next(c);
     else
         await(c);
+    if (c->state == STREAMING && c->sent == c->out.len && c->sent_all)
+        c->sent_all(c->sent_arg);
     return 0;
 }
 
@@ -175,6 +217,8 @@ void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct s
 {
     begin_head(c, status);
     buf_adds(&c->out, fields);
+    show(c, status, fields, body);
+    show(c, status, NULL, (struct span){0});
     if (status != 204)
         buf_addf(&c->out, "Content-Length: %zu\r\n", body.n);
     buf_adds(&c->out, "\r\n");
@@ -184,18 +228,25 @@ void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct s
     send_on(c);
 }
 
-void proxy_stream(struct proxy_conn *c, const char *type)
+void proxy_stream(struct proxy_conn *c, const char *fields)
 {
     c->chunked = !c->frame.parser.http10;
     if (!c->chunked)
         c->frame.parser.keep_alive = false;
     begin_head(c, 200);
-    buf_addf(&c->out, "Content-Type: %s\r\nCache-Control: no-cache\r\n%s\r\n", type,
+    buf_addf(&c->out, "%sCache-Control: no-cache\r\n%s\r\n", fields,
              c->chunked ? "Transfer-Encoding: chunked\r\n" : "");
+    show(c, 200, fields, (struct span){0});
     c->state = STREAMING;
 }
 
 void proxy_stream_text(struct proxy_conn *c, struct span text)
+{
+    show(c, 200, NULL, text);
+    proxy_stream_alive(c, text);
+}
+
+void proxy_stream_alive(struct proxy_conn *c, struct span text)
 {
     put_chunk(c, text);
     send_on(c);
@@ -206,6 +257,8 @@ void proxy_stream_end(struct proxy_conn *c, struct events *plan)
     events_release(&c->plan);
     c->plan = *plan;
     events_init(plan);
+    if (c->plan.n == 0 && c->plan.text.len == 0)
+        all_known(c);
     c->state = SENDING;
     send_on(c);
 }

@@ -35,8 +35,19 @@ void proxy_on_gone(struct proxy_conn *conn, void (*gone)(void *arg), void *arg);
 void proxy_answer(struct proxy_conn *conn, int status, const char *fields, struct span body);
 
 /* An answer in pieces: begun, given something (any number of times), given the rest. `plan` is taken. */
-void proxy_stream(struct proxy_conn *conn, const char *type);
+void proxy_stream(struct proxy_conn *conn, const char *fields);
 void proxy_stream_text(struct proxy_conn *conn, struct span text);
+void proxy_stream_alive(struct proxy_conn *conn,
+                        struct span text); /* which says nothing: nobody else sees it */
 void proxy_stream_end(struct proxy_conn *conn, struct events *plan);
+
+/* Who is told when all that was given has been sent, and more may come; NULL: nobody. */
+void proxy_on_sent(struct proxy_conn *conn, void (*sent)(void *arg), void *arg);
+size_t proxy_unsent(const struct proxy_conn *conn);
+
+/* Who sees the answer: its head (`status`, `fields`), then what it consists of, then the end, which
+ * is before the client has all of it: text.s NULL, with `status` 0 where he went before. */
+typedef void (*proxy_tap_fn)(void *arg, int status, const char *fields, struct span text);
+void proxy_tap(struct proxy_conn *conn, proxy_tap_fn tap, void *arg);
 
 #endif

@@ -14,7 +14,7 @@ static const char *const revisions[] = {"2026-07-28", "2025-11-25", "2025-06-18"
 struct mcp_call {
     struct proxy *proxy;
     struct proxy_conn *conn;
-    struct service_call *service;
+    void *service;
     struct buf id;
     const char *revision;
     bool list;
@@ -70,7 +70,7 @@ static void end(struct mcp_call *c)
 static void on_gone(void *arg)
 {
     struct mcp_call *c = arg;
-    service_cancel(c->service);
+    c->proxy->source.cancel(c->service);
     end(c);
 }
 
@@ -128,7 +128,8 @@ static void call_host(struct proxy *proxy, struct proxy_conn *conn, const char *
     *c = (struct mcp_call){.proxy = proxy, .conn = conn, .revision = revision, .list = list};
     buf_init(&c->id, BUF_NO_MAX);
     buf_add(&c->id, id.s, id.n);
-    c->service = service_call(proxy->service, list ? "list_tools" : "call_tool", params, on_answer, c);
+    c->service =
+        proxy->source.call(proxy->source.of, list ? "list_tools" : "call_tool", params, on_answer, c);
     proxy_on_gone(conn, on_gone, c);
 }
 

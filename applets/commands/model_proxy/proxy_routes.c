@@ -18,16 +18,6 @@ static const struct proxy_route routes[] = {
 };
 static const struct proxy_route google = {"", "generate_google", GOOGLE, NULL};
 
-/* A request as it is looked up. */
-struct asked {
-    struct proxy_conn *conn;
-    const struct proxy_request *r;
-    char *path;       /* with one slash for several, and none at the end */
-    const char *what; /* behind the version, or versions, of which there may be none */
-    enum dialect dialect;
-    bool posts;
-};
-
 /* ---- what is asked ---- */
 
 static void squeeze(char *path)
@@ -40,7 +30,7 @@ static void squeeze(char *path)
 }
 
 /* A base address may have a version or none, and a client adds its own. */
-static const char *behind_versions(const char *path, bool *beta)
+const char *proxy_behind_versions(const char *path, bool *beta)
 {
     static const char *const versions[] = {"/v1beta", "/v1alpha", "/v1"};
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
@@ -54,12 +44,12 @@ static const char *behind_versions(const char *path, bool *beta)
     return path;
 }
 
-static bool has_field(const struct asked *a, const char *name)
+static bool has_field(const struct proxy_asked *a, const char *name)
 {
     return *http_field(a->r->head, name) != '\0';
 }
 
-static enum dialect dialect_of(const struct asked *a, bool beta)
+static enum dialect dialect_of(const struct proxy_asked *a, bool beta)
 {
     const char *action = strncmp(a->what, "/models/", 8) == 0 ? strrchr(a->what, ':') : NULL;
     if (strncmp(a->what, "/messages", 9) == 0 || has_field(a, "anthropic-version"))
@@ -69,7 +59,7 @@ static enum dialect dialect_of(const struct asked *a, bool beta)
 
 /* ---- answers of our own ---- */
 
-static void answer_with(const struct asked *a, const struct buf *body)
+static void answer_with(const struct proxy_asked *a, const struct buf *body)
 {
     proxy_answer(a->conn, 200, JSON_FIELDS, span_of(body));
 }
@@ -92,7 +82,7 @@ static void put_model(struct buf *out, enum dialect dialect, const char *id)
 }
 
 /* The one that there is by that name, or any by its own: the host takes every name. */
-static void models(const struct asked *a)
+static void models(const struct proxy_asked *a)
 {
     static const char *const begin[] = {"{\"object\":\"list\",\"data\":[", "{\"data\":[", "{\"models\":["};
     static const char *const end[] = {
@@ -106,7 +96,7 @@ static void models(const struct asked *a)
 }
 
 /* An estimate, and its answer says so. */
-static void count_tokens(const struct asked *a, const char *before, const char *after)
+static void count_tokens(const struct proxy_asked *a, const char *before, const char *after)
 {
     struct buf body BUF_AUTO = BUF_INIT;
     struct err err;
@@ -118,14 +108,7 @@ static void count_tokens(const struct asked *a, const char *before, const char *
     proxy_answer(a->conn, 200, JSON_FIELDS "X-Toolbox-Estimate: true\r\n", span_of(&body));
 }
 
-static void refuse_with(const struct asked *a, int status, const char *fields, const char *why)
-{
-    struct buf body BUF_AUTO = BUF_INIT;
-    dialect_error(&body, a->dialect, status, (struct span){why, strlen(why)}, (struct span){0});
-    proxy_answer(a->conn, status, fields, span_of(&body));
-}
-
-static void not_found(const struct asked *a)
+static void not_found(const struct proxy_asked *a)
 {
     struct buf message BUF_AUTO = BUF_INIT;
     buf_addf(
@@ -139,7 +122,7 @@ static void not_found(const struct asked *a)
 /* ---- looking it up ---- */
 
 /* .../models/NAME:ACTION */
-static bool google_action(struct proxy *proxy, const struct asked *a)
+static bool google_action(struct proxy *proxy, const struct proxy_asked *a)
 {
     struct buf model BUF_AUTO = BUF_INIT;
     const char *name = strncmp(a->what, "/models/", 8) == 0 ? a->what + 8 : "", *action = strrchr(name, ':');
@@ -157,7 +140,7 @@ static bool google_action(struct proxy *proxy, const struct asked *a)
     return true;
 }
 
-static bool post(struct proxy *proxy, const struct asked *a)
+static bool post(struct proxy *proxy, const struct proxy_asked *a)
 {
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (strcmp(a->what, routes[i].path) == 0) {
@@ -173,7 +156,7 @@ static bool post(struct proxy *proxy, const struct asked *a)
     return true;
 }
 
-static bool get(const struct asked *a)
+static bool is_alive(const struct proxy_asked *a)
 {
     static const char *const healthy[] = {"", "/healthz", "/health", "/api/hello"};
     static const char alive[] = "{\"status\":\"ok\"}";
@@ -182,11 +165,17 @@ static bool get(const struct asked *a)
             proxy_answer(a->conn, 200, JSON_FIELDS, (struct span){alive, sizeof alive - 1});
             return true;
         }
+    return false;
+}
+
+static bool get(const struct proxy_asked *a)
+{
     if (strncmp(a->what, "/models", 7) == 0 && (a->what[7] == '\0' || a->what[7] == '/'))
         models(a);
     else if (strcmp(a->what, "/responses") == 0 && has_field(a, "upgrade"))
-        refuse_with(a, 426, JSON_FIELDS "Upgrade: HTTP/1.1\r\n", /* clients go on over HTTP, at once */
-                    "Responses are streamed over HTTP here, not over a WebSocket");
+        proxy_refuse_with(a->conn, a->dialect, 426,
+                          JSON_FIELDS "Upgrade: HTTP/1.1\r\n", /* clients go on over HTTP, at once */
+                          "Responses are streamed over HTTP here, not over a WebSocket");
     else
         return false;
     return true;
@@ -210,7 +199,7 @@ static const char *known_coding(const char *coding, bool *gzip)
 }
 
 /* The body as it is meant: in *unpacked where it was compressed. False: it was refused. */
-static bool take_body(const struct asked *a, struct proxy_request *r, struct buf *unpacked)
+static bool take_body(const struct proxy_asked *a, struct proxy_request *r, struct buf *unpacked)
 {
     struct buf why BUF_AUTO = BUF_INIT;
     struct memory_share share = {0};
@@ -231,15 +220,15 @@ static bool take_body(const struct asked *a, struct proxy_request *r, struct buf
         buf_addf(&why, "the body comes to more than %zu bytes when it is unpacked", unpacked->max);
     r->body = span_of(unpacked);
     if (why.len > 0)
-        refuse_with(a,
-                    !known                     ? 415
-                    : status == INFLATE_BROKEN ? 400
-                                               : 413,
-                    JSON_FIELDS "Accept-Encoding: gzip, deflate\r\n", buf_str(&why));
+        proxy_refuse_with(a->conn, a->dialect,
+                          !known                     ? 415
+                          : status == INFLATE_BROKEN ? 400
+                                                     : 413,
+                          JSON_FIELDS "Accept-Encoding: gzip, deflate\r\n", buf_str(&why));
     return why.len == 0;
 }
 
-static void answer(struct proxy *proxy, struct asked *a)
+static void answer(struct proxy *proxy, struct proxy_asked *a)
 {
     struct proxy_request r = *a->r;
     struct buf unpacked BUF_AUTO = BUF_INIT;
@@ -247,18 +236,20 @@ static void answer(struct proxy *proxy, struct asked *a)
     if (!take_body(a, &r, &unpacked))
         return;
     a->r = &r;
+    if ((reads && is_alive(a)) || (proxy->first && proxy->first(proxy->first_arg, a, &r)))
+        return;
     if (strncmp(r.path, "/mcp/", 5) == 0)
         proxy_mcp(proxy, a->conn, &r);
     else if (!(a->posts && post(proxy, a)) && !(reads && get(a)))
         not_found(a);
 }
 
-static void look_up(struct proxy *proxy, struct asked *a)
+static void look_up(struct proxy *proxy, struct proxy_asked *a)
 {
     struct buf why BUF_AUTO = BUF_INIT;
     bool beta = false;
     squeeze(a->path);
-    a->what = behind_versions(a->path, &beta);
+    a->what = proxy_behind_versions(a->path, &beta);
     a->posts = strcmp(a->r->method, "POST") == 0;
     a->dialect = dialect_of(a, beta);
     int refused = proxy_gate(a->r->head, &why);
@@ -270,7 +261,7 @@ static void look_up(struct proxy *proxy, struct asked *a)
 
 void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request *r)
 {
-    struct asked a = {.conn = conn, .r = r};
+    struct proxy_asked a = {.conn = conn, .r = r, .body = BUF_INIT};
     if (strcmp(r->method, "OPTIONS") == 0) {
         proxy_answer(conn, 405, "Allow: GET, HEAD, POST\r\n", (struct span){"", 0});
         return;
@@ -278,4 +269,5 @@ void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request
     a.path = mem_strdup(r->path);
     look_up(arg, &a);
     free(a.path);
+    buf_release(&a.body);
 }

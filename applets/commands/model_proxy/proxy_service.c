@@ -319,9 +319,9 @@ static void make_id(char id[ID_MAX])
         at += snprintf(at, 4, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
 }
 
-struct service_call *service_call(struct service *s, const char *method, struct span params,
-                                  service_answer_fn answer, void *arg)
+static void *call(void *of, const char *method, struct span params, service_answer_fn answer, void *arg)
 {
+    struct service *s = of;
     struct service_call *c = mem_zalloc(sizeof *c);
     c->service = s;
     c->answer = answer;
@@ -348,8 +348,9 @@ struct service_call *service_call(struct service *s, const char *method, struct 
     return c;
 }
 
-void service_cancel(struct service_call *c)
+static void cancel(void *call)
 {
+    struct service_call *c = call;
     if (c->request.len > 0) { /* nobody has seen it */
         forget(c);
         return;
@@ -357,4 +358,9 @@ void service_cancel(struct service_call *c)
     remove_from(c->service->requests, c);
     c->answer = NULL;
     c->cancelled_at = now_ms();
+}
+
+struct proxy_source service_source(struct service *s)
+{
+    return (struct proxy_source){.of = s, .call = call, .cancel = cancel};
 }

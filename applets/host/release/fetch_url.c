@@ -33,16 +33,14 @@ static bool split_authority(const char *at, size_t n, struct fetch_url *url)
     if (rest + (digits ? digits + 1 : 0) != end || digits > 5)
         return false;
     url->host = mem_dup(host, length);
-    url->port = digits ? mem_dup(rest + 1, digits) : mem_strdup("443");
+    url->port = digits ? mem_dup(rest + 1, digits) : mem_strdup(url->plain ? "80" : "443");
     url->authority = mem_dup(at, n);
     return true;
 }
 
-int fetch_url_parse(const char *text, struct fetch_url *url, struct err *err)
+/* What is behind the scheme. */
+static int take_apart(const char *text, const char *at, struct fetch_url *url, struct err *err)
 {
-    if (strncasecmp(text, scheme, sizeof scheme - 1) != 0)
-        return err_set(err, ERR_TOOL, "'%.200s' isn't fetched: only https:// addresses are", text);
-    const char *at = text + sizeof scheme - 1;
     size_t n = strcspn(at, "/?#");
     if (memchr(at, '@', n))
         return err_set(err, ERR_TOOL, "an address with a password in it isn't fetched");
@@ -51,6 +49,19 @@ int fetch_url_parse(const char *text, struct fetch_url *url, struct err *err)
     const char *path = at + n;
     url->path = mem_printf("%s%.*s", *path == '/' ? "" : "/", (int)strcspn(path, "#"), path);
     return 0;
+}
+
+int fetch_url_parse(const char *text, struct fetch_url *url, struct err *err)
+{
+    if (strncasecmp(text, scheme, sizeof scheme - 1) != 0)
+        return err_set(err, ERR_TOOL, "'%.200s' isn't fetched: only https:// addresses are", text);
+    return take_apart(text, text + sizeof scheme - 1, url, err);
+}
+
+int fetch_url_parse_any(const char *text, struct fetch_url *url, struct err *err)
+{
+    url->plain = strncasecmp(text, "http://", 7) == 0;
+    return url->plain ? take_apart(text, text + 7, url, err) : fetch_url_parse(text, url, err);
 }
 
 void fetch_url_release(struct fetch_url *url)

@@ -1,6 +1,8 @@
-/* Addresses: https alone. */
+/* Addresses: https alone, but for who says otherwise. */
 #ifndef RELEASE_FETCH_URL_H
 #define RELEASE_FETCH_URL_H
+
+#include <stdbool.h>
 
 #include "err.h"
 
@@ -9,10 +11,13 @@ struct fetch_url {
     char *port;
     char *authority; /* as the Host field wants it */
     char *path;      /* with the query; begins with '/' */
+    bool plain;      /* http */
 };
 
 /* Takes an absolute address apart; `url` is zero before. -1 with ERR_TOOL: not https, or not well-formed. */
 int fetch_url_parse(const char *text, struct fetch_url *url, struct err *err);
+/* The same, and http:// as well. */
+int fetch_url_parse_any(const char *text, struct fetch_url *url, struct err *err);
 void fetch_url_release(struct fetch_url *url);
 
 /* The absolute address that a redirect from `base` to `location` leads to; free() it. Only shape is looked at

@@ -59,8 +59,55 @@ def usual_answers():
     }
 
 
-class Bridge:
-    """A running proxy with its service directory. `answers` maps a method to what gives its result from the params."""
+class Proxy:
+    """A running proxy."""
+
+    def __init__(self, toolbox, *options, env=None):
+        self.process = subprocess.Popen(
+            [str(word) for word in (toolbox, "model_proxy", "--port", "0", *options)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+
+    def connect(self):
+        connection = socket.create_connection(("127.0.0.1", self.port), HANG)
+        connection.settimeout(HANG)
+        return connection
+
+    def ask(self, method, path, body=None, headers=()):
+        """Status, head and body of the answer; a body that is no bytes is sent as JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG)
+        try:
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request(method, path, data, {"Content-Type": "application/json", **dict(headers)})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def post(self, path, body):
+        status, _, text = self.ask("POST", path, body)
+        return status, json.loads(text)
+
+    def stream(self, path, body):
+        """The events of a stream: (name, data); data is decoded JSON, or "[DONE]"."""
+        status, headers, text = self.ask("POST", path, body)
+        assert status == 200 and headers["Content-Type"].startswith("text/event-stream"), (status, text)
+        return events(text)
+
+    def end(self):
+        """Its exit status and what it said on standard error, however it ended."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        _, said = self.process.communicate(timeout=HANG)
+        return self.process.returncode, said
+
+    def ended(self):
+        wait_until(lambda: self.process.poll() is not None, "the proxy to end")
+        return self.end()
+
+
+class Bridge(Proxy):
+    """One with its service directory. `answers` maps a method to what gives its result from the params."""
 
     def __init__(self, toolbox, directory, env=None, make_dirs=True):
         self.directory = Path(directory)
@@ -69,10 +116,7 @@ class Bridge:
         self.paused = threading.Event()  # while it is set nothing is answered
         if make_dirs:
             self.make_dirs()
-        self.process = subprocess.Popen(
-            [toolbox, "model_proxy", "--port", "0", "--directory", str(directory)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
-        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+        super().__init__(toolbox, "--directory", directory, env=env)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -103,44 +147,10 @@ class Bridge:
     def files(self):
         return sorted(path.name for folder in (self.requests, self.responses) for path in folder.glob("*"))
 
-    def connect(self):
-        connection = socket.create_connection(("127.0.0.1", self.port), HANG)
-        connection.settimeout(HANG)
-        return connection
-
-    def ask(self, method, path, body=None, headers=()):
-        """Status, head and body of the answer; a body that is no bytes is sent as JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG)
-        try:
-            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-            connection.request(method, path, data, {"Content-Type": "application/json", **dict(headers)})
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
-        finally:
-            connection.close()
-
-    def post(self, path, body):
-        status, _, text = self.ask("POST", path, body)
-        return status, json.loads(text)
-
-    def stream(self, path, body):
-        """The events of a stream: (name, data); data is decoded JSON, or "[DONE]"."""
-        status, headers, text = self.ask("POST", path, body)
-        assert status == 200 and headers["Content-Type"].startswith("text/event-stream"), (status, text)
-        return events(text)
-
     def end(self):
-        """Its exit status and what it said on standard error, however it ended."""
         self._stop.set()
         self._thread.join(HANG)
-        if self.process.poll() is None:
-            self.process.terminate()
-        _, said = self.process.communicate(timeout=HANG)
-        return self.process.returncode, said
-
-    def ended(self):
-        wait_until(lambda: self.process.poll() is not None, "the proxy to end")
-        return self.end()
+        return super().end()
 
 
 def events(text):
