@@ -10,9 +10,10 @@ import threading
 
 import pytest
 
-from harness import peers, processes
-from harness.containers import REPO
-from harness.machine import HANG
+from harness import peers, processes, roots
+from harness.client import Client
+from harness.containers import REPO, Options
+from harness.machine import HANG, Host
 
 PACKAGE = REPO / "clients/python"
 sys.path.insert(0, str(PACKAGE / "src"))
@@ -152,6 +153,34 @@ def test_a_shell(held):
     held(use)
 
 
+def test_a_shells_command_that_is_given_up_is_interrupted_unless_it_is_to_run_on(held, workdir):
+    async def use(sandbox):
+        async with await sandbox.shell() as shell:
+            for leave in (False, True):
+                mark = workdir / f"begun-{leave}"
+                task = asyncio.create_task(shell.run(f"sh -c 'echo $$ >{mark}.new; mv {mark}.new {mark}; exec sleep 1000'", leave_running=leave))
+                while not mark.exists():
+                    await asyncio.sleep(0.01)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                if leave:
+                    assert (await shell.run(timeout=0.1)).state == "timeout" and os.path.exists(f"/proc/{mark.read_text().strip()}")
+                    await shell.signal("KILL")
+                while os.path.exists(f"/proc/{mark.read_text().strip()}"):
+                    await asyncio.sleep(0.01)
+
+    held(use)
+
+
+def test_a_stream_that_never_greets_is_ended():
+    async def use():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(AsyncSandbox.over(["sleep", "1000"]), 0.1)
+
+    asyncio.run(asyncio.wait_for(use(), HANG))
+
+
 def test_jobs(held):
     async def use(sandbox):
         job = await sandbox.start("for i in 1 2 3; do echo $i; done; echo no >&2; exit 3")
@@ -177,6 +206,12 @@ def test_the_editor_and_errors(held, workdir):
         assert "two" in await sandbox.edit.view(path, (1, 1))
         await sandbox.edit.undo(path)
         assert (workdir / "a.txt").read_text() == "one\n"
+        await sandbox.edit.create(path, "one\none\n", overwrite=True)
+        await sandbox.edit.replace(path, "one", "1", everywhere=True)
+        await sandbox.edit.insert(path, 0, "0")
+        await sandbox.edit.many([{"path": path, "old_str": "0\n1", "new_str": "3"}])
+        await sandbox.patch("*** Begin Patch\n*** Update File: a.txt\n@@\n-3\n+4\n*** End Patch\n", str(workdir))
+        assert (workdir / "a.txt").read_text().startswith("4\n1")
         with pytest.raises(ToolError, match="does not exist"):
             await sandbox.edit.view("/nowhere")
         with pytest.raises(UnknownMethod):
@@ -246,45 +281,48 @@ def test_a_stream_that_ends_tells_everybody(held):
 
 # ---- over connections that are kept, without asyncio ----
 
-BY_HAND = """
-import sys
-from toolbox_sandbox import CannotConnect, RunTimeout, Sandbox
+# Runs a program, and tells which lines of the package were run, of those that can be.
+TRACED = """
+import json, runpy, sys, threading, trace
+from pathlib import Path
 
-with Sandbox.connect("local:", options=["--dir", sys.argv[1]]) as sandbox:
-    assert sandbox.run(["echo", "hi"]).text == "hi\\n"
-    try:
-        sandbox.run(["sleep", "100"], timeout=0.1)
-        raise AssertionError
-    except RunTimeout:
-        pass
-    with sandbox.shell() as shell:
-        assert shell.run("echo $((6 * 7))").output == "42\\n"
-    job = sandbox.start("echo from a job")
-    assert "".join(got.stdout for got in job) == "from a job\\n" and job.exit_code == 0
-    with sandbox.process(["cat"]) as process:
-        process.write(b"x")
-        process.close_stdin()
-        assert list(process) == [("stdout", b"x")] and process.status == 0
-    assert sandbox.methods.version() == sandbox.call("version")
-    assert sandbox.doctor()["checks"]
-    with sandbox.forward(1) as forward:
-        assert forward.port
-try:
-    Sandbox.connect("docker:")
-    raise AssertionError
-except CannotConnect as error:
-    assert "docker:" in str(error), error
-print("all of it")
+package = Path(sys.argv[1])
+files = [str(path) for path in package.glob("*.py") if path.name not in ("inspect_provider.py", "__init__.py")]
+traced = trace.Trace(trace=0, ignoredirs=[sys.prefix, sys.exec_prefix])
+del sys.argv[:2]
+run = compile("runpy.run_path(sys.argv[0], run_name='__main__')", "<run>", "exec")
+sys.argv.insert(0, sys.argv.pop(0))
+traced.runctx(run, globals(), {})
+ran = {(file, line) for file, line in traced.results().counts}
+able = {(file, line) for file in files for line in trace._find_executable_linenos(file) if line}
+json.dump({"ran": len(able & ran), "able": len(able), "missed": sorted(f"{Path(file).name}:{line}" for file, line in able - ran)}, sys.stdout)
 """
 
 
-def test_without_asyncio(client, workdir):
-    env = {**os.environ, **client.env, "TOOLBOX_BINARY": client.binary, "PYTHONPATH": str(PACKAGE / "src")}
+def run_surface(client, target, *options):
+    env = {**os.environ, **client.env, "TOOLBOX_BINARY": str(client.binary), "PYTHONPATH": str(PACKAGE / "src")}
+    argv = [sys.executable, "-c", TRACED, PACKAGE / "src/toolbox_sandbox", PACKAGE / "test/surface.py", target, *options]
     try:
-        done = subprocess.run([sys.executable, "-c", BY_HAND, str(workdir / "there")], env=env, capture_output=True, text=True, timeout=HANG)
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=2 * HANG)
     finally:
         client.cli("connect", "--stop")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "all of it\n", "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr[-3000:]
+    lines = json.loads(done.stdout)
+    assert lines["able"] > 1000 and lines["ran"] >= 0.9 * lines["able"], lines
+
+
+def test_all_of_it_without_asyncio(client, workdir):
+    run_surface(client, "local:", "--dir", str(workdir / "there"))
+
+
+def test_all_of_it_in_a_container(docker, toolbox, workdir):
+    container = docker.start(roots.get("debian"), Options())
+    client = Client(Host(), toolbox, workdir / "server", env=docker.env)
+    try:
+        run_surface(client, f"docker:{container.name}")
+    finally:
+        container.destroy()
+        client.close()
 
 
 def test_no_program_is_told(monkeypatch):

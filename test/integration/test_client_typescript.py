@@ -2,40 +2,25 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
 
-from harness import needs, peers, roots, web
+from harness import roots, typescript, web
 from harness.client import Client
-from harness.containers import REPO, Options
+from harness.containers import Options
 from harness.machine import HANG, Host
-from harness.needs import Unavailable
-
-PACKAGE = REPO / "clients/typescript"
-
-
-def tsc(*words, cwd):
-    folder = peers.folder("node-typescript") / "node_modules"
-    done = subprocess.run([folder / ".bin/tsc", "--typeRoots", folder / "@types", *words], cwd=cwd, capture_output=True, text=True, timeout=HANG)
-    assert done.returncode == 0, done.stdout + done.stderr
-
 
 @pytest.fixture(scope="module")
 def node():
-    node = needs.program("node")
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True, timeout=HANG).stdout.strip()
-    if tuple(map(int, version[1:].split(".")[:2])) < (20, 11):
-        raise Unavailable(f"node is {version}: 20.11 is wanted")
-    return node
+    return typescript.node()
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """The package and its tests."""
     folder = tmp_path_factory.mktemp("compiled")
-    tsc("-p", PACKAGE / "tsconfig.test.json", "--outDir", folder, cwd=PACKAGE)
+    typescript.tsc("-p", typescript.PACKAGE / "tsconfig.test.json", "--outDir", folder, cwd=typescript.PACKAGE)
     (folder / "package.json").write_text('{"type": "module"}')
     return folder
 
@@ -88,14 +73,10 @@ def test_a_browser(node, compiled, client, workdir):
 
 def test_a_project_that_has_it_as_a_package(workdir):
     """What is published, and the README's examples, under options of whoever uses it."""
-    package = workdir / "node_modules/toolbox-sandbox"
-    tsc("-p", PACKAGE, "--outDir", package / "dist", cwd=PACKAGE)
-    shutil.copy(PACKAGE / "package.json", package)
-    (workdir / "package.json").write_text('{"type": "module"}')
-    examples = re.findall(r"^```ts\n(.*?)^```", (PACKAGE / "README.md").read_text(), re.M | re.S)
+    typescript.install_package(workdir)
+    examples = re.findall(r"^```ts\n(.*?)^```", (typescript.PACKAGE / "README.md").read_text(), re.M | re.S)
     for number, example in enumerate(examples):
         (workdir / f"example{number}.ts").write_text(example)
-    options = {"strict": True, "exactOptionalPropertyTypes": True, "module": "nodenext", "target": "es2022", "lib": ["es2023", "esnext.disposable"], "types": ["node"], "noEmit": True}
-    (workdir / "tsconfig.json").write_text(json.dumps({"compilerOptions": options}))
-    tsc("-p", ".", cwd=workdir)
+    (workdir / "tsconfig.json").write_text(json.dumps({"compilerOptions": {**typescript.OPTIONS, "noEmit": True}}))
+    typescript.tsc("-p", ".", cwd=workdir)
     assert len(examples) >= 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
+import signal
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,6 +14,7 @@ from .errors import ConnectionLost, of_answer
 from .wire import FRAME_DATA_MAX, WINDOW_FIRST, WINDOW_MAX, Frame, Message, Wire, frame, line
 
 READ_AT_ONCE = 1 << 18
+LEAVES_AFTER_S = 5  # the command of a stream that has ended: then it is told to end, and after as long again it is killed
 ACK_AFTER_S = 0.05  # how long an answer may wait for a request that takes its acknowledgement along
 
 
@@ -48,6 +51,8 @@ class Connection:
         try:
             self.hello = await self._hello
         except BaseException:
+            if self._process:
+                _end(self._process, signal.SIGTERM)
             await self.close()
             raise
         return self
@@ -214,7 +219,25 @@ class Connection:
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
         if self._process:
-            await self._process.wait()
+            await _dismissed(self._process)
+
+
+def _end(process: asyncio.subprocess.Process, number: int) -> None:
+    """`send_signal` of asyncio's looks for the end itself, and then asyncio doesn't find it."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+
+
+async def _dismissed(process: asyncio.subprocess.Process) -> None:
+    """Ends a command that has nothing to do any more, where it doesn't end by itself."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            await asyncio.wait_for(process.wait(), LEAVES_AFTER_S)
+            return
+        except asyncio.TimeoutError:
+            _end(process, number)
+    await process.wait()
 
 
 class ByteStream:

@@ -89,6 +89,11 @@ class AsyncSandbox:
         """Whether the connection has ended, from whichever side."""
         return self._connection.closed
 
+    @property
+    def hello(self) -> dict[str, Any]:
+        """What the program there said of itself: `version`, `build`, `instance`, `pid`, `features`, `limits`."""
+        return self._connection.hello
+
     async def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Any method of docs/protocol.md."""
         return await self._connection.call(method, None if params is None else dict(params))
@@ -168,6 +173,10 @@ class AsyncSandbox:
             params = {key: value for key, value in given.items() if value is not None}
             name = str((await self._connection.call("bash_session_new_session", params))["session_name"])
         return AsyncShell(self._connection, name)
+
+    async def patch(self, patch: str, path: str | None = None) -> str:
+        """`edit.patch`: a diff, or a text from `*** Begin Patch` on, applied whole or not at all."""
+        return await self.edit.patch(patch, path)
 
     @asynccontextmanager
     async def forward(self, leads_to: int | str, *, host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[AsyncForward, None]:

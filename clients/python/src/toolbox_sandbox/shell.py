@@ -41,9 +41,11 @@ class AsyncShell:
         given = {name: value for name, value in params.items() if value is not None}
         return await self._connection.call(method, {"session_name": self.name, **given})
 
-    async def run(self, command: str | None = None, *, timeout: float | None = None, max_output_bytes: int | None = None) -> ShellResult:
-        """Runs a command and waits for its end; without one it waits on for what runs. A client that gives up leaves it running."""
-        got = await self._call("bash_session_run", command=command, timeout=timeout, max_output_bytes=max_output_bytes)
+    async def run(
+        self, command: str | None = None, *, timeout: float | None = None, max_output_bytes: int | None = None, leave_running: bool = False
+    ) -> ShellResult:
+        """Runs a command and waits for its end; without one it waits on for what runs. Cancelling interrupts it, unless it is to be left running."""
+        got = await self._call("bash_session_run", command=command, timeout=timeout, max_output_bytes=max_output_bytes, interrupt_abandoned=not leave_running)
         return ShellResult(
             got["state"], got.get("exit_code"), got["output"], got.get("cwd"), got.get("duration_ms"), got.get("omitted_bytes", 0), got.get("error"), got.get("notice")
         )

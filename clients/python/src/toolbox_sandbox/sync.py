@@ -84,9 +84,9 @@ class Shell:
     def __exit__(self, *_: object) -> None:
         wait(self._it.__aexit__(None, None, None))
 
-    def run(self, command: str | None=None, *, timeout: float | None=None, max_output_bytes: int | None=None) -> ShellResult:
-        """Runs a command and waits for its end; without one it waits on for what runs. A client that gives up leaves it running."""
-        return wait(self._it.run(command, timeout=timeout, max_output_bytes=max_output_bytes))
+    def run(self, command: str | None=None, *, timeout: float | None=None, max_output_bytes: int | None=None, leave_running: bool=False) -> ShellResult:
+        """Runs a command and waits for its end; without one it waits on for what runs. Cancelling interrupts it, unless it is to be left running."""
+        return wait(self._it.run(command, timeout=timeout, max_output_bytes=max_output_bytes, leave_running=leave_running))
 
     def send(self, text: str, *, wait_for_output: int=5, idle_timeout: float=0.5) -> str:
         """Types text as a person would, and gives what came of it: waits so many seconds for the first of it, and then until nothing more comes for so long."""
@@ -197,16 +197,24 @@ class Editor:
         """A file with numbers, or some of its lines (from 1; -1: the last); of a directory what is in it."""
         return wait(self._it.view(path, lines))
 
-    def create(self, path: str, text: str) -> str:
-        return wait(self._it.create(path, text))
+    def create(self, path: str, text: str, *, overwrite: bool=False, parents: bool=False) -> str:
+        return wait(self._it.create(path, text, overwrite=overwrite, parents=parents))
 
-    def replace(self, path: str, old: str, new: str) -> str:
-        """Text that is there exactly once by another one."""
-        return wait(self._it.replace(path, old, new))
+    def replace(self, path: str, old: str, new: str, *, everywhere: bool=False) -> str:
+        """Text that is there exactly once, or `everywhere`, by another one."""
+        return wait(self._it.replace(path, old, new, everywhere=everywhere))
 
     def insert(self, path: str, line: int, text: str) -> str:
         """Text behind a line; 0: in front of all."""
         return wait(self._it.insert(path, line, text))
+
+    def many(self, edits: Sequence[Mapping[str, Any]]) -> str:
+        """Several edits, all or none: objects with the params of `str_replace`, `insert` or `create` (docs/protocol.md)."""
+        return wait(self._it.many(edits))
+
+    def patch(self, patch: str, path: str | None=None) -> str:
+        """A unified diff, git's too, or a text from `*** Begin Patch` to `*** End Patch`: all of it or nothing. `path`: where its names begin."""
+        return wait(self._it.patch(patch, path))
 
     def undo(self, path: str) -> str:
         return wait(self._it.undo(path))
@@ -246,8 +254,8 @@ class Mcp:
     def __init__(self, it: AsyncMcp) -> None:
         self._it = it
 
-    def launch(self, command: str, args: Sequence[str]=(), *, env: Mapping[str, str] | None=None, cwd: str | None=None) -> McpServer:
-        return McpServer(wait(self._it.launch(command, args, env=env, cwd=cwd)))
+    def launch(self, command: str, args: Sequence[str]=(), *, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None) -> McpServer:
+        return McpServer(wait(self._it.launch(command, args, env=env, cwd=cwd, user=user)))
 
 
 class Browser:
@@ -1035,6 +1043,11 @@ class Sandbox:
         """Whether the connection has ended, from whichever side."""
         return self._it.closed
 
+    @property
+    def hello(self) -> dict[str, Any]:
+        """What the program there said of itself: `version`, `build`, `instance`, `pid`, `features`, `limits`."""
+        return self._it.hello
+
     def call(self, method: str, params: Mapping[str, Any] | None=None) -> Any:
         """Any method of docs/protocol.md."""
         return wait(self._it.call(method, params))
@@ -1063,6 +1076,10 @@ class Sandbox:
     def shell(self, name: str | None=None, *, program: Sequence[str] | None=None, shell: str | None=None, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, rows: int | None=None, cols: int | None=None) -> Shell:
         """A new session, of bash or what there is of its kind, of another `shell`, or of any interpreter (`program`); or the one that has that name."""
         return Shell(wait(self._it.shell(name, program=program, shell=shell, env=env, cwd=cwd, user=user, rows=rows, cols=cols)))
+
+    def patch(self, patch: str, path: str | None=None) -> str:
+        """`edit.patch`: a diff, or a text from `*** Begin Patch` on, applied whole or not at all."""
+        return wait(self._it.patch(patch, path))
 
     @contextmanager
     def forward(self, leads_to: int | str, *, host: str='127.0.0.1', port: int=0) -> Generator[Forward, None, None]:

@@ -19,24 +19,32 @@ class AsyncEditor:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def _edit(self, command: str, path: str, **params: Any) -> str:
-        given = {name: value for name, value in params.items() if value is not None}
-        return str(await self._connection.call("text_editor", {"command": command, "path": path, **given}))
+    async def _edit(self, command: str, path: str | None, **params: Any) -> str:
+        given = {name: value for name, value in {"path": path, **params}.items() if value is not None}
+        return str(await self._connection.call("text_editor", {"command": command, **given}))
 
     async def view(self, path: str, lines: tuple[int, int] | None = None) -> str:
         """A file with numbers, or some of its lines (from 1; -1: the last); of a directory what is in it."""
         return await self._edit("view", path, view_range=list(lines) if lines else None)
 
-    async def create(self, path: str, text: str) -> str:
-        return await self._edit("create", path, file_text=text)
+    async def create(self, path: str, text: str, *, overwrite: bool = False, parents: bool = False) -> str:
+        return await self._edit("create", path, file_text=text, overwrite=overwrite, parents=parents)
 
-    async def replace(self, path: str, old: str, new: str) -> str:
-        """Text that is there exactly once by another one."""
-        return await self._edit("str_replace", path, old_str=old, new_str=new)
+    async def replace(self, path: str, old: str, new: str, *, everywhere: bool = False) -> str:
+        """Text that is there exactly once, or `everywhere`, by another one."""
+        return await self._edit("str_replace", path, old_str=old, new_str=new, replace_all=everywhere)
 
     async def insert(self, path: str, line: int, text: str) -> str:
         """Text behind a line; 0: in front of all."""
         return await self._edit("insert", path, insert_line=line, insert_text=text)
+
+    async def many(self, edits: Sequence[Mapping[str, Any]]) -> str:
+        """Several edits, all or none: objects with the params of `str_replace`, `insert` or `create` (docs/protocol.md)."""
+        return await self._edit("edit_many", None, edits=[dict(edit) for edit in edits])
+
+    async def patch(self, patch: str, path: str | None = None) -> str:
+        """A unified diff, git's too, or a text from `*** Begin Patch` to `*** End Patch`: all of it or nothing. `path`: where its names begin."""
+        return await self._edit("apply_patch", path, patch=patch)
 
     async def undo(self, path: str) -> str:
         return await self._edit("undo_edit", path)
@@ -78,10 +86,11 @@ class AsyncMcp:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def launch(self, command: str, args: Sequence[str] = (), *, env: Mapping[str, str] | None = None, cwd: str | None = None) -> AsyncMcpServer:
-        params: dict[str, Any] = {"command": command, "args": list(args)}
-        params.update({name: value for name, value in (("env", env and dict(env)), ("cwd", cwd)) if value is not None})
-        return AsyncMcpServer(self._connection, await self._connection.call("mcp_launch_server", {"server_params": params}))
+    async def launch(self, command: str, args: Sequence[str] = (), *, env: Mapping[str, str] | None = None, cwd: str | None = None, user: str | None = None) -> AsyncMcpServer:
+        server: dict[str, Any] = {"command": command, "args": list(args)}
+        server.update({name: value for name, value in (("env", env and dict(env)), ("cwd", cwd)) if value is not None})
+        params = {"server_params": server, **({} if user is None else {"user": user})}
+        return AsyncMcpServer(self._connection, await self._connection.call("mcp_launch_server", params))
 
 
 class AsyncBrowser:
