@@ -9,6 +9,7 @@
 #include "exec_remote_answer.h"
 #include "exec_remote_params.h"
 #include "exec_remote_keeper.h"
+#include "exec_remote_pending.h"
 #include "io.h"
 #include "job.h"
 #include "job_shelf.h"
@@ -35,14 +36,6 @@ struct hosted {
     bool stored;
 };
 
-/* ---- answers ---- */
-
-static void take_and_answer(struct hosted *h, struct rpc_call *call, enum job_form form)
-{
-    job_take(&h->job);
-    job_answer(call, &h->job.record, form);
-}
-
 /* Nothing more will happen: what is left goes to a file. Where that can't be written the keeper stays. */
 static void on_gone(void *arg)
 {
@@ -58,75 +51,6 @@ static void on_gone(void *arg)
         rpc_null(h->holder);
     if (h->stored)
         keeper_leave(h->service);
-}
-
-/* A call on its way: it waits for news, or for the end of a kill. */
-struct pending {
-    struct rpc_call *call; /* NULL: the client has gone */
-    struct hosted *hosted;
-    struct job_waiter waiter;
-    struct loop_source *timer;
-    enum job_form form;
-};
-
-static void pending_free(struct pending *p)
-{
-    job_forget(&p->hosted->job, &p->waiter);
-    loop_remove(p->timer);
-    free(p);
-}
-
-static void pending_ready(void *arg)
-{
-    struct pending *p = arg;
-    if (p->call)
-        take_and_answer(p->hosted, p->call, p->form);
-    pending_free(p);
-}
-
-/* What is left ends later, if ever (it sleeps in the kernel, or is not ours to signal). The output that there
- * is comes with the next call. */
-static void kill_ready(void *arg)
-{
-    struct pending *p = arg;
-    const struct job *j = &p->hosted->job;
-    struct err err;
-    if (j->left == 0 || !p->call) {
-        pending_ready(p);
-        return;
-    }
-    struct buf living BUF_AUTO = BUF_INIT;
-    proc_put_living(&living);
-    err_set(&err, ERR_TOOL, "%zu processes of job %ld could not be ended%s; see ps", j->left, (long)j->pid,
-            buf_str(&living));
-    rpc_fail(p->call, &err);
-    pending_free(p);
-}
-
-/* From the loop, where nobody else looks whether this was the last one. */
-static void pending_timeout(void *arg)
-{
-    struct hosted *h = ((struct pending *)arg)->hosted;
-    pending_ready(arg);
-    job_notify(&h->job);
-}
-
-static struct pending *pending_new(struct hosted *h, struct rpc_call *call, enum job_form form)
-{
-    struct pending *p = mem_zalloc(sizeof *p);
-    *p = (struct pending){.call = call, .hosted = h, .form = form};
-    p->waiter = (struct job_waiter){.ready = pending_ready, .arg = p};
-    return p;
-}
-
-static void wait_abandoned(void *arg)
-{
-    pending_free(arg);
-}
-
-static void kill_abandoned(void *arg)
-{
-    ((struct pending *)arg)->call = NULL; /* what it began runs on */
 }
 
 /* ---- methods ---- */
@@ -153,34 +77,29 @@ static void poll_job(struct rpc_call *call, struct span params, void *ctx)
     if (!unpack(h, call, "exec_remote_poll", &job_ack_params, params, &p))
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
-    take_and_answer(h, call, JOB_STATE);
+    job_give(&h->job, call, JOB_STATE);
     job_notify(&h->job);
 }
 
-static void wait_for_news(struct hosted *h, struct rpc_call *call, const struct job_params *p,
-                          enum job_form form)
+static void wait_for(struct hosted *h, struct rpc_call *call, struct span params, enum job_form form)
 {
-    record_acknowledge(&h->job.record, p->ack_seq);
-    struct pending *pending = pending_new(h, call, form);
-    rpc_on_abandon(call, wait_abandoned, pending);
-    job_wait(&h->job, &pending->waiter);
-    if (p->timeout_s >= 0)
-        pending->timer = loop_timer(h->job.loop, (int64_t)(p->timeout_s * 1000), pending_timeout, pending);
-    job_notify(&h->job);
+    struct job_params p;
+    bool events = form == JOB_EVENT;
+    if (!unpack(h, call, events ? "exec_remote_follow" : "exec_remote_wait",
+                events ? &job_follow_params : &job_wait_params, params, &p))
+        return;
+    record_acknowledge(&h->job.record, p.ack_seq);
+    job_give_news(&h->job, call, p.timeout_s, form);
 }
 
 static void wait_job(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct job_params p;
-    if (unpack(ctx, call, "exec_remote_wait", &job_wait_params, params, &p))
-        wait_for_news(ctx, call, &p, JOB_STATE);
+    wait_for(ctx, call, params, JOB_STATE);
 }
 
 static void follow_job(struct rpc_call *call, struct span params, void *ctx)
 {
-    struct job_params p;
-    if (unpack(ctx, call, "exec_remote_follow", &job_follow_params, params, &p))
-        wait_for_news(ctx, call, &p, JOB_EVENT);
+    wait_for(ctx, call, params, JOB_EVENT);
 }
 
 static void kill_job(struct rpc_call *call, struct span params, void *ctx)
@@ -191,14 +110,11 @@ static void kill_job(struct rpc_call *call, struct span params, void *ctx)
         return;
     record_acknowledge(&h->job.record, p.ack_seq);
     if (job_is_gone(&h->job)) { /* the keeper may be on its way out: nothing is put off any more */
-        take_and_answer(h, call, JOB_OUTPUT);
+        job_give(&h->job, call, JOB_OUTPUT);
         job_notify(&h->job);
         return;
     }
-    struct pending *pending = pending_new(h, call, JOB_OUTPUT);
-    pending->waiter.ready = kill_ready;
-    rpc_on_abandon(call, kill_abandoned, pending);
-    job_kill(&h->job, &pending->waiter);
+    job_give_end(&h->job, call);
 }
 
 static void write_stdin(struct rpc_call *call, struct span params, void *ctx)
@@ -212,7 +128,7 @@ static void write_stdin(struct rpc_call *call, struct span params, void *ctx)
         rpc_fail(call, &err);
     } else {
         record_acknowledge(&h->job.record, p.ack_seq);
-        take_and_answer(h, call, JOB_OUTPUT);
+        job_give(&h->job, call, JOB_OUTPUT);
     }
     params_release(&job_write_params, &p);
     job_notify(&h->job);
@@ -226,7 +142,7 @@ static void close_stdin(struct rpc_call *call, struct span params, void *ctx)
         return;
     job_close_stdin(&h->job);
     record_acknowledge(&h->job.record, p.ack_seq);
-    take_and_answer(h, call, JOB_OUTPUT);
+    job_give(&h->job, call, JOB_OUTPUT);
     job_notify(&h->job);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "page_columns.h"
 #include "page_number.h"
 #include "page_text.h"
 
@@ -43,59 +44,6 @@ static void enclose(struct page_rect *box, const struct page_rect *other)
     box->height = bottom - box->top;
 }
 
-/* ---- columns: the snapshot is a table, each column an array ---- */
-
-struct strings {
-    struct span *at;
-    size_t n;
-};
-
-static int whole(struct span value)
-{
-    return (int)page_number(value, PAGE_COORDINATE_MAX);
-}
-
-static size_t count_elements(struct span array)
-{
-    struct span element;
-    size_t n = 0;
-    for (size_t at = 0; json_element(array, &at, &element);)
-        n++;
-    return n;
-}
-
-static struct span array_member(struct span object, const char *key)
-{
-    struct span value = {"[]", 2};
-    if (json_kind(object) == JSON_OBJECT)
-        json_member(object, key, &value, NULL);
-    return json_kind(value) == JSON_ARRAY ? value : (struct span){"[]", 2};
-}
-
-static void read_strings(struct strings *strings, struct span array)
-{
-    struct span element;
-    strings->n = count_elements(array);
-    strings->at = mem_alloc((strings->n + 1) * sizeof *strings->at);
-    size_t i = 0;
-    for (size_t at = 0; json_element(array, &at, &element);)
-        strings->at[i++] = element;
-}
-
-/* By its number; an empty one where there is none. */
-static struct span string_at(const struct strings *strings, int number)
-{
-    return number >= 0 && (size_t)number < strings->n ? strings->at[number] : (struct span){"\"\"", 2};
-}
-
-/* The one that an element of an array names; an empty one behind its end. */
-static struct span next_string(const struct strings *strings, struct span array, size_t *at)
-{
-    struct span number;
-    bool there = json_kind(array) == JSON_ARRAY && json_element(array, at, &number);
-    return string_at(strings, there ? whole(number) : -1);
-}
-
 /* Nothing but white space is in the JSON string. */
 static bool is_blank(struct span string)
 {
@@ -111,9 +59,9 @@ static bool is_blank(struct span string)
 
 static void read_spots(struct page_layout *layout, struct span nodes)
 {
-    struct span backends = array_member(nodes, "backendNodeId"), parents = array_member(nodes, "parentIndex");
+    struct span backends = column_of(nodes, "backendNodeId"), parents = column_of(nodes, "parentIndex");
     struct span value;
-    layout->n = count_elements(backends);
+    layout->n = column_length(backends);
     layout->spots = mem_zalloc((layout->n + 1) * sizeof *layout->spots);
     size_t i = 0;
     for (size_t at = 0; json_element(backends, &at, &value); i++) {
@@ -123,34 +71,19 @@ static void read_spots(struct page_layout *layout, struct span nodes)
     }
     i = 0;
     for (size_t at = 0; i < layout->n && json_element(parents, &at, &value); i++) {
-        int parent = whole(value);
+        int parent = column_number(value);
         if (parent >= 0 && (size_t)parent < i)
             layout->spots[i].parent = parent;
     }
 }
 
-/* A sparse column: the nodes that have a value, and their values. NULL at the end, also for what names no
- * node. */
-struct sparse {
-    struct span index, value;
-    size_t index_at, value_at;
-};
-
-static struct sparse sparse_column(struct span nodes, const char *key)
-{
-    struct span column = {"{}", 2};
-    if (json_kind(nodes) == JSON_OBJECT)
-        json_member(nodes, key, &column, NULL);
-    return (struct sparse){array_member(column, "index"), array_member(column, "value"), 0, 0};
-}
-
-static struct page_spot *next_sparse(struct sparse *column, const struct page_layout *layout, int *value)
+static struct page_spot *next_spot(struct column_sparse *column, const struct page_layout *layout, int *value)
 {
     struct span index, other;
     while (json_element(column->index, &column->index_at, &index) &&
            json_element(column->value, &column->value_at, &other)) {
-        int i = whole(index);
-        *value = whole(other);
+        int i = column_number(index);
+        *value = column_number(other);
         if (i >= 0 && (size_t)i < layout->n)
             return &layout->spots[i];
     }
@@ -159,27 +92,20 @@ static struct page_spot *next_sparse(struct sparse *column, const struct page_la
 
 static void read_frames(struct page_layout *layout, struct span nodes)
 {
-    struct sparse column = sparse_column(nodes, "contentDocumentIndex");
+    struct column_sparse column = column_sparse(nodes, "contentDocumentIndex");
     int value;
-    for (struct page_spot *spot; (spot = next_sparse(&column, layout, &value));)
+    for (struct page_spot *spot; (spot = next_spot(&column, layout, &value));)
         spot->content = value;
 }
 
-/* The text of a string by its number; false when there is none, or an empty one. */
-static bool string_text(const struct strings *strings, int number, struct buf *text)
-{
-    buf_truncate(text, 0);
-    return json_string_text(string_at(strings, number), text) && text->len > 0;
-}
-
-static void read_sources(struct page_layout *layout, struct span nodes, const struct strings *strings,
+static void read_sources(struct page_layout *layout, struct span nodes, const struct column_strings *strings,
                          struct buf *out)
 {
-    struct sparse column = sparse_column(nodes, "currentSourceURL");
+    struct column_sparse column = column_sparse(nodes, "currentSourceURL");
     struct buf text BUF_AUTO = BUF_INIT;
     int value;
-    for (struct page_spot *spot; (spot = next_sparse(&column, layout, &value));) {
-        if (!string_text(strings, value, &text))
+    for (struct page_spot *spot; (spot = next_spot(&column, layout, &value));) {
+        if (!column_text(strings, value, &text))
             continue;
         spot->source = (int)out->len;
         page_text_url(out, buf_str(&text), text.len);
@@ -197,17 +123,17 @@ static bool read_rect(struct span bounds, struct page_rect *rect)
     for (size_t i = 0; i < 4; i++) {
         if (!json_element(bounds, &at, &value))
             return false;
-        *fields[i] = whole(value);
+        *fields[i] = column_number(value);
     }
     return true;
 }
 
 /* Text has no style of its own. */
-static void read_style(struct page_spot *spot, struct span styles, const struct strings *strings)
+static void read_style(struct page_spot *spot, struct span styles, const struct column_strings *strings)
 {
     size_t at = 0;
-    struct span display = next_string(strings, styles, &at);
-    struct span visibility = next_string(strings, styles, &at);
+    struct span display = column_next_string(strings, styles, &at);
+    struct span visibility = column_next_string(strings, styles, &at);
     bool of_line = display.n > 7 && memcmp(display.s, "\"inline", 7) == 0;
     spot->unseen = span_is(visibility, "\"hidden\"") || span_is(visibility, "\"collapse\"");
     if (display.n == 2 || span_is(display, "\"inline\"") || span_is(display, "\"contents\""))
@@ -216,7 +142,7 @@ static void read_style(struct page_spot *spot, struct span styles, const struct 
         spot->flow = of_line ? PAGE_INLINE_BLOCK : PAGE_BLOCK;
 }
 
-static void read_boxes(struct page_layout *layout, struct span boxes, const struct strings *strings)
+static void read_boxes(struct page_layout *layout, struct span boxes, const struct column_strings *strings)
 {
     enum { INDEX, BOUNDS, TEXT, STYLES, N };
     static const char *const keys[N] = {"nodeIndex", "bounds", "text", "styles"};
@@ -224,17 +150,18 @@ static void read_boxes(struct page_layout *layout, struct span boxes, const stru
     size_t at[N] = {0};
     struct page_rect rect;
     for (int i = 0; i < N; i++)
-        columns[i] = array_member(boxes, keys[i]);
+        columns[i] = column_of(boxes, keys[i]);
     while (json_element(columns[INDEX], &at[INDEX], &cells[INDEX]) &&
            json_element(columns[BOUNDS], &at[BOUNDS], &cells[BOUNDS])) {
-        int i = whole(cells[INDEX]);
+        int i = column_number(cells[INDEX]);
         bool text = json_element(columns[TEXT], &at[TEXT], &cells[TEXT]);
         bool styles = json_element(columns[STYLES], &at[STYLES], &cells[STYLES]);
         if (i < 0 || (size_t)i >= layout->n || !read_rect(cells[BOUNDS], &rect))
             continue;
         if (styles)
             read_style(&layout->spots[i], cells[STYLES], strings);
-        if (!text || whole(cells[TEXT]) < 0 || !is_blank(string_at(strings, whole(cells[TEXT]))))
+        if (!text || column_number(cells[TEXT]) < 0 ||
+            !is_blank(column_string(strings, column_number(cells[TEXT]))))
             enclose(&layout->spots[i].box, &rect);
     }
 }
@@ -265,10 +192,11 @@ struct part {
     struct page_spot *spot;
 };
 
-static void show_part(struct page_snapshot *out, const struct part *part, const struct strings *strings)
+static void show_part(struct page_snapshot *out, const struct part *part,
+                      const struct column_strings *strings)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    if (!part->spot || !string_text(strings, part->text, &text))
+    if (!part->spot || !column_text(strings, part->text, &text))
         return;
     part->spot->part = (int)out->sources.len;
     put_part(&out->sources, &text, part->start, part->end);
@@ -277,7 +205,7 @@ static void show_part(struct page_snapshot *out, const struct part *part, const 
 
 /* The lines of the text that are in view are those between the first and the last box there. */
 static void read_lines(struct page_snapshot *out, struct part *part, struct span boxes, const int view[2],
-                       const struct strings *strings)
+                       const struct column_strings *strings)
 {
     enum { LAYOUT, BOUNDS, START, LENGTH, N };
     static const char *const keys[N] = {"layoutIndex", "bounds", "start", "length"};
@@ -285,31 +213,32 @@ static void read_lines(struct page_snapshot *out, struct part *part, struct span
     size_t at[N] = {0};
     struct page_rect rect;
     for (int i = 0; i < N; i++)
-        columns[i] = array_member(boxes, keys[i]);
+        columns[i] = column_of(boxes, keys[i]);
     while (json_element(columns[LAYOUT], &at[LAYOUT], &cells[LAYOUT])) {
         for (int i = BOUNDS; i < N; i++)
             if (!json_element(columns[i], &at[i], &cells[i]))
                 return;
-        if (whole(cells[LAYOUT]) != part->layout || !read_rect(cells[BOUNDS], &rect) ||
+        if (column_number(cells[LAYOUT]) != part->layout || !read_rect(cells[BOUNDS], &rect) ||
             rect.top + rect.height <= view[0] || rect.top >= view[1])
             continue;
         if (part->end == 0)
-            part->start = whole(cells[START]);
-        part->end = whole(cells[START]) + whole(cells[LENGTH]);
+            part->start = column_number(cells[START]);
+        part->end = column_number(cells[START]) + column_number(cells[LENGTH]);
     }
     show_part(out, part, strings);
 }
 
 static void read_long_texts(struct page_snapshot *out, struct page_layout *layout, struct span boxes,
-                            struct span lines, const int view[2], const struct strings *strings)
+                            struct span lines, const int view[2], const struct column_strings *strings)
 {
-    struct span indices = array_member(boxes, "nodeIndex"), texts = array_member(boxes, "text"), index, text;
+    struct span indices = column_of(boxes, "nodeIndex"), texts = column_of(boxes, "text"), index, text;
     size_t at = 0, text_at = 0;
     for (int i = 0; json_element(indices, &at, &index) && json_element(texts, &text_at, &text); i++) {
-        int spot = whole(index);
-        if (string_at(strings, whole(text)).n <= PAGE_NAME_MAX || spot < 0 || (size_t)spot >= layout->n)
+        int spot = column_number(index);
+        if (column_string(strings, column_number(text)).n <= PAGE_NAME_MAX || spot < 0 ||
+            (size_t)spot >= layout->n)
             continue;
-        struct part part = {.layout = i, .text = whole(text), .spot = &layout->spots[spot]};
+        struct part part = {.layout = i, .text = column_number(text), .spot = &layout->spots[spot]};
         const struct page_rect *box = &part.spot->box;
         if (box->top < view[1] && box->top + box->height > view[0])
             read_lines(out, &part, lines, view, strings);
@@ -340,12 +269,12 @@ static const char *role_of(struct span type, struct span role)
 }
 
 static void read_control(struct controls *controls, size_t spot, bool label, struct span attributes,
-                         const struct strings *strings)
+                         const struct column_strings *strings)
 {
     static const char *const names[] = {"type", "role", "id"};
     struct span values[3] = {{"\"\"", 2}, {"\"\"", 2}, {"\"\"", 2}}, key;
-    for (size_t at = 0; (key = next_string(strings, attributes, &at)).n > 2;) {
-        struct span value = next_string(strings, attributes, &at);
+    for (size_t at = 0; (key = column_next_string(strings, attributes, &at)).n > 2;) {
+        struct span value = column_next_string(strings, attributes, &at);
         for (int i = 0; i < 3; i++)
             if (json_string_is(key, i == 2 && label ? "for" : names[i]))
                 values[i] = value;
@@ -385,14 +314,14 @@ static void stand_in(struct page_layout *layout, size_t input, size_t label, con
         from->box = to->box;
 }
 
-static void read_labels(struct page_layout *layout, struct span nodes, const struct strings *strings)
+static void read_labels(struct page_layout *layout, struct span nodes, const struct column_strings *strings)
 {
-    struct span checked = {"{}", 2}, value, names = array_member(nodes, "nodeName");
-    struct span attributes = array_member(nodes, "attributes"), of_one;
+    struct span checked = {"{}", 2}, value, names = column_of(nodes, "nodeName");
+    struct span attributes = column_of(nodes, "attributes"), of_one;
     struct controls controls = {0};
     size_t at = 0, attributes_at = 0;
     for (size_t i = 0; i < layout->n && json_element(attributes, &attributes_at, &of_one); i++) {
-        struct span name = next_string(strings, names, &at);
+        struct span name = column_next_string(strings, names, &at);
         bool label = json_string_is(name, "LABEL");
         if (label)
             layout->spots[i].control.role = "";
@@ -400,9 +329,9 @@ static void read_labels(struct page_layout *layout, struct span nodes, const str
             read_control(&controls, i, label, of_one, strings);
     }
     if (json_member(nodes, "inputChecked", &checked, NULL))
-        for (at = 0, checked = array_member(checked, "index"); json_element(checked, &at, &value);)
-            if (whole(value) >= 0 && (size_t)whole(value) < layout->n)
-                layout->spots[whole(value)].control.checked = true;
+        for (at = 0, checked = column_of(checked, "index"); json_element(checked, &at, &value);)
+            if (column_number(value) >= 0 && (size_t)column_number(value) < layout->n)
+                layout->spots[column_number(value)].control.checked = true;
     if (controls.n > 0)
         qsort(controls.list, controls.n, sizeof *controls.list, compare_controls);
     size_t label = 0; /* of this id the first */
@@ -426,11 +355,11 @@ static void read_labels(struct page_layout *layout, struct span nodes, const str
 
 #define MAPS_MAX 32
 
-static struct span attribute(struct span attributes, const char *name, const struct strings *strings)
+static struct span attribute(struct span attributes, const char *name, const struct column_strings *strings)
 {
     struct span key, none = {"\"\"", 2};
-    for (size_t at = 0; (key = next_string(strings, attributes, &at)).n > 2;) {
-        struct span value = next_string(strings, attributes, &at);
+    for (size_t at = 0; (key = column_next_string(strings, attributes, &at)).n > 2;) {
+        struct span value = column_next_string(strings, attributes, &at);
         if (json_string_is(key, name))
             return value;
     }
@@ -449,17 +378,16 @@ static bool is_map(struct span map, struct span name)
 }
 
 /* An area has no box of its own: it is where its image is. */
-static void read_maps(struct page_layout *layout, struct span nodes, const struct strings *strings)
+static void read_maps(struct page_layout *layout, struct span nodes, const struct column_strings *strings)
 {
-    struct span names = array_member(nodes, "nodeName"), attributes = array_member(nodes, "attributes"),
-                of_one;
+    struct span names = column_of(nodes, "nodeName"), attributes = column_of(nodes, "attributes"), of_one;
     struct image images[MAPS_MAX];
     size_t n = 0;
     for (int pass = 0; pass < 2; pass++) {
         size_t at = 0, attributes_at = 0;
         const struct page_rect *box = NULL; /* of the image of the map that this is in */
         for (size_t i = 0; i < layout->n && json_element(attributes, &attributes_at, &of_one); i++) {
-            struct span name = next_string(strings, names, &at), map;
+            struct span name = column_next_string(strings, names, &at), map;
             if (pass == 0 && n < MAPS_MAX && json_string_is(name, "IMG") &&
                 (map = attribute(of_one, "usemap", strings)).n > 2)
                 images[n++] = (struct image){map, i};
@@ -478,10 +406,10 @@ static void read_maps(struct page_layout *layout, struct span nodes, const struc
 }
 
 static void read_frame_id(struct page_snapshot *out, struct page_layout *layout, int number,
-                          const struct strings *strings)
+                          const struct column_strings *strings)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    if (!string_text(strings, number, &text))
+    if (!column_text(strings, number, &text))
         return;
     layout->frame_id = (int)out->sources.len;
     buf_add(&out->sources, buf_str(&text), text.len);
@@ -489,7 +417,7 @@ static void read_frame_id(struct page_snapshot *out, struct page_layout *layout,
 }
 
 static void read_document(struct page_snapshot *out, struct span document, int height,
-                          const struct strings *strings)
+                          const struct column_strings *strings)
 {
     struct page_layout *layout = &out->documents[out->n++];
     enum { NODES, LAYOUT, LINES, X, Y, FRAME, N };
@@ -501,8 +429,8 @@ static void read_document(struct page_snapshot *out, struct span document, int h
     if (json_kind(document) != JSON_OBJECT)
         return;
     json_members(document, keys, N, parts, counts);
-    layout->scroll_x = counts[X] ? whole(parts[X]) : 0;
-    layout->scroll_y = counts[Y] ? whole(parts[Y]) : 0;
+    layout->scroll_x = counts[X] ? column_number(parts[X]) : 0;
+    layout->scroll_y = counts[Y] ? column_number(parts[Y]) : 0;
     if (!counts[NODES] || !counts[LAYOUT])
         return;
     read_spots(layout, parts[NODES]);
@@ -515,17 +443,17 @@ static void read_document(struct page_snapshot *out, struct span document, int h
     read_labels(layout, parts[NODES], strings);
     read_maps(layout, parts[NODES], strings);
     if (counts[FRAME])
-        read_frame_id(out, layout, whole(parts[FRAME]), strings);
+        read_frame_id(out, layout, column_number(parts[FRAME]), strings);
 }
 
 void page_snapshot_read(struct page_snapshot *out, struct span result, int height)
 {
-    struct strings strings;
+    struct column_strings strings;
     struct span document;
     *out = (struct page_snapshot){.sources = BUF_INIT};
-    struct span documents = array_member(result, "documents");
-    read_strings(&strings, array_member(result, "strings"));
-    out->documents = mem_zalloc((count_elements(documents) + 1) * sizeof *out->documents);
+    struct span documents = column_of(result, "documents");
+    column_strings(&strings, column_of(result, "strings"));
+    out->documents = mem_zalloc((column_length(documents) + 1) * sizeof *out->documents);
     for (size_t at = 0; json_element(documents, &at, &document);)
         read_document(out, document, height, &strings);
     free(strings.at);
