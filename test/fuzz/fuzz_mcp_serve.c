@@ -59,7 +59,7 @@ static void check_output(struct fifo *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct serve_offer all = {.tools = "*"}; /* whatever browsers there are here */
+    static const struct serve_offer all = {.tools = "*", .prefix = ""}; /* whatever browsers there are here */
     int ends[2];
     struct serve s = {.owner = &owner,
                       .pid = getpid(),

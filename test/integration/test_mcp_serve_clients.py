@@ -143,6 +143,40 @@ def test_tools_can_be_chosen(serve, client):
         assert done.returncode == 2 and b"tool" in done.stderr, words
 
 
+def test_a_list_is_small(serve):
+    """A list stands in each context: what `coding` and `minimal` take, in bytes."""
+    for most, words in (3_000, ["--profile", "minimal"]), (10_000, ["--profile", "coding"]), (19_000, ["--tools", "all"]):
+        mcp = serve(LEGACY[-1], *words)
+        listed = mcp.request("tools/list")["tools"]
+        assert len(json.dumps(listed, separators=(",", ":"))) < most, words
+        assert all(tool["title"] and tool["description"] for tool in listed)
+    assert {"shell_run", "shell_wait", "job_start", "text_editor", "search_files"} <= names_of(serve(LEGACY[-1], "--profile", "coding"))
+
+
+def test_hints_are_listed_where_they_are_not_what_clients_suppose(serve):
+    for revision in LEGACY[1:]:
+        hints = {tool["name"]: tool["annotations"] for tool in serve(revision).request("tools/list")["tools"]}
+        assert all(("title" in hints[name]) == (revision == "2025-03-26") for name in hints)
+        for name, reads, destroys, idempotent, open_world in (
+                ("shell_run", False, True, False, True), ("read_file", True, False, False, False), ("job_kill", False, True, True, False),
+                ("shell_new", False, False, False, True), ("job_wait", True, False, False, True)):
+            told = hints[name]
+            assert (told.get("readOnlyHint", False), told.get("idempotentHint", False), told.get("openWorldHint", True)) == (reads, idempotent, open_world)
+            assert reads or told.get("destructiveHint", True) == destroys, name
+
+
+def test_names_can_take_a_prefix(serve, client):
+    mcp = serve(LEGACY[-1], "--prefix", "box_", "--tools", "minimal")
+    assert names_of(mcp) == {"box_shell_run", "box_text_editor"}
+    assert mcp.call("box_shell_run", command="echo hi")["output"] == "hi\n"
+    for name in "shell_run", "box_", "box_job_start", "box_shell_run\0":
+        with pytest.raises(McpError, match="Unknown tool"):
+            mcp.call(name, command="true")
+    for words in ["--prefix", "a b"], ["--prefix", "x" * 41]:
+        done = client.cli("mcp", "serve", *words)
+        assert done.returncode == 2 and b"--prefix" in done.stderr, words
+
+
 def test_tools_of_the_browser_are_listed_where_there_is_one(serve, workdir):
     (workdir / "browser").write_text("#!/bin/sh\n")
     (workdir / "browser").chmod(0o755)

@@ -47,7 +47,7 @@ static void tables(void **state)
 
 static void check_list(enum revision r, bool schemas)
 {
-    struct serve_offer offer = {.tools = "*", .schemas = schemas};
+    struct serve_offer offer = {.tools = "*", .prefix = "", .schemas = schemas};
     struct buf out BUF_AUTO = BUF_INIT;
     struct span tools, one, value;
     size_t n = 0, with_schema = 0;

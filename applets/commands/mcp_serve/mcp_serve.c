@@ -19,6 +19,10 @@
 
 static const char NAME[] = "mcp serve";
 
+/* What clients and providers of models take in the name of a tool, of 64 bytes. */
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define PREFIX_MAX 40
+
 #define PATIENCE_MS 10000 /* for calls that are open when the input ends */
 #define REAP_MS 1000      /* for the last processes of calls, which are ending */
 #define LEAVE_MS 4000     /* for what has to be ended, and for the last output */
@@ -153,13 +157,15 @@ static int serve(bool keep, const struct serve_offer *offer)
 /* The pattern for what --tools names: groups, names and patterns of names. */
 static char *tools_of(const char *list)
 {
-    static const char *const groups[][2] = {{"shell", "shell_*"},
-                                            {"jobs", "job_*"},
-                                            {"files", "text_editor,*_file,*_files"},
-                                            {"browser", "web_*"},
-                                            {"minimal", "shell_run,text_editor"},
-                                            {"coding", "shell_*,job_*,text_editor,*_file,*_files,probe"},
-                                            {"all", "*"}};
+    static const char *const groups[][2] = {
+        {"shell", "shell_*"},
+        {"jobs", "job_*"},
+        {"files", "text_editor,*_file,*_files"},
+        {"browser", "web_*"},
+        {"minimal", "shell_run,text_editor"},
+        {"coding", "shell_run,shell_wait,shell_in*,shell_restart,job_start,job_w*,job_kill,"
+                   "text_editor,*_file,find_files,search_files"},
+        {"all", "*"}};
     struct buf pattern = BUF_INIT;
     size_t size;
     for (const char *at = list + strspn(list, ", "); *at;) {
@@ -213,12 +219,17 @@ static int take_tools(struct serve_offer *offer, const char *list)
 
 int mcp_serve_main(int argc, char **argv)
 {
-    static const struct option options[] = {{"keep-sessions", 0, NULL, 'k'}, {"structured", 0, NULL, 's'},
-                                            {"read-only", 0, NULL, 'r'},     {"tools", 1, NULL, 't'},
-                                            {"profile", 1, NULL, 't'},       {0}};
-    static const char *const names[] = {"--keep-sessions", "--structured", "--read-only", "--tools",
-                                        "--profile",       "--in",         "--help",      NULL};
-    static struct serve_offer offer;
+    static const struct option options[] = {{"keep-sessions", 0, NULL, 'k'},
+                                            {"structured", 0, NULL, 's'},
+                                            {"read-only", 0, NULL, 'r'},
+                                            {"tools", 1, NULL, 't'},
+                                            {"profile", 1, NULL, 't'},
+                                            {"prefix", 1, NULL, 'p'},
+                                            {0}};
+    static const char *const names[] = {
+        "--keep-sessions", "--structured", "--read-only", "--tools", "--profile",
+        "--prefix",        "--in",         "--help",      NULL};
+    static struct serve_offer offer = {.prefix = ""};
     bool keep = false;
 #ifndef TOOLBOX_GUEST /* it is the one that is served in */
     for (int i = 1; i < argc; i++)
@@ -234,6 +245,8 @@ int mcp_serve_main(int argc, char **argv)
             offer.schemas = true;
         else if (option == 'r')
             offer.read_only = true;
+        else if (option == 'p')
+            offer.prefix = optarg;
         else if (option != 't')
             return EXIT_USAGE;
         else if (take_tools(&offer, optarg) != EXIT_OK)
@@ -242,6 +255,9 @@ int mcp_serve_main(int argc, char **argv)
     if (!offers_any(&offer))
         return usage_error(NAME, offer.read_only ? "--read-only leaves none of what --tools names"
                                                  : "--tools names none");
+    if (offer.prefix[strspn(offer.prefix, NAME_LETTERS)] || strlen(offer.prefix) > PREFIX_MAX)
+        return usage_error(NAME, "--prefix is of at most %d letters, digits, _ and -, not '%s'", PREFIX_MAX,
+                           offer.prefix);
     if (optind < argc)
         return usage_error(NAME, "takes no argument, not '%s'", argv[optind]);
     return serve(keep, &offer);

@@ -16,54 +16,46 @@
 
 /* ---- arguments that several tools have ---- */
 
-#define SESSION                                                                                              \
-    ARG("session", NAME, session,                                                                            \
-        "Which shell, by the name that shell_new or shell_run gave; default: the one that shell_run starts")
+#define SESSION ARG("session", NAME, session, "Name of the shell; default: the first one")
 #define MAX_OUTPUT                                                                                           \
-    ARG_WITH("max_output_bytes", INT, max_bytes,                                                             \
-             "Longest output; of more, the middle is left out and counted", .min = 1, .max = 10485760,       \
-             .otherwise = 30000)
+    ARG_WITH("max_output_bytes", INT, max_bytes, "Of longer output the middle is left out", .min = 1,        \
+             .max = 10485760, .otherwise = 30000)
 #define MAX_READ                                                                                             \
-    ARG_WITH("max_output_bytes", INT, max_bytes,                                                             \
-             "Longest output; of more, the oldest is left out and counted", .min = 1, .max = 10485760,       \
-             .otherwise = 30000)
+    ARG_WITH("max_output_bytes", INT, max_bytes, "Of longer output the oldest is left out", .min = 1,        \
+             .max = 10485760, .otherwise = 30000)
 #define JOB                                                                                                  \
     ARG_WITH("job", INT, job, "Number that job_start gave", .required = true, .min = 1, .max = UNBOUNDED)
-#define HIDDEN ARG("hidden", BOOL, hidden, "Also look at names that begin with a dot")
-#define EXCLUDE                                                                                              \
-    ARG("exclude", NAMES, exclude,                                                                           \
-        "Patterns of what to leave out with all below it, such as node_modules; ignore files are not read")
+#define HIDDEN ARG("hidden", BOOL, hidden, "Names with a dot in front too")
+#define EXCLUDE ARG("exclude", NAMES, exclude, "Patterns to leave out with all below, such as node_modules")
 #define SECONDS                                                                                              \
-    ARG_WITH("timeout", NUMBER, timeout, "Seconds after which what was found so far is given", .min = 1,     \
-             .max = 600, .otherwise = 20)
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds until what was found is given", .min = 1, .max = 600,      \
+             .otherwise = 20)
 
 /* ---- shells ---- */
 
 static const struct field run_fields[] = {
-    ARG_WITH("command", TEXT, command, "Command line, or several lines", .required = true),
+    ARG_WITH("command", TEXT, command, "One or more lines", .required = true),
     SESSION,
-    ARG_WITH("timeout", NUMBER, timeout,
-             "Seconds to wait for the end; then the command runs on and shell_wait goes on waiting",
-             .max = 86400, .otherwise = 45),
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds; then it runs on, for shell_wait", .max = 86400,
+             .otherwise = 45),
     MAX_OUTPUT,
 };
 static const struct field wait_fields[] = {
     SESSION,
-    ARG_WITH("timeout", NUMBER, timeout, "Seconds to wait for the end", .max = 86400, .otherwise = 45),
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds to wait", .max = 86400, .otherwise = 45),
     MAX_OUTPUT,
 };
 static const struct field input_fields[] = {
-    ARG_WITH("text", TEXT, text,
-             "What to type; control characters act as keys (\\u0003 is Ctrl-C, \\u0004 the end of input)",
+    ARG_WITH("text", TEXT, text, "What to type; \\u0003 is Ctrl-C, \\u0004 the end of input",
              .required = true),
     ARG_WITH("enter", BOOL, enter, "Type Enter behind it", .otherwise = 1),
     SESSION,
-    ARG_WITH("timeout", INT, timeout_s, "Seconds to wait for the first output", .max = 86400, .otherwise = 5),
+    ARG_WITH("timeout", INT, timeout_s, "Seconds to wait for output", .max = 86400, .otherwise = 5),
     MAX_READ,
 };
 static const struct field read_fields[] = {
     SESSION,
-    ARG_WITH("timeout", INT, timeout_s, "Seconds to wait for the first output", .max = 86400, .otherwise = 5),
+    ARG_WITH("timeout", INT, timeout_s, "Seconds to wait for output", .max = 86400, .otherwise = 5),
     MAX_READ,
 };
 static const struct field session_fields[] = {SESSION};
@@ -74,36 +66,35 @@ static const struct field new_fields[] = {
     ARG("cwd", NAME, cwd, "Directory to start in"),
     ARG("env", ENV, env, "Variables to set, as NAME=VALUE"),
     ARG("user", NAME, user, "User to run as (takes root)"),
-    ARG("shell", NAME, shell, "Path of the shell; default: bash where there is one, else sh"),
+    ARG("shell", NAME, shell, "Its path; default: bash, else sh"),
     ARG("program", NAMES, program,
-        "In the place of a shell an interpreter or debugger and its arguments, such as [\"python3\", "
-        "\"-q\"], for shell_run"),
-    ARG_WITH("rows", INT, rows, "Height of its terminal; default: 24", .min = 1, .max = 32767),
-    ARG_WITH("cols", INT, cols, "Width of its terminal; default: 200", .min = 1, .max = 32767),
-    ARG("term", NAME, term, "Kind of its terminal, as in TERM; default: dumb"),
+        "Instead of a shell an interpreter or debugger with arguments, such as [\"python3\", \"-q\"]"),
+    ARG_WITH("rows", INT, rows, "Of its terminal; default: 24", .min = 1, .max = 32767),
+    ARG_WITH("cols", INT, cols, "Of its terminal; default: 200", .min = 1, .max = 32767),
+    ARG("term", NAME, term, "TERM; default: dumb"),
 };
 
 /* ---- jobs ---- */
 
 static const struct field start_fields[] = {
-    ARG("command", TEXT, command, "Command line for /bin/sh -c; or give argv"),
-    ARG("argv", NAMES, argv, "Program and arguments, run without a shell"),
+    ARG("command", TEXT, command, "For /bin/sh -c; or give argv"),
+    ARG("argv", NAMES, argv, "Program and arguments, without a shell"),
     ARG("cwd", NAME, cwd, "Directory to start in"),
     ARG("env", ENV, env, "Variables to add, as NAME=VALUE"),
     ARG("user", NAME, user, "User to run as (takes root)"),
     ARG("input", TEXT, text, "Text for its stdin"),
-    ARG("stdin_open", BOOL, open, "Keep stdin open for job_write"),
-    ARG("pty", BOOL, pty, "Run it on a terminal (120 columns), for programs that want one; job_write types"),
-    ARG_WITH("timeout", NUMBER, timeout, "Seconds after which it is killed; default: never", .max = 31536000),
+    ARG("stdin_open", BOOL, open, "Keep it open for job_write"),
+    ARG("pty", BOOL, pty, "On a terminal of its own"),
+    ARG_WITH("timeout", NUMBER, timeout, "Seconds until it is killed; default: never", .max = 31536000),
 };
 static const struct field job_wait_fields[] = {
     JOB,
-    ARG_WITH("for", TEXT, until, "What to wait for: its end, or any new output", .words = "end|output"),
+    ARG_WITH("for", TEXT, until, "Its end, or any new output", .words = "end|output"),
     ARG_WITH("timeout", NUMBER, timeout, "Seconds to wait; 0 only looks", .max = 86400, .otherwise = 30),
 };
 static const struct field job_write_fields[] = {
     JOB,
-    ARG("text", TEXT, text, "Text for its stdin, as it is: end lines with \\n"),
+    ARG("text", TEXT, text, "For its stdin; end lines with \\n"),
     ARG("close", BOOL, close, "Close stdin behind it"),
 };
 static const struct field job_fields[] = {JOB};
@@ -177,35 +168,32 @@ static const struct field web_evaluate_fields[] = {
 static const struct field editor_fields[] = {
     ARG_WITH("command", TEXT, command, "What to do",
              .words = "view|create|str_replace|insert|undo_edit|apply_patch", .required = true),
-    ARG_WITH("path", NAME, path,
-             "File; for view also a directory; for apply_patch the directory of its names", .required = true),
-    ARG("view_range", INTS, view_range, "view: first and last line, from 1; last -1 is the end"),
+    ARG_WITH("path", NAME, path, "File; view: also a directory; apply_patch: the directory of its names",
+             .required = true),
+    ARG("view_range", INTS, view_range, "view: first and last line; -1 is the end"),
     ARG("file_text", TEXT, file_text, "create: the content"),
-    ARG("old_str", TEXT, old_str, "str_replace: text that stands in the file exactly once"),
-    ARG("replace_all", BOOL, literal, "str_replace: wherever it stands"),
-    ARG("new_str", TEXT, new_str, "str_replace: what takes its place (default: nothing); insert: the lines"),
-    ARG("insert_line", INT, insert_line, "insert: behind which line; 0 is the front"),
-    ARG("patch", TEXT, content, "apply_patch: a unified diff, or *** Begin Patch ... *** End Patch"),
+    ARG("old_str", TEXT, old_str, "str_replace: text that is there exactly once"),
+    ARG("replace_all", BOOL, literal, "str_replace: everywhere"),
+    ARG("new_str", TEXT, new_str, "str_replace: the new text; insert: the lines"),
+    ARG("insert_line", INT, insert_line, "insert: behind this line; 0 is the front"),
+    ARG("patch", TEXT, content, "apply_patch: unified diff, or *** Begin Patch ... *** End Patch"),
 };
 static const struct field read_file_fields[] = {
     ARG_WITH("path", NAME, path, "File", .required = true),
-    ARG_WITH("offset", INT, offset, "First byte; for what is longer than a piece", .max = UNBOUNDED),
+    ARG_WITH("offset", INT, offset, "First byte", .max = UNBOUNDED),
     ARG_WITH("max_bytes", INT, max_bytes, "Longest piece", .min = 1, .max = 10485760, .otherwise = 30000),
-    ARG_WITH("encoding", TEXT, encoding,
-             "How the content is given; default: an image as an image, else as UTF-8 text",
-             .words = "utf-8|base64"),
+    ARG_WITH("encoding", TEXT, encoding, "Default: images as such, else utf-8", .words = "utf-8|base64"),
 };
 static const struct field write_file_fields[] = {
     ARG_WITH("path", NAME, path, "File", .required = true),
     ARG_WITH("content", TEXT, content, "What to write", .required = true),
-    ARG_WITH("mode", TEXT, mode,
-             "replace the whole content (default), create only where nothing is, or append",
+    ARG_WITH("mode", TEXT, mode, "Default: replace; create: only where nothing is",
              .words = "replace|create|append"),
-    ARG_WITH("encoding", TEXT, encoding, "How the content is given", .words = "utf-8|base64"),
-    ARG("parents", BOOL, parents, "Make missing directories"),
+    ARG_WITH("encoding", TEXT, encoding, "Of the content", .words = "utf-8|base64"),
+    ARG("parents", BOOL, parents, "Make directories"),
 };
 static const struct field list_files_fields[] = {
-    ARG("path", NAME, path, "Directory; default: the server's own"),
+    ARG("path", NAME, path, "Default: the server's"),
     ARG_WITH("depth", INT, depth, "Levels", .min = 1, .max = 100, .otherwise = 1),
     HIDDEN,
     EXCLUDE,
@@ -213,11 +201,11 @@ static const struct field list_files_fields[] = {
     SECONDS,
 };
 static const struct field find_fields[] = {
-    ARG_WITH("pattern", NAME, pattern,
-             "Glob: * ? [a-z] {a,b}, and ** for any number of directories. Without a slash it is for names, "
-             "anywhere; with one for paths from the start on, such as src/**/*.c",
-             .required = true),
-    ARG("path", NAME, path, "Directory to start from; default: the server's own"),
+    ARG_WITH(
+        "pattern", NAME, pattern,
+        "Glob with * ? [a-z] {a,b} **; without a slash for names, with one for paths, such as src/**/*.c",
+        .required = true),
+    ARG("path", NAME, path, "Directory; default: the server's"),
     ARG_WITH("type", TEXT, type, "Only what is this", .words = "file|directory|symlink|other"),
     HIDDEN,
     EXCLUDE,
@@ -225,13 +213,12 @@ static const struct field find_fields[] = {
     SECONDS,
 };
 static const struct field search_fields[] = {
-    ARG_WITH("pattern", NAME, pattern, "POSIX extended regular expression, for single lines",
-             .required = true),
+    ARG_WITH("pattern", NAME, pattern, "POSIX extended regular expression, for lines", .required = true),
     ARG("literal", BOOL, literal, "The pattern is plain text"),
-    ARG("ignore_case", BOOL, ignore_case, "Upper and lower case are the same"),
-    ARG("path", NAME, path, "File, or directory to start from; default: the server's own"),
-    ARG("glob", NAME, glob, "Only files that match this, as of find_files"),
-    ARG_WITH("context", INT, context, "Lines to give around each match", .max = 20),
+    ARG("ignore_case", BOOL, ignore_case, "Upper and lower case alike"),
+    ARG("path", NAME, path, "File or directory; default: the server's"),
+    ARG("glob", NAME, glob, "Only these files, as of find_files"),
+    ARG_WITH("context", INT, context, "Lines around each match", .max = 20),
     HIDDEN,
     EXCLUDE,
     ARG_WITH("limit", INT, limit, "Most matches", .min = 1, .max = 10000, .otherwise = 200),
@@ -253,107 +240,71 @@ static const struct field search_fields[] = {
 
 const struct mcp_tool mcp_tools[] = {
     {"shell_run", "Run a command in a shell",
-     "Runs a command in a shell that stays: its directory, variables, functions and background programs are "
-     "there for the "
-     "next call. Returns what the command printed (stdout and stderr together) and its exit code. state is "
-     "completed; timeout "
-     "when it runs on; awaiting_input when a program asks for input (shell_input answers it) or the command "
-     "is not finished; "
-     "exited when the shell has ended (shell_restart). The first call without session starts the default "
-     "shell.",
+     "Runs a command in a shell that stays (directory, variables, background programs) and returns output "
+     "and exit code. state: completed; timeout: it runs on; awaiting_input: shell_input answers it; exited: "
+     "shell_restart.",
      FIELDS(run_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_run},
     {"shell_wait", "Wait for a command in a shell",
-     "Waits on for the command that shell_run left running, or that got its input: the rest of its output "
-     "and its exit code.",
-     FIELDS(wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_wait},
+     "Waits on for what shell_run left running: the rest of the output, the exit code.", FIELDS(wait_fields),
+     TOOL_READS | TOOL_OPEN_WORLD, TURN_SHELL, RUN_RESULT, mcp_shell_wait},
     {"shell_input", "Type into a shell",
-     "Types text into the terminal of a shell, for programs that ask questions or are interactive, and "
-     "returns what comes. For "
-     "commands shell_run is better: it knows when they end.",
+     "Types into the terminal of a shell, for programs that ask, and returns what comes.",
      FIELDS(input_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, READ_RESULT, mcp_shell_input},
-    {"shell_read", "Read from a shell",
-     "Returns what has been printed in a shell since the last call, and waits for it a while.",
+    {"shell_read", "Read from a shell", "Returns what a shell has printed since the last call.",
      FIELDS(read_fields), TOOL_READS, TURN_NONE, READ_RESULT, mcp_shell_read},
-    {"shell_interrupt", "Interrupt a program in a shell",
-     "Types Ctrl-C, which ends most programs, and returns what comes. For one that doesn't listen there is "
-     "shell_restart.",
+    {"shell_interrupt", "Interrupt a program in a shell", "Types Ctrl-C into a shell and returns what comes.",
      FIELDS(read_fields), TOOL_DESTROYS, TURN_NONE, READ_RESULT, mcp_shell_interrupt},
-    {"shell_restart", "Restart a shell",
-     "Ends everything in a shell, background programs included, and starts it anew in the directory it first "
-     "began in.",
+    {"shell_restart", "Restart a shell", "Ends all that is in a shell and starts it anew.",
      FIELDS(session_fields), TOOL_DESTROYS, TURN_NONE, SESSION_RESULT, mcp_shell_restart},
-    {"shell_new", "Start another shell",
-     "Starts a shell beside the default one and returns its name as session. It lives until shell_close or "
-     "the end of this "
-     "server.",
-     FIELDS(new_fields), TOOL_OPEN_WORLD, TURN_NONE, "session:s shell:s", mcp_shell_new},
-    {"shell_list", "List shells", "Lists the shells of this container, also those that others have started.",
-     NULL, 0, TOOL_READS, TURN_NONE,
+    {"shell_new", "Start another shell", "Starts one more shell; its name is in session.", FIELDS(new_fields),
+     TOOL_OPEN_WORLD, TURN_NONE, "session:s shell:s", mcp_shell_new},
+    {"shell_list", "List shells", "Lists all shells, also those of others.", NULL, 0, TOOL_READS, TURN_NONE,
      "default_session:s? sessions:[session_name:s pid:i user:s shell:s cwd:s? "
      "state:w(prompt|running|awaiting_input|ended) "
      "foreground:s? idle_s:n unread_bytes:i]",
      mcp_shell_list},
-    {"shell_close", "End a shell", "Ends a shell and everything in it.", FIELDS(close_fields),
+    {"shell_close", "End a shell", "Ends a shell and all in it.", FIELDS(close_fields),
      TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, SESSION_RESULT, mcp_shell_close},
 
     {"job_start", "Start a background job",
-     "Starts a program in the background, with separate stdout and stderr, and returns its number as job at "
-     "once. Then use "
-     "job_wait. It runs on until its end, job_kill or the end of this server.",
+     "Starts a program in the background, stdout and stderr apart, and returns its number for job_wait.",
      FIELDS(start_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_start},
     {"job_wait", "Wait for a job",
-     "Waits for the end of a job (or its next output) and returns what it has printed since the last call, "
-     "its state and exit "
-     "code (-N: ended by signal N). At the timeout it returns what there is, and the job runs on.",
+     "Waits for a job's end or output: what it printed since the last call, state, exit code (-N: signal N). "
+     "After timeout it runs on.",
      FIELDS(job_wait_fields), TOOL_READS | TOOL_OPEN_WORLD, TURN_NONE, JOB_RESULT, mcp_job_wait},
-    {"job_write", "Write to a job",
-     "Writes to the stdin of a job that was started with stdin_open, or closes it.", FIELDS(job_write_fields),
+    {"job_write", "Write to a job", "Writes to the stdin of a job with stdin_open.", FIELDS(job_write_fields),
      TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_NONE, "job:i", mcp_job_write},
-    {"job_kill", "Kill a job",
-     "Ends a job and all its descendants (TERM, after 5 seconds KILL) and returns the last of its output.",
+    {"job_kill", "Kill a job", "Ends a job with all below it; returns the rest of its output.",
      FIELDS(job_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_NONE, JOB_RESULT, mcp_job_kill},
-    {"job_list", "List jobs", "Lists the jobs that run and those that ended less than an hour ago.", NULL, 0,
-     TOOL_READS, TURN_NONE,
+    {"job_list", "List jobs", "Lists jobs that run or ended within the hour.", NULL, 0, TOOL_READS, TURN_NONE,
      "jobs:[job:i state:w(running|completed|killed) exit_code:i? command?:s user?:s age_s?:n duration_s?:n "
      "unread_stdout?:i unread_stderr?:i "
      "timed_out?:b oom_killed?:b]",
      mcp_job_list},
 
     {"text_editor", "View and edit files",
-     "Views and edits text files exactly. view numbers the lines (and shows images and directories); create "
-     "makes a new file; "
-     "str_replace replaces one text that occurs exactly once; insert puts lines behind a line; undo_edit "
-     "takes the last edit "
-     "back, up to ten of them; apply_patch changes several files, all or none. No other byte of the file "
-     "changes, and an edit that fails changes nothing.",
+     "Views and edits text files exactly. view numbers lines (and shows images, directories); create makes a "
+     "file; str_replace replaces one text; insert adds lines; undo_edit takes the last edit back; "
+     "apply_patch changes several files, all or none.",
      FIELDS(editor_fields), TOOL_DESTROYS, TURN_NONE, NULL, mcp_text_editor},
     {"read_file", "Read a file",
-     "Returns the content of a file as it is: text, an image (PNG, JPEG, GIF, WebP) for you to see, or any "
-     "bytes as base64. Long "
-     "files come in pieces.",
+     "Returns a file as it is: text, an image (PNG, JPEG, GIF, WebP), or bytes as base64.",
      FIELDS(read_file_fields), TOOL_READS, TURN_NONE, NULL, mcp_read_file},
-    {"write_file", "Write a file",
-     "Writes a whole file, or more to the end of one; links and modes stay. It happens as a whole or not at "
-     "all, and "
-     "text_editor's undo_edit takes it back.",
+    {"write_file", "Write a file", "Writes a whole file, or appends; undo_edit takes it back.",
      FIELDS(write_file_fields), TOOL_DESTROYS, TURN_NONE, "path:s created:b size:i can_be_undone:b",
      mcp_write_file},
-    {"list_files", "List a directory",
-     "Lists what is in a directory, sorted, with types and sizes. Symbolic links are not followed.",
+    {"list_files", "List a directory", "Lists a directory, sorted, with types and sizes.",
      FIELDS(list_files_fields), TOOL_READS, TURN_NONE,
      "entries:[path:s type:w(file|directory|symlink|other) size?:i target?:s] truncated:b timed_out:b "
      "unreadable_directories:i",
      mcp_list_files},
-    {"find_files", "Find files by name",
-     "Finds files by a pattern for names or paths, sorted. Symbolic links are not followed, and /proc, /sys "
-     "and their like are "
-     "not entered unless the search starts there.",
+    {"find_files", "Find files by name", "Finds files by name or path, sorted; links are not followed.",
      FIELDS(find_fields), TOOL_READS, TURN_NONE, "paths:[s] truncated:b timed_out:b unreadable_directories:i",
      mcp_find_files},
     {"search_files", "Search in files",
-     "Finds lines in files by a regular expression or plain text. Binary files and files above 32 MiB are "
-     "skipped and counted; "
-     "links and special directories are treated as by find_files.",
+     "Finds lines in files by a regular expression; binary files and those above 32 MiB are skipped and "
+     "counted.",
      FIELDS(search_fields), TOOL_READS, TURN_NONE,
      "matches:[path:s line:i text:s line_cut?:b before?:s after?:s] files_searched:i files_binary:i "
      "files_too_large:i "
@@ -361,19 +312,13 @@ const struct mcp_tool mcp_tools[] = {
      mcp_search_files},
 
     {"web_go", "Open a web page",
-     "Opens a page in a browser of the container's (the first call starts it) and returns what is visible: "
-     "the "
-     "accessibility tree, one element a line. The number in brackets at the front is the element's id; [*] "
-     "can't be used.",
+     "Opens a page in a browser in the container and returns what is visible: the accessibility tree, one "
+     "element a line. The number in brackets in front is its id; [*] can't be used.",
      FIELDS(web_go_fields), TOOL_DESTROYS | TOOL_IDEMPOTENT | TOOL_OPEN_WORLD, TURN_BROWSER, PAGE_RESULT,
      mcp_web_go},
-    {"web_click", "Click an element",
-     "Clicks an element of the page and returns the page that this leads to.", FIELDS(web_click_fields),
-     WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_click},
-    {"web_type", "Type into a field",
-     "Types into a text field of the page as a keyboard would, and returns the page. With submit it sends "
-     "the "
-     "form, and returns what that leads to.",
+    {"web_click", "Click an element", "Clicks an element and returns the page then.",
+     FIELDS(web_click_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_click},
+    {"web_type", "Type into a field", "Types into a text field, and returns the page. submit sends the form.",
      FIELDS(web_type_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_type},
     {"web_select", "Choose an option", "Chooses an option of a select element, and returns the page.",
      FIELDS(web_select_fields), WEB_HINTS, TURN_BROWSER, PAGE_RESULT, mcp_web_select},
@@ -400,10 +345,7 @@ const struct mcp_tool mcp_tools[] = {
     {"web_close", "Close the browser", "Closes the browser with all its tabs; the next web_go starts anew.",
      NULL, 0, TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_BROWSER, "closed:b", mcp_web_close},
 
-    {"probe", "Describe the container",
-     "Reports what this container is: distribution, kernel, user, capabilities, shells, limits, directories "
-     "that can be written "
-     "to.",
+    {"probe", "Describe the container", "Tells distribution, kernel, user, shells, limits of the container.",
      NULL, 0, TOOL_READS, TURN_NONE,
      "version:s arch:s kernel:s distribution:o libc:o uid:i user:s? home:s shells:[s] limits:o", mcp_probe},
     {0},

@@ -154,8 +154,9 @@ struct serve_made {
 struct serve_offer {
     const char *tools; /* pattern of their names; NULL: all of them, and those of the browser are listed where
                           there is one */
-    bool read_only;    /* none that changes anything */
-    bool schemas;      /* of results are listed */
+    const char *prefix; /* of the names that clients see */
+    bool read_only;     /* none that changes anything */
+    bool schemas;       /* of results are listed */
 };
 
 /* How all of it ends (mcp_serve.c). */

@@ -166,15 +166,6 @@ static void put_words(struct buf *out, const char *words, size_t n)
     buf_addc(out, ']');
 }
 
-static void put_bounds(struct buf *out, const struct field *f)
-{
-    if (f->min == 0 && f->max == 0)
-        return;
-    json_member_int(out, "minimum", f->min);
-    if (f->max != UNBOUNDED)
-        json_member_int(out, "maximum", f->max);
-}
-
 static void put_field(struct buf *out, const struct field *f)
 {
     static const char *const types[] = {
@@ -195,8 +186,6 @@ static void put_field(struct buf *out, const struct field *f)
         buf_addc(out, ',');
         put_words(out, f->words, strlen(f->words));
     }
-    if (f->type == PARAM_INT || f->type == PARAM_NUMBER)
-        put_bounds(out, f);
     if (f->otherwise && f->type == PARAM_BOOL)
         json_member_bool(out, "default", true);
     else if (f->otherwise > 0)
@@ -282,33 +271,44 @@ static const char *put_object_schema(struct buf *out, const char *at)
     return at;
 }
 
-static void put_hints(struct buf *out, const struct mcp_tool *t)
+/* A hint that is as clients take it where it is absent isn't listed. */
+static void put_hint(struct buf *out, const char *key, bool is, bool otherwise)
 {
+    if (is != otherwise)
+        json_member_bool(out, key, is);
+}
+
+static void put_hints(struct buf *out, const struct mcp_tool *t, enum revision r)
+{
+    bool reads = t->hints & TOOL_READS;
     buf_addc(out, '{');
-    json_member_string(out, "title", t->title);
-    json_member_bool(out, "readOnlyHint", t->hints & TOOL_READS);
-    json_member_bool(out, "destructiveHint", t->hints & TOOL_DESTROYS);
-    json_member_bool(out, "idempotentHint", t->hints & TOOL_IDEMPOTENT);
-    json_member_bool(out, "openWorldHint", t->hints & TOOL_OPEN_WORLD);
+    if (r < REVISION_2025_06_18)
+        json_member_string(out, "title", t->title);
+    put_hint(out, "readOnlyHint", reads, false);
+    put_hint(out, "destructiveHint", t->hints & TOOL_DESTROYS, !reads); /* where it reads, none is meant */
+    put_hint(out, "idempotentHint", t->hints & TOOL_IDEMPOTENT, false);
+    put_hint(out, "openWorldHint", t->hints & TOOL_OPEN_WORLD, true);
     buf_addc(out, '}');
 }
 
-static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r, bool schemas)
+static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r,
+                     const struct serve_offer *offer)
 {
+    char *name MEM_AUTO = mem_printf("%s%s", offer->prefix, t->name);
     buf_addc(out, '{');
-    json_member_string(out, "name", t->name);
+    json_member_string(out, "name", name);
     if (r >= REVISION_2025_06_18)
         json_member_string(out, "title", t->title);
     json_member_string(out, "description", t->description);
     json_key(out, "inputSchema");
     put_input_schema(out, t);
-    if (r >= REVISION_2025_06_18 && t->result && schemas) {
+    if (r >= REVISION_2025_06_18 && t->result && offer->schemas) {
         json_key(out, "outputSchema");
         put_object_schema(out, t->result);
     }
     if (r >= REVISION_2025_03_26) {
         json_key(out, "annotations");
-        put_hints(out, t);
+        put_hints(out, t, r);
     }
     buf_addc(out, '}');
 }
@@ -336,7 +336,7 @@ void put_tools(struct buf *out, enum revision r, const struct serve_offer *offer
             continue;
         if (out->data[out->len - 1] != '[')
             buf_addc(out, ',');
-        put_tool(out, t, r, offer->schemas);
+        put_tool(out, t, r, offer);
     }
     buf_addc(out, ']');
     if (r == REVISION_2026_07_28)

@@ -117,10 +117,13 @@ static void do_list(struct serve *s, struct request *r)
     serve_result(s, &r->origin, span_of(&out));
 }
 
-static const struct mcp_tool *find_tool(const struct serve *s, struct span name)
+static const struct mcp_tool *find_tool(const struct serve *s, const struct buf *name)
 {
-    for (const struct mcp_tool *t = mcp_tools; t->name; t++)
-        if (json_string_is(name, t->name) && serve_offers(s->offer, t))
+    size_t n = strlen(s->offer->prefix);
+    bool ours = name->len > n && memcmp(name->data, s->offer->prefix, n) == 0;
+    for (const struct mcp_tool *t = mcp_tools; ours && t->name; t++)
+        if (strlen(t->name) == name->len - n && strcmp(t->name, name->data + n) == 0 &&
+            serve_offers(s->offer, t))
             return t;
     return NULL;
 }
@@ -156,10 +159,10 @@ static void do_call(struct serve *s, struct request *r)
         fail(s, r, ERR_PARAMS, "Invalid parameters: arguments: must be an object");
         return;
     }
-    const struct mcp_tool *tool = find_tool(s, name);
+    json_string_text(name, &text);
+    const struct mcp_tool *tool = find_tool(s, &text);
     if (!tool) {
         struct err err;
-        json_string_text(name, &text);
         err_set(&err, ERR_PARAMS, "Unknown tool: %.200s", buf_str(&text));
         serve_error(s, &r->origin, &err, (struct span){0});
         return;
