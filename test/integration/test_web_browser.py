@@ -265,6 +265,10 @@ def test_keys(client, site):
     assert w.value("document.querySelector('input').value") == "é"
     assert w.value("keys.join()") == "a,x,ArrowLeft,é,Enter,F5,Escape,Tab"
     w.act("press", "no key 'Foo'", key="Foo")
+    w.click("one")
+    for key in ("Control+A", "y", "Y"):  # the key is named, not its upper case
+        w.act("press", key=key)
+    assert w.value("document.querySelector('input').value") == "yY"
 
 
 # ---- going about ----

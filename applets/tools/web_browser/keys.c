@@ -114,7 +114,9 @@ static void press_character(struct action *a, const char *c, size_t n, int modif
     if (n == 1 && ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z'))) {
         k.number = *c & ~0x20;
         snprintf(code, sizeof code, "Key%c", k.number);
-        modifiers |= *c < 'a' ? SHIFT : 0;
+        if ((modifiers & (CONTROL | ALT | META)) && !(modifiers & SHIFT))
+            text[0] |= 0x20; /* Control+A is a key's name, not its upper case */
+        modifiers |= text[0] < 'a' ? SHIFT : 0;
     } else if (n == 1 && (at = strchr(plain, *c))) {
         k.number = numbers[at - plain];
         if (*c >= '0' && *c <= '9')
