@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import peers, typescript
+from harness import peers, typescript, web
 from harness.containers import REPO
 from harness.machine import HANG
 
@@ -25,6 +25,8 @@ def run(argv, client, workdir, **env):
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_a_python_framework(adapter, client, workdir):
     python = peers.folder("python-adapters") / "bin/python"
+    if adapter == "openai_computer":
+        web.browser()
     path = os.pathsep.join(map(str, (REPO / "clients/python/src", REPO / "examples")))
     run([python, REPO / f"test/adapters/{adapter}_test.py", workdir], client, workdir, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1")
 
