@@ -462,10 +462,23 @@ check-scripts:
 	$(Q)shellcheck -x $(SCRIPTS)
 	$(Q)$(if $(PYTHON),/usr/bin/python3 -m pyflakes $(PYTHON))
 
-dist: $(DEPS)/manifest ## fill dist/ with a release (SIGN_KEY=key.pem signs it, ARCHES='amd64 arm64' limits it)
+dist: $(DEPS)/manifest ## fill dist/ with a release, wheels and other packages in it (SIGN_KEY=key.pem signs it, ARCHES='amd64 arm64' limits it)
 	@VERSION='$(VERSION)' BUILD='$(BUILD)' ARCHES='$(if $(filter command environment,$(origin ARCHES)),$(ARCHES))' \
-	    SIGN_KEY='$(SIGN_KEY)' PUBLIC_KEY='$(PUBLIC_KEY)' DIST='$(DIST)' scripts/dist
+	    SIGN_KEY='$(SIGN_KEY)' PUBLIC_KEY='$(PUBLIC_KEY)' DIST='$(DIST)' RELEASE_URL='$(RELEASE_URL)' scripts/dist
 .PHONY: dist
+
+packages: ## the same for amd64 and arm64 alone: all that people install
+	@$(MAKE) -s dist ARCHES='amd64 arm64'
+.PHONY: packages
+
+test-packages: packages ## install each package as people do, without a network, where pip, npm, dpkg, Docker, Podman are; then make all twice
+	TOOLBOX_DIST='$(or $(DIST),dist)' scripts/test --long test/integration/test_packages.py test/integration/test_packages_installed.py
+	scripts/repro
+.PHONY: test-packages
+
+manual: $(PROGRAM) ## manual pages and completions, below build/share
+	@scripts/manual $(PROGRAM) $(BUILD)
+.PHONY: manual
 
 repro: ## make a release twice, in two folders as two users: the same bytes? (ARCHES=all: of every architecture)
 	scripts/repro $(if $(filter command environment,$(origin ARCHES)),$(ARCHES))

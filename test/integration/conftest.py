@@ -37,7 +37,7 @@ def pytest_addoption(parser):
 # Most tests wait for something most of the time, so parts of the suite run beside each other (scripts/test). Each lane has the
 # files of which a part of their names stands here, "tools" all others. Those of "machines" wait for engines, images and other
 # programs, which exist once on a machine: nothing else starts those. Those of "sessions" are most of what waits for promised times.
-LANES = {"machines": ("test_client_", "test_containers", "test_demo", "test_in", "test_release", "test_runtimes", "test_web_browser", "_peers"),
+LANES = {"machines": ("test_client_", "test_containers", "test_demo", "test_getting_started", "test_in", "test_packages_installed", "test_release", "test_runtimes", "test_web_browser", "_peers"),
          "sessions": ("test_bash_session", "test_ends", "test_exec_remote", "test_upgrade")}
 
 
@@ -47,7 +47,7 @@ def _lane(item):
 
 # Files (parts of their names) of which the short suite takes every Nth test: what they hold is many shapes of one matter.
 LONG = {"test_bash_session": 4, "test_call_once": 2, "test_exec_remote": 2, "test_hostile_places": 2, "test_inject": 4, "test_mcp_bridge": 3, "test_mcp_cli": 3, "test_mcp_peers": 2,
-        "test_mcp_serve": 3, "test_model_proxy": 2, "test_multicall": 3, "test_release_fetch": 3, "test_release_dist": 100,
+        "test_mcp_serve": 3, "test_model_proxy": 2, "test_multicall": 3, "test_packages_installed": 100, "test_release_fetch": 3, "test_release_dist": 100,
         "test_run.py": 2, "test_runtimes_all": 1000, "test_status": 2, "test_text_editor_faults": 2, "test_web_browser_peers": 100, "test_web_browser": 6}
 
 

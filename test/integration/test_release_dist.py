@@ -36,7 +36,7 @@ def dist(key, tmp_path_factory):
 
 
 def names(dist, end=""):
-    return sorted(path for path in dist.glob(f"toolbox-*-linux-*{end}") if path.name.endswith("-all") == bool(end))
+    return sorted(path for path in dist.glob(f"toolbox-[0-9]*-linux-*{end}") if path.name.endswith("-all") == bool(end))
 
 
 @pytest.fixture

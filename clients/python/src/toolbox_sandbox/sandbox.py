@@ -3,13 +3,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from . import program
+from . import host, placing, program
 from .connection import Connection
 from .errors import CannotConnect
 from .files import AsyncFiles
@@ -20,19 +18,10 @@ from .shell import AsyncShell
 from .tools import AsyncBrowser, AsyncEditor, AsyncForward, AsyncMcp
 
 
-def find_toolbox() -> str:
-    """The program of this host: $TOOLBOX_BINARY, the one that came with this package, or the PATH's."""
-    beside = os.path.join(os.path.dirname(__file__), "bin", "toolbox")
-    for path in (os.environ.get("TOOLBOX_BINARY"), beside if os.access(beside, os.X_OK) else None, shutil.which("toolbox")):
-        if path:
-            return path
-    raise CannotConnect("there is no program `toolbox`: put it on the PATH, or say where it is in TOOLBOX_BINARY")
-
-
 async def _said_by(arguments: Sequence[str]) -> bytes:
     """What the program of this host prints; CannotConnect with its words where it fails."""
     process = await asyncio.create_subprocess_exec(
-        find_toolbox(), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        host.find_toolbox(), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
         out, said = await process.communicate()
@@ -47,6 +36,9 @@ async def _said_by(arguments: Sequence[str]) -> bytes:
 
 async def eject(target: str, options: Sequence[str] = ()) -> None:
     """Stops everything that was started there, and removes the program (`toolbox eject --help`)."""
+    if host.is_placing():
+        await placing.eject(target, options)
+        return
     await _said_by(["eject", "-q", *options, "--", target])
 
 
@@ -66,6 +58,8 @@ class AsyncSandbox:
     async def connect(cls, target: str, *, user: str | None = None, options: Sequence[str] = (), persist: str = "60s") -> AsyncSandbox:
         """Over the connection that is kept to `docker:NAME`, `k8s:POD`, `ssh:HOST`, `local:` (`toolbox connect --help`); places the
         program there where it isn't. `persist`: how long it is kept when nobody uses it; `options`: more of `toolbox connect`."""
+        if host.is_placing():
+            return cls(await placing.connect(target, user, options), target)
         given = [f"--persist={persist}", *(["--user", user] if user else []), *options]
         made = json.loads(await _said_by(["connect", "--json", *given, "--", target]))
         return cls(await Connection.open(made[0]["socket"]), target)
