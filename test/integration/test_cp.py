@@ -15,7 +15,6 @@ import pytest
 
 from harness import needs, roots
 from harness.containers import BUSYBOX, Options
-from harness.injection import prefix
 from harness.machine import HANG
 from harness.processes import wait_until
 
