@@ -56,7 +56,7 @@ DEPS := $(BUILD)/deps
 MUSL := $(DEPS)/musl-$(debian)
 
 # core/static/ is for the static binary alone.
-SRC := $(filter-out $(if $(filter amd64,$(ARCH)),,core/static/start.c),$(sort $(wildcard core/*.c core/static/*.c rpc/*.c \
+SRC := $(filter-out $(if $(filter amd64,$(ARCH)),,core/static/start.c) $(if $(GUEST),applets/commands/transfer/% applets/host/cp/%),$(sort $(wildcard core/*.c core/static/*.c rpc/*.c \
     applets/*.c applets/*/*/*.c)))
 LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
@@ -74,14 +74,17 @@ HOT_VENDOR := platform_util sha256 cJSON
 # that: what answers in the process that was asked, what the server does for a tool when it starts, ends and finds a keeper.
 PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_stored.c %/job_text.c %/job_record.c %/exec_remote_answer.c \
     %/doctor.c %/settle_record.c,applets/install_legacy.c applets/host/release/release.c \
-    $(wildcard $(foreach d,mcp_serve model_proxy settle methods,applets/commands/$d/*.c) \
+    $(wildcard $(foreach d,mcp_serve model_proxy settle methods transfer,applets/commands/$d/*.c) \
+    applets/host/cp/*.c applets/tools/file/file.c \
     applets/commands/server/adopt.c applets/commands/server/upgrade.c \
     $(foreach d,bash_session doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
 
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c,$(wildcard applets/tools/web_browser/*.c))
 CODE_tls = $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR))),$(patsubst %,vendor/%.c,$(VENDOR)))
-code_parts = $(if $(filter amd64,$(ARCH)),browser tls)
+CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
+CODE_mcp := $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
+code_parts = $(if $(filter amd64,$(ARCH)),browser mcp $(if $(GUEST),,transfer) tls)
 code_objects = $(patsubst %.c,$(B)/%.o,$(CODE_$1))
 packed_code = $(foreach p,$(code_parts),$p: $(call code_objects,$p))
 code_is_data = $(if $(filter $(foreach p,$(code_parts),$(call code_objects,$p)),$1),&& $(OBJCOPY) --set-section-flags '.text*=alloc$(comma)readonly$(comma)data' $1)
@@ -173,7 +176,7 @@ public_key = $(if $(PUBLIC_KEY),$$(grep -v -e ----- $(PUBLIC_KEY) | tr -d '\n'))
 # flavour DIR COMPILER FLAGS [FIRST]: how DIR/x.o comes from x.c (FIRST has to be there before)
 define flavour
 $1/flags: FORCE
-	$$(call remember,$2 $(LANG_FLAGS) $(WARN) $3 $(if $(filter $1,$(B)),$(packed_code)))
+	$$(call remember,$2 $(LANG_FLAGS) $(WARN) $3)
 $1/build_id: $(DEPS)/manifest FORCE
 	$$(call remember,$$(call build_id,$(notdir $1)))
 $1/applets/usage_text.o: $(B)/usage_packed.h

@@ -174,7 +174,7 @@ bool usage_answered(const struct applet *applet, const struct command *command, 
 struct known_options {
     struct option list[COMMAND_OPTIONS_MAX + 3];
     const char *names[COMMAND_OPTIONS_MAX + 3];
-    char letters[COMMAND_OPTIONS_MAX + 5];
+    char letters[2 * COMMAND_OPTIONS_MAX + 5];
 };
 
 enum { NOT_A_LETTER = 256 }; /* an option's number in its applet is counted from here */
@@ -193,6 +193,8 @@ static void know(struct known_options *k, const struct command_set *set, const s
         k->list[n++] = (struct option){o->name, o->value != NULL, NULL, NOT_A_LETTER + (int)i};
         if (o->letter)
             k->letters[letters++] = o->letter;
+        if (o->letter && o->value)
+            k->letters[letters++] = ':';
     }
     for (size_t i = 0; i < 2; i++) {
         k->list[n++] = (struct option){common[i], 0, NULL, common[i][0] == 'h' ? 'h' : 'V'};

@@ -17,9 +17,9 @@ const struct tool *const *tool_list(void)
 {
     static const struct tool *const tools[] = {
         &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,
-        &chunk_tool,  &watch_tool,
+        &chunk_tool,  &watch_tool,        &file_tool,
 #ifndef TOOLBOX_GUEST
-        &doctor_tool, &file_tool,
+        &doctor_tool,
 #endif
         NULL,
     };

@@ -80,7 +80,7 @@ bool tools_keep_in(int dirfd, const char *name);
 /* Finds a method by name among all tools. */
 struct method tool_method(const char *name);
 
-enum { METHODS_MAX = 96 };
+enum { METHODS_MAX = 112 };
 
 /* The names of all methods, at most max-1 of them, and NULL at the end. */
 void tool_method_names(const char **names, size_t max);

@@ -26,6 +26,7 @@ APPLETS = [
     "mcp",
     "web_browser",
     "model_proxy",
+    "file",
     "doctor",
     "inject",
     "eject",

@@ -2,14 +2,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "mcp_tools.h"
-#include "walk.h"
+#include "tools/file/file_find.h"
 
 #define OUTPUT_MAX (512u << 10) /* bytes of paths */
-#define STATUS_EACH 4096        /* entries between two words on how far it is */
+#define LATE_S 5                /* beyond the deadline, for one line with an expensive expression */
+#define MEMORY_MAX (512u << 20)
 
 static const char *const type_names[] = {"file", "directory", "symlink", "other"};
 
@@ -29,20 +31,6 @@ static void put_comma(struct buf *out)
 {
     if (out->data[out->len - 1] != '[')
         buf_addc(out, ',');
-}
-
-/* A path as the client can use it again: the start's, and the way from there. */
-static void put_path(struct buf *out, const char *start, const char *path)
-{
-    struct buf whole BUF_AUTO = BUF_INIT;
-    size_t n = strlen(start);
-    if (strcmp(start, ".") != 0) {
-        buf_adds(&whole, start);
-        if (start[n - 1] != '/')
-            buf_addc(&whole, '/');
-    }
-    buf_adds(&whole, path);
-    json_put_string(out, whole.data, whole.len);
 }
 
 /* True when there is room for one more. */
@@ -83,7 +71,7 @@ static bool list_entry(void *arg, const struct walk_entry *e)
     put_comma(out);
     buf_addc(out, '{');
     json_key(out, "path");
-    put_path(out, start_of(&f->w->args), e->path);
+    file_put_below(out, start_of(&f->w->args), e->path);
     json_member_string(out, "type", type_names[e->type]);
     if (e->type == WALK_FILE && fstatat(e->dir, e->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         json_member_int(out, "size", st.st_size);
@@ -124,31 +112,54 @@ int mcp_list_files(struct work *w, struct err *err)
     return run(w, &walk, &f, "entries", err);
 }
 
-/* ---- find_files ---- */
+/* ---- find_files, search_files ---- */
 
-static bool find_entry(void *arg, const struct walk_entry *e)
+/* Against expressions that take more than there is: the process is ended, which is told. */
+static void bound(double timeout_s)
 {
-    struct found *f = arg;
-    const struct args *a = &f->w->args;
-    if (f->walk->seen % STATUS_EACH == 0)
-        work_status(f->w, "%llu entries looked at", f->walk->seen);
-    if (a->type.s && strcmp(a->type.s, type_names[e->type]) != 0)
-        return true;
-    if (!walk_matches(a->pattern.s, e->path, e->name))
-        return true;
-    if (!has_room(f))
-        return false;
-    put_comma(&f->w->structured);
-    put_path(&f->w->structured, start_of(a), e->path);
-    return true;
+#ifndef __SANITIZE_ADDRESS__ /* which has terabytes of addresses */
+    struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
+    setrlimit(RLIMIT_AS, &memory);
+#endif
+    alarm((unsigned)timeout_s + LATE_S);
+}
+
+static void tell(void *arg, const char *what, unsigned long long n)
+{
+    work_status(arg, "%llu %s", n, what);
+}
+
+static int seek(struct work *w, file_work *find, struct err *err)
+{
+    const struct args *a = &w->args;
+    struct file_request r = {.path = a->path,
+                             .seek = {.pattern = a->pattern,
+                                      .type = a->type,
+                                      .glob = a->glob,
+                                      .exclude = a->exclude,
+                                      .literal = a->literal,
+                                      .ignore_case = a->ignore_case,
+                                      .hidden = a->hidden,
+                                      .ignores = a->ignores,
+                                      .context = a->context,
+                                      .limit = a->limit,
+                                      .min_size = -1,
+                                      .max_size = -1,
+                                      .newer = -1,
+                                      .older = -1,
+                                      .timeout = a->timeout,
+                                      .tell = tell,
+                                      .arg = w}};
+    bound(a->timeout);
+    return find(&r, &w->structured, err);
 }
 
 int mcp_find_files(struct work *w, struct err *err)
 {
-    struct found f = {.w = w, .left = w->args.limit};
-    struct walk walk = walk_of(&w->args, &f, find_entry);
-    f.walk = &walk;
-    if (walk_check_patterns(&w->args.pattern.s, 1, "pattern", err) < 0)
-        return -1;
-    return run(w, &walk, &f, "paths", err);
+    return seek(w, file_find, err);
+}
+
+int mcp_search_files(struct work *w, struct err *err)
+{
+    return seek(w, file_search, err);
 }

@@ -13,9 +13,10 @@
 #include "io.h"
 #include "mcp_tools.h"
 #include "mem.h"
+#include "relocate.h"
 #include "proc.h"
 #include "serve.h"
-#include "walk.h"
+#include "tools/file/walk.h"
 
 static const char NAME[] = "mcp serve";
 
@@ -236,6 +237,9 @@ int mcp_serve_main(int argc, char **argv)
         if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
             return serve_in(argc, argv);
 #endif
+    struct err err;
+    if (code_unpack(CODE_mcp, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
     for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, names)) >= 0;) {
         if (option == 'k' && strcmp(argv[at], "--keep-sessions") != 0) /* not by a part of its name */
             return usage_unknown(NAME, "option", argv[at], names);

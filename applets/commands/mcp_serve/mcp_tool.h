@@ -29,7 +29,7 @@ struct args {
     bool pty;
     long long timeout_s, max_bytes, job, offset, limit, depth, context, insert_line, element, tab;
     bool full_page, new_tab, idle;
-    bool enter, close, open, hidden, literal, ignore_case, parents;
+    bool enter, close, open, hidden, literal, ignore_case, parents, ignores;
 };
 
 enum { UNBOUNDED = -1 };

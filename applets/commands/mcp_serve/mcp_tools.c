@@ -25,6 +25,7 @@
              .max = 10485760, .otherwise = 30000)
 #define JOB                                                                                                  \
     ARG_WITH("job", INT, job, "Number that job_start gave", .required = true, .min = 1, .max = UNBOUNDED)
+#define IGNORE ARG_WITH("ignore", BOOL, ignores, "Heed .gitignore, .ignore", .otherwise = true)
 #define HIDDEN ARG("hidden", BOOL, hidden, "Names with a dot in front too")
 #define EXCLUDE ARG("exclude", NAMES, exclude, "Patterns to leave out with all below, such as node_modules")
 #define SECONDS                                                                                              \
@@ -196,6 +197,7 @@ static const struct field list_files_fields[] = {
     ARG("path", NAME, path, "Default: the server's"),
     ARG_WITH("depth", INT, depth, "Levels", .min = 1, .max = 100, .otherwise = 1),
     HIDDEN,
+    IGNORE,
     EXCLUDE,
     ARG_WITH("limit", INT, limit, "Most entries", .min = 1, .max = 10000, .otherwise = 1000),
     SECONDS,
@@ -220,6 +222,7 @@ static const struct field search_fields[] = {
     ARG("glob", NAME, glob, "Only these files, as of find_files"),
     ARG_WITH("context", INT, context, "Lines around each match", .max = 20),
     HIDDEN,
+    IGNORE,
     EXCLUDE,
     ARG_WITH("limit", INT, limit, "Most matches", .min = 1, .max = 10000, .otherwise = 200),
     SECONDS,

@@ -60,7 +60,7 @@ int mcp_take_image(struct work *w, const char *path, struct err *err);
  */
 const char *mcp_image_type(const char *data, size_t n);
 
-/* mcp_find.c, mcp_search.c */
+/* mcp_find.c */
 int mcp_list_files(struct work *w, struct err *err);
 int mcp_find_files(struct work *w, struct err *err);
 int mcp_search_files(struct work *w, struct err *err);

@@ -9,7 +9,7 @@
 #include "serve.h"
 #include "tools/web_browser/find.h"
 #include "version.h"
-#include "walk.h"
+#include "tools/file/walk.h"
 
 #define HOUR_MS "3600000"
 

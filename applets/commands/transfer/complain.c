@@ -28,3 +28,17 @@ void transfer_note(const char *path, const char *what)
     if (notes++ < COMPLAINTS_SAID)
         say(path, what);
 }
+
+char *transfer_name(const char *path)
+{
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    const char *last = path + begin;
+    size_t n = end - begin;
+    bool none = n == 0 || (n == 1 && last[0] == '.') || (n == 2 && last[0] == '.' && last[1] == '.');
+    return none ? mem_strdup(".") : mem_dup(last, n);
+}

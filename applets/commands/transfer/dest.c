@@ -27,14 +27,6 @@ static const char *last_part(const char *path, size_t *n)
     return path + begin;
 }
 
-char *transfer_name(const char *path)
-{
-    size_t n;
-    const char *last = last_part(path, &n);
-    bool none = n == 0 || (n == 1 && last[0] == '.') || (n == 2 && last[0] == '.' && last[1] == '.');
-    return none ? mem_strdup(".") : mem_dup(last, n);
-}
-
 static int open_dir(const char *path)
 {
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -14,9 +14,6 @@ struct dest {
     bool wants_directory; /* the path has ended in a slash, and nothing is there */
 };
 
-/* The name that a source has in a stream: its path's last part, or "." where that names none. free() it. */
-char *transfer_name(const char *path);
-
 /* Opens it. `make`: the directories that are missing are made. A directory that isn't there and isn't to be
  * made is root -1. -1 with ERR_TOOL. */
 int dest_open(struct dest *d, const char *path, char *const *names, bool make, struct err *err);

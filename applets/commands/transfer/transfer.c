@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "relocate.h"
+
 static const char NAME[] = "transfer";
 
 enum { EXCLUDES_MAX = 64 };
@@ -45,6 +47,9 @@ int transfer_main(int argc, char **argv)
     at += at < argc && strcmp(argv[at], "--") == 0;
     if (at >= argc)
         return usage_error(NAME, "a path is wanted");
+    struct err err;
+    if (code_unpack(CODE_transfer, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
     signal(SIGPIPE, SIG_DFL);
     if (strcmp(argv[1], "send") == 0)
         return transfer_send(&o, excludes, argv + at);

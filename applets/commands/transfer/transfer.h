@@ -33,6 +33,9 @@ int transfer_list(const struct transfer_options *o, char *const *excludes, const
 #define TRANSFER_SAME "toolbox-same: "   /* and how many files were there already */
 enum { TRANSFER_AGAIN = 75 };            /* exit status: changes were lost; all is to be compared again */
 
+/* The name that a source has in a stream: its path's last part, or "." where that names none. free() it. */
+char *transfer_name(const char *path);
+
 /* Says on stderr what can't be done with a path; after so many only counts. */
 void transfer_complain(const char *path, const char *why);
 extern int transfer_complaints;

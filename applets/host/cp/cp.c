@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands/transfer/dest.h"
 #include "commands/transfer/transfer.h"
 #include "host/cp/relay.h"
 #include "host/cp/side.h"
@@ -14,6 +13,7 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "relocate.h"
 
 enum { OPT_EXCLUDE = 900, OPT_RESUME, OPT_CHECKSUM, OPT_DELETE, OPT_WATCH };
 enum { SENDS, TAKES, LISTS };
@@ -287,6 +287,9 @@ static int take_sides(struct copying *c, int n, char **texts)
 
 static int run(struct copying *c, int argc, char **argv, const struct option *options)
 {
+    struct err err;
+    if (code_unpack(CODE_transfer, &err) < 0)
+        return applet_failed(c->applet, "%s", err.msg);
     inject_options_init(&c->inject);
     opterr = 0;
     for (int option, at; (at = optind, option = getopt_long(argc, argv, ":arRq", options, NULL)) >= 0;) {

@@ -3,9 +3,11 @@
 #ifndef FILE_H
 #define FILE_H
 
+#include "applet.h"
 #include "tool.h"
 
 extern const struct rpc_method file_methods[];
 extern const struct tool file_tool;
+extern const struct applet file_applet;
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "file.h"
 #include "file_request.h"
+#include "mem.h"
 #include "rpc.h"
 #include "work_as_user.h"
 
@@ -11,6 +12,8 @@
 #define LENGTH_MAX (16 << 20)
 #define DEPTH_MAX 100
 #define LIMIT_MAX 100000
+#define CONTEXT_MAX 20
+#define SEEK_MAX_S 20 /* a connection that is silent for longer is given up */
 
 #define PATH(about_)                                                                                         \
     {                                                                                                        \
@@ -147,6 +150,74 @@ static const struct param touch_params[] = {
 };
 static const struct param path_params[] = {PATH("A path there"), USER};
 
+#define SEEK_START                                                                                           \
+    {                                                                                                        \
+        .key = "path", .type = PARAM_NAME, .offset = AT(path),                                               \
+        PARAM_DOC("Where to begin", "where toolbox runs")                                                    \
+    }
+#define SEEK_LEFT_OUT                                                                                        \
+    FLAG("hidden", seek.hidden, "Also names that begin with a dot", "false"),                                \
+        FLAG("ignore", seek.ignores, "Leave out what .gitignore and .ignore there say, and .git", "true"),   \
+    {                                                                                                        \
+        .key = "exclude", .type = PARAM_NAMES, .offset = AT(seek.exclude),                                   \
+        PARAM_DOC("Patterns as of glob: of names, or with a slash of paths", "none")                         \
+    }
+#define SEEK_ENDS(limit_)                                                                                    \
+    {.key = "limit",                                                                                         \
+     .type = PARAM_INT,                                                                                      \
+     .offset = AT(seek.limit),                                                                               \
+     .min = 1,                                                                                               \
+     .max = LIMIT_MAX,                                                                                       \
+     PARAM_DOC("How many at most", limit_)},                                                                 \
+        {.key = "timeout",                                                                                   \
+         .type = PARAM_NUMBER,                                                                               \
+         .offset = AT(seek.timeout),                                                                         \
+         .max = SEEK_MAX_S,                                                                                  \
+         PARAM_DOC("How many seconds at most", "10")},                                                       \
+        USER
+#define SEEK_NUMBER(key_, type_, member, max_, about_)                                                       \
+    {                                                                                                        \
+        .key = key_, .type = type_, .offset = AT(member), .max = max_, PARAM_DOC(about_, NULL)               \
+    }
+static const struct param find_params[] = {
+    SEEK_START,
+    {.key = "pattern",
+     .type = PARAM_NAME,
+     .offset = AT(seek.pattern),
+     PARAM_DOC("A glob, for names anywhere below, or with a slash for paths from there on: src/**/*.c", "*")},
+    {.key = "type",
+     .type = PARAM_NAME,
+     .offset = AT(seek.type),
+     PARAM_DOC("Only what is a file, directory, symlink or other", "all")},
+    SEEK_NUMBER("min_size", PARAM_INT, seek.min_size, PARAM_MAX, "Only files of so many bytes at least"),
+    SEEK_NUMBER("max_size", PARAM_INT, seek.max_size, PARAM_MAX, "Only files of so many bytes at most"),
+    SEEK_NUMBER("newer", PARAM_NUMBER, seek.newer, 1e12, "Only what was changed later, seconds since 1970"),
+    SEEK_NUMBER("older", PARAM_NUMBER, seek.older, 1e12, "Only what was changed before that"),
+    SEEK_LEFT_OUT,
+    SEEK_ENDS("1000"),
+};
+static const struct param search_params[] = {
+    SEEK_START,
+    {.key = "pattern",
+     .type = PARAM_NAME,
+     .offset = AT(seek.pattern),
+     .required = true,
+     PARAM_DOC("A regular expression (POSIX extended, and \\w \\d \\s \\b) for single lines", NULL)},
+    FLAG("literal", seek.literal, "The pattern is a text", "false"),
+    FLAG("ignore_case", seek.ignore_case, "Large and small letters are the same", "false"),
+    {.key = "glob",
+     .type = PARAM_NAME,
+     .offset = AT(seek.glob),
+     PARAM_DOC("Only files like that, as the pattern of file_find", "all")},
+    {.key = "context",
+     .type = PARAM_INT,
+     .offset = AT(seek.context),
+     .max = CONTEXT_MAX,
+     PARAM_DOC("Lines to give around each match", "0")},
+    SEEK_LEFT_OUT,
+    SEEK_ENDS("200"),
+};
+
 #define TABLE(name) static const struct params_table name##_table = PARAMS_TABLE(name##_params)
 TABLE(read);
 TABLE(write);
@@ -161,25 +232,51 @@ TABLE(chmod);
 TABLE(chown);
 TABLE(touch);
 TABLE(path);
+TABLE(find);
+TABLE(search);
 
 static const struct file_request usual = {
     .bytes = {.offset = -1, .length = 1 << 20},
     .how = {.mode = -1, .gid = -1, .mtime = -1, .follow = true},
     .page = {.depth = 1, .limit = 1000, .hidden = true},
+    .seek = {.limit = -1,
+             .min_size = -1,
+             .max_size = -1,
+             .newer = -1,
+             .older = -1,
+             .ignores = true,
+             .timeout = 10},
 };
+
+static bool is_of(const char *const *words, size_t n, const struct text *given)
+{
+    bool is = !given->s;
+    for (size_t i = 0; !is && i < n; i++)
+        is = strcmp(given->s, words[i]) == 0;
+    return is;
+}
 
 static int check(const struct file_request *r, struct err *err)
 {
     static const char *const encodings[] = {"utf-8", "base64", "latin-1"};
-    const char *given = r->bytes.encoding.s;
-    for (size_t i = 0; given && i < sizeof encodings / sizeof *encodings; i++)
-        if (strcmp(given, encodings[i]) == 0)
-            given = NULL;
-    if (given)
+    static const char *const types[] = {"file", "directory", "symlink", "other"};
+    if (!is_of(encodings, sizeof encodings / sizeof *encodings, &r->bytes.encoding))
         return err_set(err, ERR_PARAMS, "Invalid parameters: encoding: must be utf-8, base64 or latin-1");
+    if (!is_of(types, sizeof types / sizeof *types, &r->seek.type))
+        return err_set(err, ERR_PARAMS,
+                       "Invalid parameters: type: must be file, directory, symlink or other");
     if ((r->bytes.append || r->bytes.offset >= 0) && r->bytes.data.s && r->bytes.if_sha256.s)
         return err_set(err, ERR_PARAMS, "Invalid parameters: if_sha256: goes with a whole content alone");
     return 0;
+}
+
+/* The default of a text can stand in no table. */
+static void take_defaults(struct file_request *r, file_work *work)
+{
+    if (work == file_find && !r->seek.pattern.s)
+        r->seek.pattern = (struct text){mem_strdup("*"), 1};
+    if (r->seek.limit < 0)
+        r->seek.limit = work == file_find ? 1000 : 200;
 }
 
 static void run(struct rpc_call *call, struct span params, const struct params_table *table, file_work *work)
@@ -192,6 +289,7 @@ static void run(struct rpc_call *call, struct span params, const struct params_t
         rpc_fail(call, &err);
         return;
     }
+    take_defaults(&r, work);
     int rc = check(&r, &err) < 0 || work_user_take(&user, &r.user, &err) < 0 ? -1 : 0;
     if (rc == 0)
         rc = work_as_user(&user, work, &r, &answer, &err);
@@ -222,6 +320,8 @@ METHOD(chown, chown)
 METHOD(touch, touch)
 METHOD(disk_usage, path)
 METHOD(space, path)
+METHOD(find, find)
+METHOD(search, search)
 
 #define FACTS "type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?"
 #define ENTRY(name, table, about, result)                                                                    \
@@ -248,6 +348,12 @@ const struct rpc_method file_methods[] = {
           "{entries, bytes, disk_bytes, incomplete}"),
     ENTRY(space, path, "What its file system has",
           "{total_bytes, free_bytes, available_bytes, total_inodes, free_inodes, read_only}"),
+    ENTRY(find, find, "Find what has such a name, kind, size or time, sorted by path",
+          "{paths, truncated, timed_out, unreadable_directories}"),
+    ENTRY(search, search, "Find lines in text files",
+          "{matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a "
+          "match has path, "
+          "line, text, line_cut?, before?, after?"),
     {0},
 };
 

@@ -32,16 +32,28 @@ struct file_page {
     bool hidden;
 };
 
+/* What is sought. */
+struct file_seek {
+    struct text pattern, type, glob;
+    struct texts exclude;
+    bool literal, ignore_case, hidden, ignores;
+    long long context, limit, min_size, max_size;                    /* of sizes -1: not given */
+    double newer, older, timeout;                                    /* times: negative: not given */
+    void (*tell)(void *arg, const char *what, unsigned long long n); /* how far it is; NULL: nobody asks */
+    void *arg;
+};
+
 struct file_request {
     struct text path, to;
     struct user_param user;
     struct file_bytes bytes;
     struct file_how how;
     struct file_page page;
+    struct file_seek seek;
 };
 
 typedef int file_work(const void *request, struct buf *answer, struct err *err);
 file_work file_read, file_write, file_stat, file_list, file_make_dir, file_remove, file_move, file_copy,
-    file_link, file_chmod, file_chown, file_touch, file_disk_usage, file_space;
+    file_link, file_chmod, file_chown, file_touch, file_disk_usage, file_space, file_find, file_search;
 
 #endif

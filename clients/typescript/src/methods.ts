@@ -640,15 +640,6 @@ export class Methods {
     }
 
     /**
-     * Try what the tools rest on, where they run.
-     *
-     * @returns {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
-     */
-    doctor(params: Record<string, never> = {}, options: Abortable = {}): Promise<Json> {
-        return this.#connection.call("doctor", given(params), options.signal);
-    }
-
-    /**
      * Read a file, or a part of it.
      *
      * @param params.path The file
@@ -834,5 +825,57 @@ export class Methods {
      */
     file_space(params: { path: string; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("file_space", given(params), options.signal);
+    }
+
+    /**
+     * Find what has such a name, kind, size or time, sorted by path.
+     *
+     * @param params.path Where to begin (default: where toolbox runs)
+     * @param params.pattern A glob, for names anywhere below, or with a slash for paths from there on: src/**/*.c (default: *)
+     * @param params.type Only what is a file, directory, symlink or other (default: all)
+     * @param params.min_size Only files of so many bytes at least
+     * @param params.max_size Only files of so many bytes at most
+     * @param params.newer Only what was changed later, seconds since 1970
+     * @param params.older Only what was changed before that
+     * @param params.hidden Also names that begin with a dot (default: false)
+     * @param params.ignore Leave out what .gitignore and .ignore there say, and .git (default: true)
+     * @param params.exclude Patterns as of glob: of names, or with a slash of paths (default: none)
+     * @param params.limit How many at most (default: 1000)
+     * @param params.timeout How many seconds at most (default: 10)
+     * @param params.user As whom it is done; another user takes root (default: the caller)
+     * @returns {paths, truncated, timed_out, unreadable_directories}
+     */
+    file_find(params: { path?: string | undefined; pattern?: string | undefined; type?: string | undefined; min_size?: number | undefined; max_size?: number | undefined; newer?: number | undefined; older?: number | undefined; hidden?: boolean | undefined; ignore?: boolean | undefined; exclude?: readonly string[] | undefined; limit?: number | undefined; timeout?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined } = {}, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("file_find", given(params), options.signal);
+    }
+
+    /**
+     * Find lines in text files.
+     *
+     * @param params.pattern A regular expression (POSIX extended, and \w \d \s \b) for single lines
+     * @param params.path Where to begin (default: where toolbox runs)
+     * @param params.literal The pattern is a text (default: false)
+     * @param params.ignore_case Large and small letters are the same (default: false)
+     * @param params.glob Only files like that, as the pattern of file_find (default: all)
+     * @param params.context Lines to give around each match (default: 0)
+     * @param params.hidden Also names that begin with a dot (default: false)
+     * @param params.ignore Leave out what .gitignore and .ignore there say, and .git (default: true)
+     * @param params.exclude Patterns as of glob: of names, or with a slash of paths (default: none)
+     * @param params.limit How many at most (default: 200)
+     * @param params.timeout How many seconds at most (default: 10)
+     * @param params.user As whom it is done; another user takes root (default: the caller)
+     * @returns {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?
+     */
+    file_search(params: { pattern: string; path?: string | undefined; literal?: boolean | undefined; ignore_case?: boolean | undefined; glob?: string | undefined; context?: number | undefined; hidden?: boolean | undefined; ignore?: boolean | undefined; exclude?: readonly string[] | undefined; limit?: number | undefined; timeout?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("file_search", given(params), options.signal);
+    }
+
+    /**
+     * Try what the tools rest on, where they run.
+     *
+     * @returns {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
+     */
+    doctor(params: Record<string, never> = {}, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("doctor", given(params), options.signal);
     }
 }

@@ -537,13 +537,6 @@ class AsyncMethods:
         """
         return await self._call("server_watch", {"cursor": cursor})
 
-    async def doctor(self) -> Any:
-        """Try what the tools rest on, where they run.
-
-        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
-        """
-        return await self._call("doctor", {})
-
     async def file_read(self, *, path: str, offset: int | None = None, length: int | None = None, encoding: str | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
         """Read a file, or a part of it.
 
@@ -703,3 +696,49 @@ class AsyncMethods:
         Result: {total_bytes, free_bytes, available_bytes, total_inodes, free_inodes, read_only}
         """
         return await self._call("file_space", {"path": path, "user": user})
+
+    async def file_find(self, *, path: str | None = None, pattern: str | None = None, type: str | None = None, min_size: int | None = None, max_size: int | None = None, newer: float | None = None, older: float | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Find what has such a name, kind, size or time, sorted by path.
+
+        path: Where to begin (default: where toolbox runs)
+        pattern: A glob, for names anywhere below, or with a slash for paths from there on: src/**/*.c (default: *)
+        type: Only what is a file, directory, symlink or other (default: all)
+        min_size: Only files of so many bytes at least
+        max_size: Only files of so many bytes at most
+        newer: Only what was changed later, seconds since 1970
+        older: Only what was changed before that
+        hidden: Also names that begin with a dot (default: false)
+        ignore: Leave out what .gitignore and .ignore there say, and .git (default: true)
+        exclude: Patterns as of glob: of names, or with a slash of paths (default: none)
+        limit: How many at most (default: 1000)
+        timeout: How many seconds at most (default: 10)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {paths, truncated, timed_out, unreadable_directories}
+        """
+        return await self._call("file_find", {"path": path, "pattern": pattern, "type": type, "min_size": min_size, "max_size": max_size, "newer": newer, "older": older, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user})
+
+    async def file_search(self, *, pattern: str, path: str | None = None, literal: bool | None = None, ignore_case: bool | None = None, glob: str | None = None, context: int | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """Find lines in text files.
+
+        pattern: A regular expression (POSIX extended, and \\w \\d \\s \\b) for single lines
+        path: Where to begin (default: where toolbox runs)
+        literal: The pattern is a text (default: false)
+        ignore_case: Large and small letters are the same (default: false)
+        glob: Only files like that, as the pattern of file_find (default: all)
+        context: Lines to give around each match (default: 0)
+        hidden: Also names that begin with a dot (default: false)
+        ignore: Leave out what .gitignore and .ignore there say, and .git (default: true)
+        exclude: Patterns as of glob: of names, or with a slash of paths (default: none)
+        limit: How many at most (default: 200)
+        timeout: How many seconds at most (default: 10)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?
+        """
+        return await self._call("file_search", {"pattern": pattern, "path": path, "literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user})
+
+    async def doctor(self) -> Any:
+        """Try what the tools rest on, where they run.
+
+        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
+        """
+        return await self._call("doctor", {})

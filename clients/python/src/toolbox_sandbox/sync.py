@@ -1,7 +1,6 @@
 """The same without asyncio: each call is waited for. Written by `clients/generate` from the asynchronous classes."""
 from __future__ import annotations
 
-import os
 import signal as signals
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -186,17 +185,6 @@ class Files:
 
     def copy(self, path: str, to: str, *, overwrite: bool=False, recursive: bool=False, user: str | None=None) -> None:
         wait(self._it.copy(path, to, overwrite=overwrite, recursive=recursive, user=user))
-
-    def copy_in(self, source: str | os.PathLike[str], to: str, *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> dict[str, Any]:
-        """A file or a tree of this machine into the target, as `toolbox cp -r`: into `to` where that is a directory; of `DIR/.` what is in it.
-
-        `archive`: owners and all attributes, too; `checksum`: only what differs, and proven; `exclude`: patterns. CopyFailed where something is not there then.
-        """
-        return wait(self._it.copy_in(source, to, archive=archive, checksum=checksum, exclude=exclude))
-
-    def copy_out(self, source: str, to: str | os.PathLike[str], *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> dict[str, Any]:
-        """The same out of the target."""
-        return wait(self._it.copy_out(source, to, archive=archive, checksum=checksum, exclude=exclude))
 
 
 class Editor:
@@ -846,13 +834,6 @@ class Methods:
         """
         return wait(self._it.server_watch(cursor=cursor))
 
-    def doctor(self) -> Any:
-        """Try what the tools rest on, where they run.
-
-        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
-        """
-        return wait(self._it.doctor())
-
     def file_read(self, *, path: str, offset: int | None=None, length: int | None=None, encoding: str | None=None, sha256: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
         """Read a file, or a part of it.
 
@@ -1012,6 +993,52 @@ class Methods:
         Result: {total_bytes, free_bytes, available_bytes, total_inodes, free_inodes, read_only}
         """
         return wait(self._it.file_space(path=path, user=user))
+
+    def file_find(self, *, path: str | None=None, pattern: str | None=None, type: str | None=None, min_size: int | None=None, max_size: int | None=None, newer: float | None=None, older: float | None=None, hidden: bool | None=None, ignore: bool | None=None, exclude: list[str] | None=None, limit: int | None=None, timeout: float | None=None, user: str | dict[str, Any] | None=None) -> Any:
+        """Find what has such a name, kind, size or time, sorted by path.
+
+        path: Where to begin (default: where toolbox runs)
+        pattern: A glob, for names anywhere below, or with a slash for paths from there on: src/**/*.c (default: *)
+        type: Only what is a file, directory, symlink or other (default: all)
+        min_size: Only files of so many bytes at least
+        max_size: Only files of so many bytes at most
+        newer: Only what was changed later, seconds since 1970
+        older: Only what was changed before that
+        hidden: Also names that begin with a dot (default: false)
+        ignore: Leave out what .gitignore and .ignore there say, and .git (default: true)
+        exclude: Patterns as of glob: of names, or with a slash of paths (default: none)
+        limit: How many at most (default: 1000)
+        timeout: How many seconds at most (default: 10)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {paths, truncated, timed_out, unreadable_directories}
+        """
+        return wait(self._it.file_find(path=path, pattern=pattern, type=type, min_size=min_size, max_size=max_size, newer=newer, older=older, hidden=hidden, ignore=ignore, exclude=exclude, limit=limit, timeout=timeout, user=user))
+
+    def file_search(self, *, pattern: str, path: str | None=None, literal: bool | None=None, ignore_case: bool | None=None, glob: str | None=None, context: int | None=None, hidden: bool | None=None, ignore: bool | None=None, exclude: list[str] | None=None, limit: int | None=None, timeout: float | None=None, user: str | dict[str, Any] | None=None) -> Any:
+        """Find lines in text files.
+
+        pattern: A regular expression (POSIX extended, and \w \d \s \b) for single lines
+        path: Where to begin (default: where toolbox runs)
+        literal: The pattern is a text (default: false)
+        ignore_case: Large and small letters are the same (default: false)
+        glob: Only files like that, as the pattern of file_find (default: all)
+        context: Lines to give around each match (default: 0)
+        hidden: Also names that begin with a dot (default: false)
+        ignore: Leave out what .gitignore and .ignore there say, and .git (default: true)
+        exclude: Patterns as of glob: of names, or with a slash of paths (default: none)
+        limit: How many at most (default: 200)
+        timeout: How many seconds at most (default: 10)
+        user: As whom it is done; another user takes root (default: the caller)
+        Result: {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?
+        """
+        return wait(self._it.file_search(pattern=pattern, path=path, literal=literal, ignore_case=ignore_case, glob=glob, context=context, hidden=hidden, ignore=ignore, exclude=exclude, limit=limit, timeout=timeout, user=user))
+
+    def doctor(self) -> Any:
+        """Try what the tools rest on, where they run.
+
+        Result: {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails
+        """
+        return wait(self._it.doctor())
 
 
 class Sandbox:

@@ -1,4 +1,4 @@
-#include "walk.h"
+#include "tools/file/walk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "glob.h"
+#include "tools/file/ignore.h"
 #include "io.h"
 #include "mem.h"
 
@@ -110,8 +111,11 @@ static struct listed *list(struct walk *w, int fd, size_t *n)
     return all;
 }
 
-static bool is_excluded(const struct walk *w, const char *name)
+static bool is_excluded(const struct walk *w, const char *name, bool directory)
 {
+    if (w->ignores &&
+        (strcmp(name, ".git") == 0 || ignore_says(w->rules, w->n_rules, w->path, name, directory)))
+        return true;
     for (size_t i = 0; i < w->n_exclude; i++)
         if (walk_matches(w->exclude[i], w->path, name))
             return true;
@@ -142,6 +146,9 @@ static void descend(struct walk *w, int fd, unsigned depth)
 {
     size_t n, length = w->n_path;
     int dir FD_AUTO = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    size_t rules = w->n_rules;
+    if (w->ignores)
+        ignore_read(&w->rules, &w->n_rules, dir, length);
     struct listed *all = list(w, fd, &n);
     for (size_t i = 0; i < n; i++) {
         size_t n_name = strlen(all[i].name), slash = length > 0;
@@ -151,8 +158,8 @@ static void descend(struct walk *w, int fd, unsigned depth)
             memcpy(w->path + length + slash, all[i].name, n_name + 1);
             w->n_path = length + slash + n_name;
             struct walk_entry e = {.dir = dir, .name = all[i].name, .path = w->path, .depth = depth + 1};
-            if (!is_excluded(w, e.name)) {
-                e.type = type_of(dir, &all[i]);
+            e.type = type_of(dir, &all[i]);
+            if (!is_excluded(w, e.name, e.type == WALK_DIRECTORY)) {
                 w->seen++;
                 w->stopped = !w->entry(w->arg, &e);
                 if (!w->stopped && e.type == WALK_DIRECTORY)
@@ -163,6 +170,7 @@ static void descend(struct walk *w, int fd, unsigned depth)
         free(all[i].name);
     }
     free(all);
+    ignore_forget(w->rules, &w->n_rules, rules);
 }
 
 int walk_run(struct walk *w, const char *start, struct err *err)
@@ -172,6 +180,9 @@ int walk_run(struct walk *w, const char *start, struct err *err)
         return err_sys(err, ERR_TOOL, errno, "%s", start);
     w->n_path = 0;
     w->path[0] = '\0';
+    w->rules = NULL;
+    w->n_rules = 0;
     descend(w, fd, 0);
+    free(w->rules);
     return 0;
 }

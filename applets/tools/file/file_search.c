@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "expression.h"
 #include "io.h"
-#include "mcp_tools.h"
+#include "json.h"
 #include "mem.h"
-#include "walk.h"
+#include "tools/file/file_path.h"
+#include "tools/file/file_find.h"
 
 #define FILE_MAX (32u << 20)    /* bytes: larger files are not searched */
 #define BINARY_LOOK 8192        /* a NUL among the first bytes: no text */
@@ -20,13 +20,12 @@
 #define LINE_SHOWN 500u         /* bytes of a line that are given */
 #define OUTPUT_MAX (512u << 10)
 #define STATUS_MS 500 /* between two words on how far it is */
-#define LATE_S 5      /* beyond the deadline, for one line with an expensive expression */
-#define MEMORY_MAX (512u << 20)
 
 struct search {
-    struct work *w;
+    const struct file_seek *seek;
+    struct buf *out;
     struct walk walk;
-    const char *shown_start; /* in front of paths; "": nothing */
+    const char *start; /* of paths */
     struct {
         bool plain; /* it is a text */
         const char *text;
@@ -51,7 +50,7 @@ static bool has_meaning(const char *pattern)
 
 static int compile(struct search *s, struct err *err)
 {
-    const struct args *a = &s->w->args;
+    const struct file_seek *a = s->seek;
     s->pattern.text = a->pattern.s;
     s->pattern.n_text = a->pattern.n;
     s->pattern.plain = !a->ignore_case && (a->literal || !has_meaning(s->pattern.text));
@@ -85,12 +84,6 @@ static ptrdiff_t find_in(struct search *s, const char *line, size_t n)
 }
 
 /* ---- results ---- */
-
-static void put_path(struct buf *out, const struct search *s, const char *path)
-{
-    char *whole MEM_AUTO = mem_printf("%s%s", s->shown_start, path);
-    json_member_string(out, "path", whole);
-}
 
 /* The part of a line around a match. */
 static void put_line(struct buf *out, const char *key, const char *line, size_t n, size_t match)
@@ -150,9 +143,9 @@ struct place_of {
 
 static bool give(struct search *s, const struct place_of *p)
 {
-    struct buf *out = &s->w->structured;
+    struct buf *out = s->out;
     const char *begin = s->data.data, *end = begin + s->data.len;
-    long long context = s->w->args.context;
+    long long context = s->seek->context;
     s->full = s->left <= 0 || out->len > OUTPUT_MAX;
     s->left--;
     if (s->full)
@@ -160,7 +153,8 @@ static bool give(struct search *s, const struct place_of *p)
     if (out->data[out->len - 1] != '[')
         buf_addc(out, ',');
     buf_addc(out, '{');
-    put_path(out, s, p->path);
+    json_key(out, "path");
+    file_put_below(out, s->start, p->path);
     json_member_int(out, "line", p->number);
     put_line(out, "text", p->line, p->n, p->match);
     if (context > 0) {
@@ -179,7 +173,8 @@ static bool is_late(struct search *s)
     long long now = now_ms();
     s->late = s->late || now > s->deadline_ms;
     if (now >= s->status_ms) {
-        work_status(s->w, "%llu files searched", s->files.searched);
+        if (s->seek->tell)
+            s->seek->tell(s->seek->arg, "files searched", s->files.searched);
         s->status_ms = now + STATUS_MS;
     }
     return s->late;
@@ -244,7 +239,7 @@ static bool search_file(struct search *s, int dir, const char *name, const char 
 static bool on_entry(void *arg, const struct walk_entry *e)
 {
     struct search *s = arg;
-    const struct args *a = &s->w->args;
+    const struct file_seek *a = s->seek;
     if (e->type != WALK_FILE || (a->glob.s && !walk_matches(a->glob.s, e->path, e->name)))
         return true;
     return search_file(s, e->dir, e->name, e->path);
@@ -252,33 +247,23 @@ static bool on_entry(void *arg, const struct walk_entry *e)
 
 /* ---- the whole ---- */
 
-/* Against expressions that take more than there is: the process is ended, which is told. */
-static void bound(double timeout_s)
-{
-#ifndef __SANITIZE_ADDRESS__ /* which has terabytes of addresses */
-    struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
-    setrlimit(RLIMIT_AS, &memory);
-#endif
-    alarm((unsigned)timeout_s + LATE_S);
-}
-
-static int search_all(struct search *s, const char *start, struct err *err)
+static int search_all(struct search *s, const char *start, struct buf *answer, struct err *err)
 {
     struct stat st;
     if (stat(start, &st) < 0)
-        return err_sys(err, ERR_TOOL, errno, "%s", start);
-    buf_adds(&s->w->structured, "{\"matches\":[");
+        return file_fail(answer, err, errno, start);
+    buf_adds(s->out, "{\"matches\":[");
     if (!S_ISDIR(st.st_mode)) {
-        s->shown_start = "";
+        s->start = ".";
         search_file(s, AT_FDCWD, start, start);
         return 0;
     }
-    return walk_run(&s->walk, start, err);
+    return walk_run(&s->walk, start, err) < 0 ? file_fail(answer, err, errno, start) : 0;
 }
 
 static void put_end(struct search *s)
 {
-    struct buf *out = &s->w->structured;
+    struct buf *out = s->out;
     bool late = s->late || s->walk.late;
     buf_addc(out, ']');
     json_member_int(out, "files_searched", (long long)s->files.searched);
@@ -290,27 +275,25 @@ static void put_end(struct search *s)
     buf_addc(out, '}');
 }
 
-int mcp_search_files(struct work *w, struct err *err)
+int file_search(const void *request, struct buf *answer, struct err *err)
 {
-    const struct args *a = &w->args;
-    const char *start = a->path.s && a->path.n > 0 ? a->path.s : ".";
-    size_t n = strlen(start);
-    bool here = strcmp(start, ".") == 0;
-    char *shown MEM_AUTO = mem_printf("%s%s", here ? "" : start, here || start[n - 1] == '/' ? "" : "/");
-    struct search s = {.w = w, .left = a->limit, .shown_start = shown, .data = BUF_INIT};
+    const struct file_request *r = request;
+    const struct file_seek *a = &r->seek;
+    char *start MEM_AUTO = r->path.s && r->path.n > 0 ? file_path(&r->path) : mem_strdup(".");
+    struct search s = {.seek = a, .out = answer, .left = a->limit, .start = start, .data = BUF_INIT};
     s.deadline_ms = now_ms() + (long long)(a->timeout * 1000);
-    s.walk = (struct walk){.hidden = a->hidden,
-                           .exclude = a->exclude.list,
-                           .n_exclude = a->exclude.n,
-                           .deadline_ms = s.deadline_ms,
-                           .entry = on_entry,
-                           .arg = &s};
-    if (walk_check_patterns(a->exclude.list, a->exclude.n, "exclude", err) < 0 ||
-        (a->glob.s && walk_check_patterns((char *const *)&a->glob.s, 1, "glob", err) < 0))
-        return -1;
-    bound(a->timeout);
-    if (compile(&s, err) < 0 || search_all(&s, start, err) < 0)
-        return -1;
-    put_end(&s);
-    return 0;
+    s.walk = file_walk_for(a, on_entry, &s);
+    int rc = walk_check_patterns(a->exclude.list, a->exclude.n, "exclude", err);
+    if (rc == 0 && a->glob.s)
+        rc = walk_check_patterns((char *const *)&a->glob.s, 1, "glob", err);
+    if (rc == 0)
+        rc = compile(&s, err);
+    if (rc == 0)
+        rc = search_all(&s, start, answer, err);
+    if (rc == 0)
+        put_end(&s);
+    if (s.pattern.expression)
+        expression_free(s.pattern.expression);
+    buf_release(&s.data);
+    return rc;
 }

@@ -2,9 +2,10 @@
  *
  * Symlinks are not followed, so no loop is ever walked, but for the one that the start itself may be. What
  * the kernel makes up (proc, sysfs and their like) is not entered from outside. Entries whose names begin
- * with a dot, and what matches one of the patterns to leave out, are skipped with all that is below. */
-#ifndef APPLETS_MCP_SERVE_WALK_H
-#define APPLETS_MCP_SERVE_WALK_H
+ * with a dot, and what matches one of the patterns to leave out, are skipped with all that is below; and so,
+ * where that is wanted, is what the files .gitignore and .ignore say that are come by. */
+#ifndef FILE_WALK_H
+#define FILE_WALK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@ struct walk {
     bool hidden;          /* entries whose names begin with a dot too */
     char *const *exclude; /* patterns (glob.h): those with a '/' for paths, others for names */
     size_t n_exclude;
+    bool ignores;          /* as .gitignore and .ignore say; .git is left out too */
     unsigned max_depth;    /* 0: any */
     long long deadline_ms; /* of now_ms(); 0: none */
 
@@ -41,6 +43,8 @@ struct walk {
     /* inside */
     char path[4096];
     size_t n_path;
+    struct ignore_rule *rules;
+    size_t n_rules;
 };
 
 /* Walks what is below the directory. -1 with ERR_TOOL when that itself can't be read. */

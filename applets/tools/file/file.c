@@ -1,0 +1,467 @@
+/* `toolbox file`: the methods as people and scripts call them. */
+#include "file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "applet.h"
+#include "base64.h"
+#include "command.h"
+#include "commands/exec/command_print.h"
+#include "io.h"
+#include "json.h"
+#include "mem.h"
+
+#define PIECE (1LL << 20) /* bytes of a file in one call */
+#define ALL "100000"
+
+/* What the commands are called among the methods, where that isn't the same, and their words' parameters. */
+static const struct named {
+    const char *command, *method, *first, *second;
+} names[] = {
+    {"mkdir", "make_dir", "path", NULL}, {"rm", "remove", "path", NULL},
+    {"mv", "move", "path", "to"},        {"cp", "copy", "path", "to"},
+    {"ln", "link", "to", "path"},        {"du", "disk_usage", "path", NULL},
+    {"find", "find", "path", "pattern"}, {"search", "search", "pattern", "path"},
+};
+
+static struct named named(const char *command)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].command, command) == 0)
+            return names[i];
+    return (struct named){command, command, "path", NULL};
+}
+
+/* ---- parameters ---- */
+
+/* chmod's and chown's first word, and --mode. */
+static int put_mode(const struct command_line *c, const char *mode, struct buf *params)
+{
+    if (!mode)
+        return EXIT_OK;
+    if (!*mode || strlen(mode) > 5 || mode[strspn(mode, "01234567")])
+        return usage_error(c->applet->name, "a mode is an octal number, as 0644, not '%s'", mode);
+    json_member_int(params, "mode", strtol(mode, NULL, 8));
+    return EXIT_OK;
+}
+
+static void put_excludes(const struct command_line *c, struct buf *params)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_given; i++)
+        if (strcmp(c->given[i].option->name, "exclude") == 0) {
+            if (n++ == 0)
+                json_key(params, "exclude");
+            buf_addc(params, n == 1 ? '[' : ',');
+            json_puts(params, c->given[i].value);
+        }
+    if (n > 0)
+        buf_addc(params, ']');
+}
+
+/* The options that are given, as parameters of the same names, with '_' for '-'. */
+static int put_options(const struct command_line *c, struct buf *params)
+{
+    static const char *const strings[] = {"user", "glob", "after", "type"};
+    static const char *const numbers[] = {"offset",  "depth",    "limit",    "mtime", "gid",
+                                          "context", "min-size", "max-size", "newer", "older"};
+    static const char *const flags[] = {"parents", "recursive", "overwrite", "append",     "exclusive",
+                                        "sha256",  "hard",      "literal",   "ignore-case"};
+    static const char *const off[][2] = {{"no-follow", "follow"}, {"no-ignore", "ignore"}};
+    int status = put_mode(c, command_value(c, "mode"), params);
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        command_put_string(c, strings[i], params, strings[i]);
+    for (size_t i = 0; status == EXIT_OK && i < sizeof numbers / sizeof *numbers; i++) {
+        char *key MEM_AUTO = mem_strdup(numbers[i]), *dash = strchr(key, '-');
+        if (dash)
+            *dash = '_';
+        status = command_put_number(c, numbers[i], params, key);
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        char *key MEM_AUTO = mem_strdup(flags[i]), *dash = strchr(key, '-');
+        if (dash)
+            *dash = '_';
+        if (command_value(c, flags[i]))
+            json_member_bool(params, key, true);
+    }
+    if (command_value(c, "all"))
+        json_member_bool(params, "hidden", true);
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+        if (command_value(c, off[i][0]))
+            json_member_bool(params, off[i][1], false);
+    put_excludes(c, params);
+    if (status == EXIT_OK)
+        status = command_put_seconds(c, "timeout", NULL, false, params, "timeout");
+    return status;
+}
+
+/* The words from that one on, as parameters; then the options. */
+static int call(const struct command_line *c, int from, struct buf *params, struct buf *result)
+{
+    struct named as = named(c->command->name);
+    char *method MEM_AUTO = mem_printf("file_%s", as.method);
+    if (params->len == 0)
+        buf_addc(params, '{');
+    if (c->n_words > from)
+        json_member_string(params, as.first, c->words[from]);
+    if (c->n_words > from + 1 && as.second)
+        json_member_string(params, as.second, c->words[from + 1]);
+    int status = put_options(c, params);
+    return status == EXIT_OK ? command_call(c, method, params, result) : status;
+}
+
+/* ---- what is printed ---- */
+
+/* A fact for people: modes octal, times as such. */
+static void put_fact(struct buf *out, const char *name, struct span value)
+{
+    time_t seconds = (time_t)strtoll(value.s, NULL, 10);
+    char text[32];
+    struct tm tm;
+    if (strcmp(name, "mode") == 0)
+        buf_addf(out, "%04o", (unsigned)strtoul(value.s, NULL, 10));
+    else if (strcmp(name, "mtime") == 0 && localtime_r(&seconds, &tm) &&
+             strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) > 0)
+        buf_adds(out, text);
+    else if (!json_string_text(value, out))
+        buf_add(out, value.s, value.n);
+}
+
+static int print_facts(const struct command_line *c, struct span result)
+{
+    struct buf out BUF_AUTO = BUF_INIT;
+    struct span key, value;
+    for (size_t at = 0; json_next_member(result, &at, &key, &value);) {
+        struct buf name BUF_AUTO = BUF_INIT;
+        json_string_text(key, &name);
+        buf_addf(&out, "%-16s", buf_str(&name));
+        put_fact(&out, buf_str(&name), value);
+        buf_addc(&out, '\n');
+    }
+    return command_print(c, span_of(&out));
+}
+
+static int print(const struct command_line *c, struct span result)
+{
+    if (command_value(c, "json"))
+        return command_print_line(c, result);
+    return json_kind(result) == JSON_OBJECT && !command_value(c, "quiet") ? print_facts(c, result) : EXIT_OK;
+}
+
+/* ---- commands ---- */
+
+static int do_one(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    int status = call(c, 0, &params, &result);
+    return status == EXIT_OK ? print(c, span_of(&result)) : status;
+}
+
+/* Of several paths each; a failure is said and the others are done. */
+static int do_each(const struct command_line *c)
+{
+    struct command_line one = *c;
+    int status = EXIT_OK;
+    one.n_words = 1;
+    for (int i = 0; i < c->n_words && status != EXIT_USAGE; i++) {
+        one.words = c->words + i;
+        int failed = do_one(&one);
+        status = failed != EXIT_OK ? failed : status;
+    }
+    return status;
+}
+
+static int do_chmod(const struct command_line *c)
+{
+    int status = EXIT_OK;
+    for (int i = 1; i < c->n_words && status != EXIT_USAGE; i++) {
+        struct buf params BUF_AUTO = BUF_INIT;
+        struct buf result BUF_AUTO = BUF_INIT;
+        buf_addc(&params, '{');
+        if (strcmp(c->command->name, "chown") == 0)
+            json_member_string(&params, "owner", c->words[0]);
+        else if (put_mode(c, c->words[0], &params) != EXIT_OK)
+            return EXIT_USAGE;
+        int failed = call(c, i, &params, &result);
+        status = failed != EXIT_OK ? failed : status;
+    }
+    return status;
+}
+
+/* One piece of a file: its bytes, and whether they are the last. */
+static int read_piece(const struct command_line *c, long long at, long long n, struct buf *bytes, bool *end)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct span value;
+    buf_addf(&params, "{\"encoding\":\"base64\",\"offset\":%lld,\"length\":%lld", at, n < PIECE ? n : PIECE);
+    json_member_string(&params, "path", c->words[0]);
+    command_put_string(c, "user", &params, "user");
+    int status = command_call(c, "file_read", &params, &result);
+    if (status != EXIT_OK)
+        return status;
+    if (!json_member(span_of(&result), "data", &value, NULL) || !json_string_text(value, &text) ||
+        !base64_get(bytes, buf_str(&text), text.len))
+        return applet_failed(c->applet->name, "the answer has no data");
+    *end = bytes->len == 0 || (json_member(span_of(&result), "end", &value, NULL) && span_is(value, "true"));
+    return EXIT_OK;
+}
+
+/* To the byte, in pieces. */
+static int do_read(const struct command_line *c)
+{
+    struct buf numbers BUF_AUTO = BUF_INIT;
+    const char *from = command_value(c, "offset"), *length = command_value(c, "length");
+    if (command_put_number(c, "offset", &numbers, "o") != EXIT_OK ||
+        command_put_number(c, "length", &numbers, "l") != EXIT_OK)
+        return EXIT_USAGE;
+    long long at = from ? strtoll(from, NULL, 10) : 0, left = length ? strtoll(length, NULL, 10) : LLONG_MAX;
+    for (bool end = false; !end && left > 0;) {
+        struct buf bytes BUF_AUTO = BUF_INIT;
+        int status = read_piece(c, at, left, &bytes, &end);
+        if (status == EXIT_OK)
+            status = command_print(c, span_of(&bytes));
+        if (status != EXIT_OK)
+            return status;
+        at += (long long)bytes.len;
+        left -= (long long)bytes.len;
+    }
+    return EXIT_OK;
+}
+
+static int do_write(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf bytes BUF_AUTO = BUF_INIT;
+    if (io_read_all(STDIN_FILENO, &bytes) < 0)
+        return applet_failed(c->applet->name, "standard input can't be read: %s", err_text(errno));
+    buf_adds(&params, "{\"encoding\":\"base64\",\"data\":\"");
+    base64_put(&params, buf_str(&bytes), bytes.len);
+    buf_addc(&params, '"');
+    int status = call(c, 0, &params, &result);
+    return status == EXIT_OK && command_value(c, "json") ? command_print_line(c, span_of(&result)) : status;
+}
+
+/* A line for each entry. */
+static void put_entry(struct buf *out, struct span entry)
+{
+    static const char *const keys[] = {"mode", "user", "group", "size", "mtime", "path", "target"};
+    static const int widths[] = {0, -8, -8, 10, 0, 0, 0};
+    struct span values[7], type;
+    int counts[7];
+    json_member(entry, "type", &type, NULL);
+    json_members(entry, keys, 7, values, counts);
+    buf_addc(out, span_is(type, "\"file\"") ? '-' : span_is(type, "\"fifo\"") ? 'p' : type.s[1]);
+    for (int i = 0; i < 7; i++) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        if (counts[i] == 0)
+            continue;
+        put_fact(&text, keys[i], values[i]);
+        buf_addf(out, "%s%*s", i == 0 ? "" : i == 6 ? " -> " : " ", widths[i], buf_str(&text));
+    }
+    buf_addc(out, '\n');
+}
+
+static int do_list(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf out BUF_AUTO = BUF_INIT;
+    struct span entries, entry, next;
+    if (c->n_words == 0)
+        buf_adds(&params, "{\"path\":\".\"");
+    if (!command_value(c, "limit")) {
+        buf_addc(&params, params.len == 0 ? '{' : ',');
+        buf_adds(&params, "\"limit\":" ALL);
+    }
+    int status = call(c, 0, &params, &result);
+    if (status != EXIT_OK || command_value(c, "json"))
+        return status == EXIT_OK ? command_print_line(c, span_of(&result)) : status;
+    json_member(span_of(&result), "entries", &entries, NULL);
+    for (size_t at = 0; json_element(entries, &at, &entry);)
+        put_entry(&out, entry);
+    status = command_print(c, span_of(&out));
+    if (json_member(span_of(&result), "next", &next, NULL))
+        fprintf(stderr, "toolbox file: there are more: --after %.*s\n", (int)next.n, next.s);
+    return status;
+}
+
+/* What has ended it before its end. */
+static void say_cut(struct span result)
+{
+    struct span cut, late;
+    if (!json_member(result, "truncated", &cut, NULL) || !span_is(cut, "true"))
+        return;
+    bool by_time = json_member(result, "timed_out", &late, NULL) && span_is(late, "true");
+    fprintf(stderr, "toolbox file: there may be more: %s\n", by_time ? "--timeout" : "--limit");
+}
+
+static int do_find(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf out BUF_AUTO = BUF_INIT;
+    struct span paths, path;
+    int status = call(c, 0, &params, &result);
+    if (status != EXIT_OK || command_value(c, "json"))
+        return status == EXIT_OK ? command_print_line(c, span_of(&result)) : status;
+    json_member(span_of(&result), "paths", &paths, NULL);
+    for (size_t at = 0; json_element(paths, &at, &path); buf_addc(&out, '\n'))
+        json_string_text(path, &out);
+    status = command_print(c, span_of(&out));
+    say_cut(span_of(&result));
+    return status;
+}
+
+/* Lines with their numbers: `mark` behind those is ':' where a match is, '-' around it. */
+static void put_lines(struct buf *out, const char *path, long long number, char mark, const char *text)
+{
+    for (size_t n; *text; text += n + (text[n] == '\n'), number++) {
+        n = strcspn(text, "\n");
+        buf_addf(out, "%s%c%lld%c", path, mark, number, mark);
+        buf_add(out, text, n);
+        buf_addc(out, '\n');
+        if (!text[n])
+            break;
+    }
+}
+
+static long long count_lines(const char *text)
+{
+    long long n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void put_match(struct buf *out, struct span match)
+{
+    static const char *const keys[] = {"path", "line", "text", "before", "after"};
+    struct buf texts[5] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
+    struct span values[5];
+    int counts[5];
+    json_members(match, keys, 5, values, counts);
+    for (int i = 0; i < 5; i++)
+        if (counts[i] > 0 && i != 1)
+            json_string_text(values[i], &texts[i]);
+    long long number = strtoll(values[1].s, NULL, 10);
+    const char *path = buf_str(&texts[0]), *before = buf_str(&texts[3]);
+    put_lines(out, path, number - count_lines(before), '-', before);
+    buf_addf(out, "%s:%lld:%s\n", path, number, buf_str(&texts[2]));
+    put_lines(out, path, number + 1, '-', buf_str(&texts[4]));
+    for (int i = 0; i < 5; i++)
+        buf_release(&texts[i]);
+}
+
+static int do_search(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct buf out BUF_AUTO = BUF_INIT;
+    struct span matches, match;
+    int status = call(c, 0, &params, &result);
+    if (status != EXIT_OK || command_value(c, "json"))
+        return status == EXIT_OK ? command_print_line(c, span_of(&result)) : status;
+    json_member(span_of(&result), "matches", &matches, NULL);
+    for (size_t at = 0; json_element(matches, &at, &match);)
+        put_match(&out, match);
+    status = command_print(c, span_of(&out));
+    say_cut(span_of(&result));
+    return status != EXIT_OK || out.len > 0 ? status : applet_failed(c->applet->name, "nothing was found");
+}
+
+/* ---- their table ---- */
+
+static const struct command_option options[] = {
+    {"json", NULL, "the result as JSON", 0},
+    {"user", "USER", "as that user; another one takes root", 0},
+    {"no-follow", NULL, "of a link: the link itself", 0},
+    {"mode", "MODE", "octal, as 0644", 0},
+    {"gid", "GID", "the number of its group", 0},
+    {"parents", NULL, "make the directories that are missing", 'p'},
+    {"recursive", NULL, "a directory with all that is in it", 'r'},
+    {"overwrite", NULL, "also in the place of a file that is there", 0},
+    {"append", NULL, "behind its end", 0},
+    {"exclusive", NULL, "only where nothing is yet", 0},
+    {"hard", NULL, "another name of the same file", 0},
+    {"offset", "N", "from that byte on", 0},
+    {"length", "N", "at most so many bytes", 0},
+    {"depth", "N", "levels of directories (1)", 0},
+    {"limit", "N", "at most so many", 0},
+    {"glob", "PATTERN", "only what is like that", 0},
+    {"after", "PATH", "only what comes behind that path", 0},
+    {"sha256", NULL, "with the sum", 0},
+    {"mtime", "SECONDS", "since 1970 (now)", 0},
+    {"type", "TYPE", "file, directory, symlink or other", 0},
+    {"min-size", "N", "files of so many bytes at least", 0},
+    {"max-size", "N", "files of so many bytes at most", 0},
+    {"newer", "SECONDS", "changed later, since 1970", 0},
+    {"older", "SECONDS", "changed before", 0},
+    {"all", NULL, "also names that begin with a dot", 'a'},
+    {"no-ignore", NULL, "also what .gitignore and .ignore leave out", 0},
+    {"exclude", "PATTERN", "leave out what is called so; may be repeated", 0},
+    {"literal", NULL, "the pattern is a text", 'F'},
+    {"ignore-case", NULL, "large and small letters are the same", 'i'},
+    {"context", "N", "so many lines around each match", 'C'},
+    {"timeout", COMMAND_TIME, "give up then (10 s)", 0},
+    {0},
+};
+
+#define SEEKS "json user all no-ignore exclude limit timeout"
+
+static const struct command list[] = {
+    {"read", "PATH", "user offset length", "write a file's bytes to stdout", NULL, "/etc/hostname", 1, 1,
+     do_read, NULL},
+    {"write", "PATH", "json user mode parents append exclusive offset",
+     "put stdin in the place of a file's content, at once", NULL, "notes.txt <notes", 1, 1, do_write, NULL},
+    {"stat", "PATH...", "json user no-follow sha256", "tell what is known of files", NULL, "/etc/passwd", 1,
+     COMMAND_ANY, do_each, NULL},
+    {"list", "[PATH]", "json user depth glob limit after", "list a directory, or a tree", NULL,
+     "/etc --glob '**/*.conf' --depth 5", 0, 1, do_list, NULL},
+    {"find", "PATH [PATTERN]", "type min-size max-size newer older " SEEKS,
+     "find files by name, kind, size or time",
+     "A PATTERN is for names, or with a slash for paths from PATH on.", ". '*.c' --min-size 10000", 1, 2,
+     do_find, NULL},
+    {"search", "PATTERN [PATH]", "literal ignore-case glob context " SEEKS, "find lines in text files",
+     "PATTERN is an extended regular expression.", "'TODO|FIXME' . --glob '*.c'", 1, 2, do_search, NULL},
+    {"mkdir", "PATH...", "user mode parents", "make directories", NULL, "-p a/b/c", 1, COMMAND_ANY, do_each,
+     NULL},
+    {"rm", "PATH...", "user recursive", "remove files, links or directories", NULL, "-r a", 1, COMMAND_ANY,
+     do_each, NULL},
+    {"mv", "PATH TO", "user overwrite", "rename within a file system", NULL, "old new", 2, 2, do_one, NULL},
+    {"cp", "PATH TO", "json user overwrite recursive", "copy a file or a tree", NULL, "-r src copy", 2, 2,
+     do_one, NULL},
+    {"ln", "TO PATH", "user hard", "make a link, a symbolic one", NULL, "/etc/hosts hosts", 2, 2, do_one,
+     NULL},
+    {"chmod", "MODE PATH...", "user", "set permission bits", NULL, "0755 run.sh", 2, COMMAND_ANY, do_chmod,
+     NULL},
+    {"chown", "USER PATH...", "user gid no-follow", "set the owner", NULL, "nobody notes.txt", 2, COMMAND_ANY,
+     do_chmod, NULL},
+    {"touch", "PATH...", "user mtime", "set the time of change, or make files", NULL, "notes.txt", 1,
+     COMMAND_ANY, do_each, NULL},
+    {"du", "PATH...", "json user", "tell how much lies there", NULL, "/usr", 1, COMMAND_ANY, do_each, NULL},
+    {"space", "PATH", "json user", "tell what its file system has", NULL, "/", 1, 1, do_one, NULL},
+    {0},
+};
+
+static const struct command_set commands = {
+    .about = "Reads, writes, finds and changes files and trees without a shell.",
+    .more = "Exit status: 0 done, 1 refused, or (search) nothing was found, 2 usage.",
+    .options = options,
+    .list = list,
+};
+
+const struct applet file_applet = {
+    .name = "file",
+    .summary = "read, write, find and change files and trees",
+    .commands = &commands,
+};
