@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from harness import needs
 from harness.client import PARAMERR, TOOLERR
 from harness.users import NOBODY_KNOWS as NOBODY
 
@@ -364,3 +365,37 @@ def test_in_a_connection(client, workdir):
         {"jsonrpc": "2.0", "id": 1, "method": "file_read", "params": {"path": str(workdir / "none")}}).encode())
     answer = [json.loads(line) for line in done.stdout.splitlines()][1]
     assert answer["error"]["data"] == {"kind": "not_found"}
+
+
+# ---- what only leads to a directory ----
+
+
+@pytest.mark.parametrize("path", [".", "..", "d/.", "d/..", "d/../", "link/..", "/"])
+def test_a_directory_is_removed_by_its_name_alone(client, workdir, path):
+    """Refused before anything in it is gone."""
+    (workdir / "d/e").mkdir(parents=True)
+    (workdir / "d/f").touch()
+    os.symlink("d", workdir / "link")
+    at = path if path == "/" else f"{workdir}/d/{path}" if path in (".", "..") else f"{workdir}/{path}"
+    if path != "/":  # where it would be done
+        error = client.answer("file_remove", {"path": at, "recursive": True})["error"]
+    else:
+        error = client.answer("file_remove", {"path": at})["error"]
+    assert error["data"]["kind"] == "busy" and sorted(os.listdir(workdir / "d")) == ["e", "f"]
+
+
+def test_a_slash_behind_a_link_removes_nothing(kind, workdir):
+    (workdir / "d").mkdir()
+    (workdir / "d/f").touch()
+    os.symlink("d", workdir / "link")
+    assert kind("remove", f"{workdir}/link/", recursive=True) == "not_directory"
+    assert os.listdir(workdir / "d") == ["f"] and (workdir / "link").is_symlink()
+
+
+def test_what_the_kernel_makes_up_is_written_in_place(client, do):
+    needs.root("set a value of the kernel's")
+    path = "/proc/sys/fs/lease-break-time"
+    before = open(path).read()
+    if not os.access(path, os.W_OK) or os.statvfs(path).f_flag & os.ST_RDONLY:
+        pytest.skip(f"{path} can't be written here")
+    assert do("write", path, data=before)["atomic"] is False and open(path).read() == before

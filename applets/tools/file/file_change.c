@@ -49,15 +49,31 @@ static int why_not_empty(const char *path)
                : errno;
 }
 
+/* The path without slashes behind it, by which a link would be followed. False: it ends in what only leads
+ * to a directory. */
+static bool name_to_remove(char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    return *last && strcmp(last, ".") != 0 && strcmp(last, "..") != 0;
+}
+
 int file_remove(const void *request, struct buf *answer, struct err *err)
 {
     const struct file_request *r = request;
     char *path MEM_AUTO = file_path(&r->path);
     struct stat st;
+    bool wants_dir = *path && path[strlen(path) - 1] == '/';
+    if (*path && !name_to_remove(path))
+        return file_refuse(answer, err, "busy", path,
+                           "is not removed: name the directory in the one above it");
     if (lstat(path, &st) < 0)
         return file_fail(answer, err, errno, path);
     if (!S_ISDIR(st.st_mode))
-        return unlink(path) < 0 ? file_fail(answer, err, errno, path) : done(answer);
+        return wants_dir || unlink(path) < 0 ? file_fail(answer, err, wants_dir ? ENOTDIR : errno, path)
+                                             : done(answer);
     if (r->how.recursive)
         dir_empty(io_open_dir(AT_FDCWD, path), 0);
     if (rmdir(path) == 0)

@@ -159,6 +159,9 @@ static int write_it(struct writing *w, bool *atomic)
     /* Somebody who makes the same file has taken what was prepared for left behind. */
     for (int i = 0; i < TRIES && rc < 0 && whole && (errno == ESTALE || errno == ENOENT); i++)
         rc = write_whole(w);
+    /* What the kernel makes up has no room beside it. */
+    if (rc < 0 && errno == ENOENT && w->path.exists && io_is_there(w->path.dir, w->path.name))
+        rc = 1;
     *atomic = rc == 0;
     return rc > 0 ? write_in_place(w, whole) : rc;
 }
