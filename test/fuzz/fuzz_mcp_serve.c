@@ -13,8 +13,13 @@ static void nothing(struct serve *s)
     (void)s;
 }
 
+static void take_line(struct serve *s, struct span line)
+{
+    serve_message(s, &s->client, NULL, line);
+}
+
 static const struct serve_owner owner = {
-    .line = serve_message, .stalled = nothing, .deaf = nothing, .advanced = nothing};
+    .line = take_line, .stalled = nothing, .deaf = nothing, .advanced = nothing};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct serve s = {.owner = &owner,
                       .pid = getpid(),
                       .offer = &all,
-                      .level = LEVEL_WARNING,
+                      .client = {.level = LEVEL_WARNING},
                       .in = {.line = BUF_INIT},
                       .calls = {.n_workers = SERVE_WORKERS_MAX}};
     s.calls.last = &s.calls.first;

@@ -1,5 +1,5 @@
-// The official TypeScript SDKs as clients of a server on stdio: as client_v2.py.
-// usage: node client.mjs FOLDER 1|2 STEPS COMMAND...    FOLDER: where the packages are
+// The official TypeScript SDKs as clients of a server on stdio, or at a URL: as client_v2.py.
+// usage: node client.mjs FOLDER 1|2 STEPS COMMAND...|URL    FOLDER: where the packages are
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -10,6 +10,7 @@ const load = (name) => import(pathToFileURL(require.resolve(name)));
 
 const { Client } = await load(version === "1" ? "@modelcontextprotocol/sdk/client/index.js" : "@modelcontextprotocol/client");
 const { StdioClientTransport } = await load(version === "1" ? "@modelcontextprotocol/sdk/client/stdio.js" : "@modelcontextprotocol/client/stdio");
+const { StreamableHTTPClientTransport } = await load(version === "1" ? "@modelcontextprotocol/sdk/client/streamableHttp.js" : "@modelcontextprotocol/client");
 
 const report = { results: [], progress: [], log: [] };
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -24,7 +25,11 @@ const isSlow = () =>
     });
 
 const client = new Client({ name: "test", version: "1" }, version === "1" ? {} : { versionNegotiation: { mode: "auto" } });
-await client.connect(new StdioClientTransport({ command: command[0], args: command.slice(1), env: process.env }));
+await client.connect(
+    command[0].startsWith("http")
+        ? new StreamableHTTPClientTransport(new URL(command[0]))
+        : new StdioClientTransport({ command: command[0], args: command.slice(1), env: process.env }),
+);
 report.name = client.getServerVersion().name;
 report.revision = client.getNegotiatedProtocolVersion?.() ?? "";
 const callTool = (params, options) => (version === "1" ? client.callTool(params, undefined, options) : client.callTool(params, options));

@@ -1,9 +1,10 @@
-"""The official Python SDK 1.x as a client of a server on stdio. usage: client_v1.py legacy STEPS COMMAND...   (see client_v2.py)"""
+"""The official Python SDK 1.x as a client of a server on stdio, or at a URL. usage: client_v1.py legacy STEPS COMMAND...|URL   (see client_v2.py)"""
 import asyncio
 import sys
 
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from steps import Report, environment
 
@@ -20,7 +21,8 @@ async def cancelled(session, report):
 async def main(mode, steps, command):
     report = Report(steps)
     server = StdioServerParameters(command=command[0], args=command[1:], env=environment())
-    async with stdio_client(server) as pipes, ClientSession(*pipes, logging_callback=report.log) as session:
+    where = streamable_http_client(command[0]) if command[0].startswith("http") else stdio_client(server)
+    async with where as pipes, ClientSession(*pipes[:2], logging_callback=report.log) as session:
         info = await session.initialize()
         report.told(info.serverInfo.name, info.protocolVersion)
         await session.set_logging_level("info")

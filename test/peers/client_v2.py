@@ -1,6 +1,6 @@
-"""The official Python SDK 2.x as a client of a server on stdio.
+"""The official Python SDK 2.x as a client of a server on stdio, or at a URL.
 
-usage: client_v2.py MODE STEPS COMMAND...
+usage: client_v2.py MODE STEPS COMMAND...|URL
 
 Lists the tools, does the STEPS (JSON: a list of {tool, arguments, keep}), one call with progress and one that is cancelled,
 and prints a report as JSON. MODE is the SDK's: legacy, auto or a revision. Results are checked by the SDK.
@@ -25,7 +25,8 @@ async def cancelled(client, report):
 async def main(mode, steps, command):
     report = Report(steps)
     server = StdioServerParameters(command=command[0], args=command[1:], env=environment())
-    async with Client(stdio_client(server), mode=mode, logging_callback=report.log) as client:
+    where = command[0] if command[0].startswith("http") else stdio_client(server)
+    async with Client(where, mode=mode, logging_callback=report.log) as client:
         # of a pinned revision nothing has been asked yet
         report.told(client.server_info.name if client.server_info else "toolbox", client.protocol_version)
         if mode == "legacy":

@@ -1,6 +1,8 @@
 /* The command line of `mcp serve`, and its end. */
 #include "mcp_serve.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "applet.h"
+#include "duration.h"
 #include "host/call/serve_in.h"
 #include "commands/exec/route.h"
 #include "io.h"
@@ -15,7 +18,7 @@
 #include "mem.h"
 #include "relocate.h"
 #include "proc.h"
-#include "serve.h"
+#include "serve_http.h"
 #include "tools/file/walk.h"
 
 static const char NAME[] = "mcp serve";
@@ -23,134 +26,26 @@ static const char NAME[] = "mcp serve";
 /* What clients and providers of models take in the name of a tool, of 64 bytes. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 #define PREFIX_MAX 40
-
-#define PATIENCE_MS 10000 /* for calls that are open when the input ends */
-#define REAP_MS 1000      /* for the last processes of calls, which are ending */
-#define LEAVE_MS 4000     /* for what has to be ended, and for the last output */
-
-/* ---- the end ---- */
-
-/* Calls that somebody may still want an answer of. */
-static bool is_busy(const struct serve *s)
-{
-    for (const struct call *c = s->calls.first; c; c = c->next)
-        if (c->task)
-            return true;
-    return s->out.waiting.len > 0 && !s->out.ended;
-}
-
-static void finish(struct serve *s);
-static void advanced(struct serve *s);
-
-static void out_of_patience(void *arg)
-{
-    struct serve *s = arg;
-    if (s->end.begun)
-        loop_stop(s->loop, EXIT_OK);
-    else
-        finish(s);
-}
-
-/* A command that runs is left to the end of its session, or, where that is kept, to itself. Subscriptions end
- * with the server, which says so. */
-static void end_calls(struct serve *s)
-{
-    s->calls.scheduling = true; /* nothing more is begun */
-    for (struct call *c = s->calls.first, *next; c; c = next) {
-        next = c->next;
-        if (c->tool) {
-            serve_cancel(c);
-        } else if (!c->task) {
-            serve_subscription_result(c);
-            serve_call_end(c);
-        }
-    }
-    s->calls.scheduling = false;
-}
-
-/* Shells, jobs and the browser end side by side, each ended by a process of its own. */
-static void end_what_was_made(struct serve *s)
-{
-    for (size_t i = 0; i < s->made.sessions.n; i++)
-        serve_task(s, mcp_end_session, s->made.sessions.list[i], 0);
-    if (s->made.browser)
-        serve_task(s, mcp_end_browser, s->made.browser, 0);
-    for (const struct job_note *note = s->made.jobs.first; note; note = note->next)
-        if (note->ours)
-            serve_task(s, mcp_end_job, NULL, note->pid);
-}
-
-/* Nobody is there any more, or TERM. First all that runs ends, so that what it makes is known; then what was
- * made. */
-static void finish(struct serve *s)
-{
-    if (s->end.begun)
-        return;
-    s->end.begun = true;
-    loop_drop(&s->in.source);
-    loop_drop(&s->in.timer);
-    s->in.ended = true;
-    loop_drop(&s->end.patience);
-    s->end.patience = loop_timer(s->loop, LEAVE_MS, out_of_patience, s);
-    end_calls(s);
-    advanced(s);
-}
-
-/* The client has begun to go: from now on there is so much time for the rest. */
-static void be_patient(struct serve *s)
-{
-    if (!s->end.patience)
-        s->end.patience = loop_timer(s->loop, PATIENCE_MS, out_of_patience, s);
-}
-
-/* When the last call has ended, and no other can come, that is the end. */
-static void advanced(struct serve *s)
-{
-    if (!s->in.ended || s->calls.scheduling)
-        return;
-    if (s->end.begun && !s->end.swept && !s->calls.first) {
-        s->end.swept = true;
-        if (!s->keep)
-            end_what_was_made(s);
-    }
-    if (is_busy(s))
-        be_patient(s);
-    else if (!s->end.begun)
-        finish(s);
-    else if (s->end.swept)
-        loop_stop(s->loop, EXIT_OK);
-}
+#define REAP_MS 1000 /* for the last processes of calls, which are ending */
 
 static void on_signal(void *arg, int signal)
 {
     (void)signal;
-    finish(arg);
+    serve_finish(arg);
 }
 
-/* ---- the begin ---- */
-
-static const struct serve_owner owner = {
-    .line = serve_message, .stalled = be_patient, .deaf = finish, .advanced = advanced};
-
-static int serve(bool keep, const struct serve_offer *offer)
+static int serve_pipe(const struct serve_offer *offer)
 {
     struct err err;
-    struct serve s = {.owner = &owner,
-                      .pid = getpid(),
-                      .keep = keep,
-                      .offer = offer,
-                      .level = LEVEL_WARNING,
-                      .in = {.line = BUF_INIT}};
-    s.calls.last = &s.calls.first;
+    struct serve s = {.owner = &serve_pipe_owner, .offer = offer};
     s.loop = loop_new(&err);
     if (!s.loop)
         return applet_failed(NAME, "%s", err.msg);
+    serve_begin(&s);
     loop_on_signal(s.loop, on_signal, &s);
     serve_io_start(&s);
     int status = loop_run(s.loop);
-    for (const struct call *c = s.calls.first; c; c = c->next)
-        if (c->pid > 0 && !c->reaped)
-            kill(c->pid, SIGKILL);
+    serve_release(&s);
     proc_reap(REAP_MS);
     return status;
 }
@@ -218,20 +113,117 @@ static int take_tools(struct serve_offer *offer, const char *list)
     return status;
 }
 
+/* The first line of a file, or a variable. NULL: it was said what is wrong. */
+static char *token_of(const char *file, const char *name)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    const char *value = name ? getenv(name) : NULL;
+    if (file && io_read_file(AT_FDCWD, file, &text) < 0) {
+        usage_error(NAME, "--token-file: %s: %s", file, err_text(errno));
+        return NULL;
+    }
+    char *token = mem_strdup(file ? buf_str(&text) : value ? value : "");
+    token[strcspn(token, "\r\n")] = '\0';
+    if (*token)
+        return token;
+    usage_error(NAME, file ? "--token-file: there is no token in %s" : "--token-env: %s is not set",
+                file ? file : name);
+    free(token);
+    return NULL;
+}
+
+/* What the command line says. */
+struct serve_words {
+    struct serve_offer offer;
+    struct serve_http_options http;
+    const char *token_file, *token_env;
+    double idle_s;
+};
+
+static int take_option(struct serve_words *w, int option)
+{
+    switch (option) {
+    case 'k':
+        w->offer.keep = true;
+        return EXIT_OK;
+    case 's':
+        w->offer.schemas = true;
+        return EXIT_OK;
+    case 'r':
+        w->offer.read_only = true;
+        return EXIT_OK;
+    case 'p':
+        w->offer.prefix = optarg;
+        return EXIT_OK;
+    case 'h':
+        if (w->http.n == SERVE_DOORS_MAX)
+            return usage_error(NAME, "--http can be given %d times", SERVE_DOORS_MAX);
+        if (strncmp(optarg, "unix:", 5) == 0 && optarg[5] != '/')
+            return usage_error(NAME, "--http unix: takes an absolute path, not '%s'", optarg + 5);
+        w->http.where[w->http.n++] = optarg;
+        return EXIT_OK;
+    case 'f':
+        w->token_file = optarg;
+        return EXIT_OK;
+    case 'e':
+        w->token_env = optarg;
+        return EXIT_OK;
+    case 'a':
+        w->http.share = true;
+        return EXIT_OK;
+    case 'i':
+        if (duration_read(optarg, &w->idle_s) && w->idle_s > 0)
+            return EXIT_OK;
+        return usage_error(NAME, "--idle is a time such as 30m, not '%s'", optarg);
+    default:
+        return option == 't' ? take_tools(&w->offer, optarg) : EXIT_USAGE;
+    }
+}
+
+static int check_words(struct serve_words *w)
+{
+    const struct serve_offer *offer = &w->offer;
+    if (!offers_any(offer))
+        return usage_error(NAME, offer->read_only ? "--read-only leaves none of what --tools names"
+                                                  : "--tools names none");
+    if (offer->prefix[strspn(offer->prefix, NAME_LETTERS)] || strlen(offer->prefix) > PREFIX_MAX)
+        return usage_error(NAME, "--prefix is of at most %d letters, digits, _ and -, not '%s'", PREFIX_MAX,
+                           offer->prefix);
+    w->http.idle_ms = (long long)(w->idle_s * 1000);
+    if (w->http.n == 0 && (w->token_file || w->token_env || w->http.share))
+        return usage_error(NAME, "--token-file, --token-env and --share are for --http");
+    if (w->token_file && w->token_env)
+        return usage_error(NAME, "has one token: --token-file or --token-env");
+    if (!w->token_file && !w->token_env)
+        return EXIT_OK;
+    w->http.token = token_of(w->token_file, w->token_env);
+    return w->http.token ? EXIT_OK : EXIT_USAGE;
+}
+
 int mcp_serve_main(int argc, char **argv)
 {
-    static const struct option options[] = {{"keep-sessions", 0, NULL, 'k'},
-                                            {"structured", 0, NULL, 's'},
-                                            {"read-only", 0, NULL, 'r'},
-                                            {"tools", 1, NULL, 't'},
-                                            {"profile", 1, NULL, 't'},
-                                            {"prefix", 1, NULL, 'p'},
-                                            {0}};
+    static const struct option options[] = {
+#ifndef TOOLBOX_GUEST /* where whoever put it there talks to it himself */
+        {"http", 1, NULL, 'h'},
+        {"token-file", 1, NULL, 'f'},
+        {"token-env", 1, NULL, 'e'},
+        {"share", 0, NULL, 'a'},
+        {"idle", 1, NULL, 'i'},
+#endif
+        {"keep-sessions", 0, NULL, 'k'},
+        {"structured", 0, NULL, 's'},
+        {"read-only", 0, NULL, 'r'},
+        {"tools", 1, NULL, 't'},
+        {"profile", 1, NULL, 't'},
+        {"prefix", 1, NULL, 'p'},
+        {0}};
     static const char *const names[] = {
+#ifndef TOOLBOX_GUEST
+        "--http",          "--token-file", "--token-env", "--share", "--idle",
+#endif
         "--keep-sessions", "--structured", "--read-only", "--tools", "--profile",
         "--prefix",        "--in",         "--help",      NULL};
-    static struct serve_offer offer = {.prefix = ""};
-    bool keep = false;
+    static struct serve_words words = {.offer = {.prefix = ""}, .idle_s = 1800};
 #ifndef TOOLBOX_GUEST /* it is the one that is served in */
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
@@ -243,26 +235,16 @@ int mcp_serve_main(int argc, char **argv)
     for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, names)) >= 0;) {
         if (option == 'k' && strcmp(argv[at], "--keep-sessions") != 0) /* not by a part of its name */
             return usage_unknown(NAME, "option", argv[at], names);
-        if (option == 'k')
-            keep = true;
-        else if (option == 's')
-            offer.schemas = true;
-        else if (option == 'r')
-            offer.read_only = true;
-        else if (option == 'p')
-            offer.prefix = optarg;
-        else if (option != 't')
-            return EXIT_USAGE;
-        else if (take_tools(&offer, optarg) != EXIT_OK)
+        if (take_option(&words, option) != EXIT_OK)
             return EXIT_USAGE;
     }
-    if (!offers_any(&offer))
-        return usage_error(NAME, offer.read_only ? "--read-only leaves none of what --tools names"
-                                                 : "--tools names none");
-    if (offer.prefix[strspn(offer.prefix, NAME_LETTERS)] || strlen(offer.prefix) > PREFIX_MAX)
-        return usage_error(NAME, "--prefix is of at most %d letters, digits, _ and -, not '%s'", PREFIX_MAX,
-                           offer.prefix);
     if (optind < argc)
         return usage_error(NAME, "takes no argument, not '%s'", argv[optind]);
-    return serve(keep, &offer);
+    if (check_words(&words) != EXIT_OK)
+        return EXIT_USAGE;
+#ifndef TOOLBOX_GUEST
+    if (words.http.n > 0)
+        return serve_http(&words.http, &words.offer);
+#endif
+    return serve_pipe(&words.offer);
 }

@@ -3,7 +3,10 @@
  *
  * From the top down, each calling those below it alone:
  *
- *   mcp_serve.c       the command line; begin and end
+ *   mcp_serve.c       the command line
+ *   serve_http.c      clients that come by HTTP: who may, sessions
+ *   serve_events.c    what they are answered with: events, which can be asked for again
+ *   serve_end.c       begin and end
  *   serve_message.c   what a message is, and whether it is one: revisions, methods, errors
  *   serve_call.c      calls: when each is begun, how it ends
  *   serve_said.c      what its process says of it
@@ -45,17 +48,29 @@ extern const char *const revision_names[REVISION_END];
 enum { LEVEL_WARNING = 3, LEVEL_EMERGENCY = 7, LEVEL_NEVER = 8 };
 extern const char *const level_names[LEVEL_NEVER];
 
+/* Who asks: the one at the other end of the pipe, or one of those that come by HTTP. */
+struct client {
+    enum revision revision; /* agreed by initialize */
+    int level;              /* of log messages, as it has set it */
+    bool many; /* requests of any number of clients, so that an id is nobody's, nor stays for the next one */
+};
+
+struct sse; /* serve_events.h */
+
 /* The requests of one array: answered by one, once the last of them is. */
 struct batch {
     struct buf answer;
     size_t open;
+    struct sse *stream;
 };
 
 /* Whom an answer is for. */
 struct origin {
     struct span id;         /* s == NULL: it could not be read */
     enum revision revision; /* by which the answer is made */
-    struct batch *batch;    /* NULL: none */
+    struct client *client;
+    struct sse *stream;  /* where to, and what is said of the request on the way; NULL: the pipe */
+    struct batch *batch; /* NULL: none */
 };
 
 /* A session in which calls are done one after the other. */
@@ -111,8 +126,11 @@ struct serve_owner {
                  struct span line); /* a message; s == NULL: one that was too long, and is gone */
     void (*stalled)(
         struct serve *s); /* the client has closed its side, and what it sent can't all be read yet */
-    void (*deaf)(struct serve *s);     /* the client reads no more */
-    void (*advanced)(struct serve *s); /* the input has ended, output has gone, or a call has ended */
+    void (*deaf)(struct serve *s);             /* the client reads no more */
+    void (*advanced)(struct serve *s);         /* the input has ended, output has gone, or a call has ended */
+    void (*over)(struct serve *s, int status); /* all of it has ended */
+    /* For a stream; with s == NULL there is nothing to say. `last`: its request, or batch, is answered. */
+    void (*said)(struct sse *stream, struct span message, bool last);
 };
 
 /* What comes from the client (serve_io.c). */
@@ -157,9 +175,10 @@ struct serve_offer {
     const char *prefix; /* of the names that clients see */
     bool read_only;     /* none that changes anything */
     bool schemas;       /* of results are listed */
+    bool keep;          /* sessions and jobs outlive us */
 };
 
-/* How all of it ends (mcp_serve.c). */
+/* How all of it ends (serve_end.c). */
 struct serve_end {
     bool begun;
     bool swept; /* what was made is being ended */
@@ -170,10 +189,8 @@ struct serve {
     const struct serve_owner *owner;
     struct loop *loop;
     pid_t pid; /* our own */
-    bool keep; /* sessions and jobs outlive us */
     const struct serve_offer *offer;
-    enum revision revision; /* agreed by initialize */
-    int level;              /* of log messages, as the client has set it */
+    struct client client; /* at the other end of the pipe */
     struct serve_input in;
     struct serve_output out;
     struct serve_calls calls;
@@ -188,8 +205,9 @@ void serve_io_start(struct serve *s);
 void serve_feed(struct serve *s, const char *data, size_t n);
 /* The client has closed its side: what came behind the last newline is a message as well. */
 void serve_feed_end(struct serve *s);
-/* A message to the client; a newline is put behind it. */
-void serve_send(struct serve *s, struct span message);
+/* A message for a stream, or to the client (NULL), with a newline behind it. `last`, and no message: as of
+ * serve_owner.said. */
+void serve_send(struct serve *s, struct sse *to, struct span message, bool last);
 /* Reads on, or pauses, as the amount of waiting output wants it. */
 void serve_io_balance(struct serve *s);
 
@@ -217,7 +235,7 @@ bool serve_offers(const struct serve_offer *offer, const struct mcp_tool *t);
 /* Takes the request's text over from `value`, and begins when it can. */
 struct call *serve_call_new(struct serve *s, const struct origin *o, struct span value);
 void serve_call_submit(struct call *c); /* members are set */
-struct call *serve_call_find(struct serve *s, struct span id);
+struct call *serve_call_find(struct serve *s, const struct client *client, struct span id);
 /* Its process ends, and nobody gets an answer. */
 void serve_cancel(struct call *c);
 void serve_call_end(struct call *c); /* forgets it */
@@ -232,11 +250,24 @@ void serve_schedule(struct serve *s);
 void serve_said(struct call *c, char kind, struct span data);
 /* What the answer tells of a job has been told. */
 void serve_job_told(const struct call *c);
+void serve_forget_made(struct serve *s);
+
+/* ---- serve_end.c ---- */
+
+/* Everything but what it reads from: loop, offer and keep are set. */
+void serve_begin(struct serve *s);
+extern const struct serve_owner serve_pipe_owner; /* of one who has the pipe alone */
+/* serve_owner.advanced */
+void serve_advanced(struct serve *s);
+/* Nobody is there any more: ends what runs and what was made, and tells the owner. */
+void serve_finish(struct serve *s);
+/* Once it is over: what is still there is killed, and all memory freed. */
+void serve_release(struct serve *s);
 
 /* ---- serve_message.c ---- */
 
-/* serve_owner.line */
-void serve_message(struct serve *s, struct span line);
+/* s == NULL: it was too long, and is gone. What it asks for is answered to the stream (NULL: the pipe). */
+void serve_message(struct serve *s, struct client *client, struct sse *to, struct span line);
 
 /* ---- serve_arguments.c ---- */
 

@@ -26,7 +26,7 @@ static const char instructions[] =
 static void respond(struct serve *s, const struct origin *o, struct buf *response)
 {
     if (!o->batch) {
-        serve_send(s, span_of(response));
+        serve_send(s, o->stream, span_of(response), true);
         return;
     }
     buf_addc(&o->batch->answer, o->batch->answer.len > 0 ? ',' : '[');
@@ -38,10 +38,9 @@ void serve_batch_release(struct serve *s, struct batch *b)
 {
     if (--b->open > 0)
         return;
-    if (b->answer.len > 0) {
+    if (b->answer.len > 0)
         buf_addc(&b->answer, ']');
-        serve_send(s, span_of(&b->answer));
-    }
+    serve_send(s, b->stream, b->answer.len > 0 ? span_of(&b->answer) : (struct span){0}, true);
     buf_release(&b->answer);
     free(b);
 }
@@ -50,6 +49,8 @@ void serve_nothing(struct serve *s, const struct origin *o)
 {
     if (o->batch)
         serve_batch_release(s, o->batch);
+    else
+        serve_send(s, o->stream, (struct span){0}, true);
 }
 
 static void put_identity(struct buf *out, enum revision r)
@@ -427,13 +428,13 @@ void serve_tool_result(struct serve *s, struct call *c)
 
 /* ---- notifications ---- */
 
-static void notify(struct serve *s, const char *method, struct buf *params)
+static void notify(const struct call *c, const char *method, struct buf *params)
 {
     struct buf out BUF_AUTO = BUF_INIT;
     buf_addf(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\",\"params\":{", method);
     buf_add(&out, params->data, params->len);
     buf_adds(&out, "}}");
-    serve_send(s, span_of(&out));
+    serve_send(c->serve, c->origin.stream, span_of(&out), false);
 }
 
 /* Seconds, which only grow, against the longest that the call may take. */
@@ -455,13 +456,13 @@ void serve_progress(struct call *c)
                                            : mem_printf("%s: %lld s", c->tool->name, ms / 1000);
         json_member_string(&params, "message", message);
     }
-    notify(c->serve, "progress", &params);
+    notify(c, "progress", &params);
 }
 
 void serve_log(struct call *c, const char *level, const char *text)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    int least = c->origin.revision == REVISION_2026_07_28 ? c->level : c->serve->level;
+    int least = c->origin.revision == REVISION_2026_07_28 ? c->level : c->origin.client->level;
     int i = 0;
     while (i < LEVEL_NEVER && strcmp(level_names[i], level) != 0)
         i++;
@@ -470,5 +471,5 @@ void serve_log(struct call *c, const char *level, const char *text)
     json_member_string(&params, "level", level);
     json_member_string(&params, "logger", "toolbox");
     json_member_string(&params, "data", text);
-    notify(c->serve, "message", &params);
+    notify(c, "message", &params);
 }

@@ -115,10 +115,10 @@ static bool same_id(struct span a, struct span b)
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-struct call *serve_call_find(struct serve *s, struct span id)
+struct call *serve_call_find(struct serve *s, const struct client *client, struct span id)
 {
-    for (struct call *c = s->calls.first; c; c = c->next)
-        if (!c->silent && c->origin.id.s && same_id(c->origin.id, id))
+    for (struct call *c = client->many ? NULL : s->calls.first; c; c = c->next)
+        if (!c->silent && c->origin.client == client && c->origin.id.s && same_id(c->origin.id, id))
             return c;
     return NULL;
 }
@@ -330,7 +330,7 @@ void serve_call_submit(struct call *c)
 void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), const char *session,
                 long long job)
 {
-    struct origin nobody = {.revision = s->revision};
+    struct origin nobody = {.client = &s->client};
     struct call *c = serve_call_new(s, &nobody, (struct span){"", 0});
     c->task = task;
     c->silent = true;

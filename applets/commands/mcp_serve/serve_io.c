@@ -161,9 +161,11 @@ static void on_output(void *arg, int events)
     s->owner->advanced(s);
 }
 
-void serve_send(struct serve *s, struct span message)
+void serve_send(struct serve *s, struct sse *to, struct span message, bool last)
 {
-    if (s->out.ended)
+    if (to)
+        s->owner->said(to, message, last);
+    if (to || !message.s || s->out.ended)
         return;
     fifo_add(&s->out.waiting, message.s, message.n);
     fifo_add(&s->out.waiting, "\n", 1);

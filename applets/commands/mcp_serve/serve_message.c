@@ -71,9 +71,9 @@ static void do_initialize(struct serve *s, struct request *r)
         return;
     }
     int revision = index_of(version, revision_names, REVISION_2026_07_28);
-    s->revision = revision < 0 ? REVISION_2025_11_25 : (enum revision)revision;
-    r->origin.revision = s->revision;
-    put_initialize(&out, s->revision);
+    r->origin.revision = revision < 0 ? REVISION_2025_11_25 : (enum revision)revision;
+    r->origin.client->revision = r->origin.revision;
+    put_initialize(&out, r->origin.revision);
     serve_result(s, &r->origin, span_of(&out));
 }
 
@@ -94,7 +94,7 @@ static void do_set_level(struct serve *s, struct request *r)
             "emergency");
         return;
     }
-    s->level = found;
+    r->origin.client->level = found;
     serve_result(s, &r->origin, (struct span){"", 0});
 }
 
@@ -191,7 +191,7 @@ static void do_listen(struct serve *s, struct request *r)
                    "\"_meta\":{\"" META_PREFIX "subscriptionId\":");
     buf_add(&out, r->origin.id.s, r->origin.id.n);
     buf_adds(&out, "},\"notifications\":{}}}");
-    serve_send(s, span_of(&out));
+    serve_send(s, r->origin.stream, span_of(&out), false);
 }
 
 enum { HANDSHAKE = 1, STATELESS = 2, ALWAYS = 4 }; /* with which kind of client; before initialize as well */
@@ -288,16 +288,16 @@ static void take_request(struct serve *s, struct request *r)
     if (member(r->meta, "progressToken", &r->token) && json_kind(r->token) != JSON_STRING &&
         json_kind(r->token) != JSON_NUMBER)
         r->token.s = NULL;
-    if (serve_call_find(s, r->origin.id)) {
+    if (serve_call_find(s, r->origin.client, r->origin.id)) {
         fail(s, r, ERR_INVALID_REQUEST, "Invalid request: a request with this id is open already");
         return;
     }
     if (stateless && check_meta(s, r, version) < 0)
         return;
     if (!method || (stateless && !(method->when & STATELESS)) ||
-        (!stateless && s->revision && !(method->when & HANDSHAKE)))
+        (!stateless && r->origin.client->revision && !(method->when & HANDSHAKE)))
         no_method(s, r);
-    else if (!stateless && !s->revision && !(method->when & ALWAYS))
+    else if (!stateless && !r->origin.client->revision && !(method->when & ALWAYS))
         fail(s, r, ERR_PARAMS,
              "Invalid parameters: no protocol version: send initialize first, or give _meta." META_PREFIX
              "protocolVersion and clientCapabilities with each request");
@@ -307,12 +307,12 @@ static void take_request(struct serve *s, struct request *r)
 
 /* ---- notifications ---- */
 
-static void take_notification(struct serve *s, const struct rpc_request *n)
+static void take_notification(struct serve *s, const struct client *client, const struct rpc_request *n)
 {
     struct span id;
     if (strcmp(n->method, "notifications/cancelled") != 0 || !member(n->params, "requestId", &id))
         return;
-    struct call *c = serve_call_find(s, id);
+    struct call *c = serve_call_find(s, client, id);
     if (c)
         serve_cancel(c);
 }
@@ -327,10 +327,10 @@ static bool is_response(struct span value)
            (json_member(value, "result", &other, NULL) || json_member(value, "error", &other, NULL));
 }
 
-static void take_one(struct serve *s, struct span value, struct batch *batch)
+static void take_one(struct serve *s, const struct origin *whose, struct span value)
 {
-    struct request r = {
-        .origin = {.revision = s->revision, .batch = batch}, .text = value, .level = s->level};
+    struct batch *batch = whose->batch;
+    struct request r = {.origin = *whose, .text = value, .level = whose->client->level};
     struct err err;
     if (is_response(value))
         return;
@@ -341,7 +341,7 @@ static void take_one(struct serve *s, struct span value, struct batch *batch)
     if (invalid == 0 && null_id)
         invalid = err_set(&err, ERR_INVALID_REQUEST, "Invalid request: id must not be null");
     if (invalid == 0 && !r.rpc.id.s) {
-        take_notification(s, &r.rpc);
+        take_notification(s, r.origin.client, &r.rpc);
         return;
     }
     if (invalid < 0 && err.code == ERR_PARAMS && !r.rpc.id.s)
@@ -356,14 +356,14 @@ static void take_one(struct serve *s, struct span value, struct batch *batch)
         take_request(s, &r);
 }
 
-static void take_batch(struct serve *s, struct span array)
+static void take_batch(struct serve *s, struct origin *whose, struct span array)
 {
     struct span element;
-    struct request r = {.origin = {.revision = s->revision}};
+    struct request r = {.origin = *whose};
     size_t n = 0, at = 0;
     while (n <= BATCH_MAX && json_element(array, &at, &element))
         n++;
-    if (s->revision != REVISION_2025_03_26) {
+    if (whose->revision != REVISION_2025_03_26) {
         fail(s, &r, ERR_INVALID_REQUEST,
              "Invalid request: batches are a matter of revision 2025-03-26 alone");
         return;
@@ -375,8 +375,10 @@ static void take_batch(struct serve *s, struct span array)
     struct batch *batch = mem_zalloc(sizeof *batch);
     buf_init(&batch->answer, BUF_NO_MAX);
     batch->open = 1; /* until all of it has been taken */
+    batch->stream = whose->stream;
+    whose->batch = batch;
     for (at = 0; json_element(array, &at, &element);)
-        take_one(s, element, batch);
+        take_one(s, whose, element);
     serve_batch_release(s, batch);
 }
 
@@ -388,9 +390,9 @@ static bool is_blank(struct span line)
     return true;
 }
 
-void serve_message(struct serve *s, struct span line)
+void serve_message(struct serve *s, struct client *client, struct sse *to, struct span line)
 {
-    struct origin nobody = {.revision = s->revision};
+    struct origin nobody = {.revision = client->revision, .client = client, .stream = to};
     struct err err;
     if (!line.s) {
         err_set(&err, ERR_INVALID_REQUEST, "Invalid request: a message has at most %u MiB",
@@ -403,7 +405,7 @@ void serve_message(struct serve *s, struct span line)
     if (json_check(line, &err) < 0)
         serve_error(s, &nobody, &err, (struct span){0});
     else if (json_kind(line) == JSON_ARRAY)
-        take_batch(s, line);
+        take_batch(s, &nobody, line);
     else
-        take_one(s, line, NULL);
+        take_one(s, &nobody, line);
 }

@@ -68,6 +68,18 @@ void serve_job_told(const struct call *c)
     }
 }
 
+void serve_forget_made(struct serve *s)
+{
+    while (s->made.jobs.first)
+        job_forget(s, s->made.jobs.first->pid);
+    while (s->made.sessions.n > 0)
+        names_remove(&s->made.sessions, s->made.sessions.list[0]);
+    free(s->made.sessions.list);
+    free(s->made.shell);
+    free(s->made.browser);
+    s->made = (struct serve_made){.shell = NULL};
+}
+
 /* ---- frames ---- */
 
 static long long number_in(struct span data)

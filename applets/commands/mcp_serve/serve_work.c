@@ -252,7 +252,7 @@ _Noreturn void serve_work(struct call *c, int out)
     struct work w = {.arguments = c->arguments,
                      .jobs = &c->serve->made.jobs,
                      .serve = c->serve->pid,
-                     .keep = c->serve->keep,
+                     .keep = c->serve->offer->keep,
                      .out = out,
                      .structured = BUF_INIT,
                      .text = BUF_INIT,

@@ -164,18 +164,9 @@ static int listen_where(struct doors *d, const struct options *o)
 static void tell(const struct doors *d, bool locally)
 {
     for (size_t i = 0; i < (locally ? 1 : d->n); i++) {
-        union address a;
-        char text[INET6_ADDRSTRLEN];
-        socklen_t size = sizeof a;
-        getsockname(d->fds[i], &a.any, &size);
-        if (a.any.sa_family == AF_UNIX)
-            printf("Server running on unix:%s\n", a.path.sun_path);
-        else if (a.any.sa_family == AF_INET6)
-            printf("Server running on http://[%s]:%d\n",
-                   inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text), ntohs(a.v6.sin6_port));
-        else
-            printf("Server running on http://%s:%d\n", inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text),
-                   ntohs(a.v4.sin_port));
+        struct buf text BUF_AUTO = BUF_INIT;
+        proxy_put_address(d->fds[i], &text);
+        printf("Server running on %s\n", buf_str(&text));
     }
     if (fflush(stdout) != 0) { /* nobody reads it: the proxy serves all the same */
         clearerr(stdout);

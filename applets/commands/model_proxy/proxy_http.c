@@ -1,12 +1,15 @@
 #include "proxy_http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "hex.h"
 #include "http_frame.h"
@@ -16,7 +19,9 @@
 #define AHEAD 65536 /* of a stream, made and not sent yet */
 #define CHUNK 16384
 #define ACCEPT_RETRY_MS 100
-#define SPARE_FDS 8 /* that connections leave free, for the files of the service */
+#define SLOW_MS 60000  /* for a request, from its first byte on; of its body for each piece */
+#define SILENT_MS 1000 /* before a connection makes room for another one */
+#define SPARE_FDS 8    /* that connections leave free, for the files of the service */
 
 enum state {
     READING,   /* a request is being read, or none has begun */
@@ -30,7 +35,8 @@ struct proxy_conn {
     struct http_frame frame;
     struct proxy_server *server;
     enum state state;
-    bool chunked; /* the stream is */
+    long long since_ms; /* it has been there, or its last answer is out */
+    bool chunked;       /* the stream is */
 
     struct buf out;
     size_t sent;
@@ -134,6 +140,7 @@ static void begin_next(struct proxy_conn *c)
     http_parser_release(&c->frame.parser);
     http_parser_init_any(&c->frame.parser);
     c->state = READING;
+    c->since_ms = now_ms();
     await(c);
 }
 
@@ -302,8 +309,21 @@ static void hand_on(struct proxy_conn *c)
     struct proxy_request request = {c->frame.parser.method, path, query ? query : "",
                                     span_of(&c->frame.parser.body), &c->frame.parser};
     c->state = WAITING;
+    loop_drop(&c->frame.timer);
     c->server->handler(c->server->arg, c, &request);
     free(path);
+}
+
+/* A request that has begun is to come to its end. */
+static void hurry(struct proxy_conn *c)
+{
+    const struct http_parser *p = &c->frame.parser;
+    if (p->state == HTTP_REQUEST_LINE && p->line.len == 0)
+        return;
+    if (!c->frame.timer)
+        c->frame.timer = loop_timer(c->server->loop, SLOW_MS, on_linger, c);
+    else if (p->state == HTTP_BODY)
+        loop_timer_set(c->frame.timer, SLOW_MS);
 }
 
 /* Takes up a request, and what is behind it once that has been answered. */
@@ -319,6 +339,8 @@ static void take_in(struct proxy_conn *c, const char *data, size_t n)
     }
     if (!c->frame.closed && c->state != LEAVING)
         buf_add(&c->frame.input, data + taken, n - taken);
+    if (!c->frame.closed && c->state == READING)
+        hurry(c);
 }
 
 static void take_up(struct proxy_conn *c)
@@ -387,11 +409,15 @@ static void accept_again(void *arg)
 static void take_connection(struct proxy_server *s, int fd)
 {
     struct proxy_conn *c = mem_zalloc(sizeof *c);
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* what is said in pieces is to go at once */
     c->server = s;
+    c->since_ms = now_ms();
     http_parser_init_any(&c->frame.parser);
     buf_init(&c->out, BUF_NO_MAX);
     events_init(&c->plan);
     http_frame_open(&c->frame, &s->conns, s->loop, fd, on_event, c);
+    c->frame.timer = loop_timer(s->loop, SLOW_MS, on_linger, c);
 }
 
 /* Whether a connection leaves enough descriptors: without a file no request is answered, and a call that
@@ -402,6 +428,19 @@ static bool has_room(int any_fd)
     int lowest FD_AUTO = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
     return lowest >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
            (rlim_t)lowest + SPARE_FDS < limit.rlim_cur;
+}
+
+/* The one that has been there longest without asking for anything goes, if that is long. */
+static bool make_room(struct proxy_server *s)
+{
+    struct proxy_conn *oldest = NULL;
+    for (struct http_frame *f = s->conns; f; f = f->next)
+        if (((struct proxy_conn *)f)->state == READING &&
+            now_ms() - ((struct proxy_conn *)f)->since_ms > SILENT_MS)
+            oldest = (struct proxy_conn *)f;
+    if (oldest)
+        on_linger(oldest);
+    return oldest != NULL;
 }
 
 static void wait_for_room(struct proxy_server *s)
@@ -415,7 +454,7 @@ static void on_listener(void *arg, int events)
 {
     struct proxy_server *s = arg;
     (void)events;
-    if (!has_room(s->fd)) {
+    if (!has_room(s->fd) && !make_room(s)) {
         wait_for_room(s);
         return;
     }
@@ -446,4 +485,44 @@ void proxy_server_free(struct proxy_server *s)
         free(c);
     }
     free(s);
+}
+
+/* ---- addresses ---- */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un path;
+};
+
+static void address_of(int fd, union address *a)
+{
+    socklen_t size = sizeof *a;
+    memset(a, 0, sizeof *a);
+    getsockname(fd, &a->any, &size);
+}
+
+void proxy_put_address(int fd, struct buf *out)
+{
+    union address a;
+    char text[INET6_ADDRSTRLEN];
+    address_of(fd, &a);
+    if (a.any.sa_family == AF_UNIX)
+        buf_addf(out, "unix:%s", a.path.sun_path);
+    else if (a.any.sa_family == AF_INET6)
+        buf_addf(out, "http://[%s]:%d", inet_ntop(AF_INET6, &a.v6.sin6_addr, text, sizeof text),
+                 ntohs(a.v6.sin6_port));
+    else
+        buf_addf(out, "http://%s:%d", inet_ntop(AF_INET, &a.v4.sin_addr, text, sizeof text),
+                 ntohs(a.v4.sin_port));
+}
+
+bool proxy_is_local(int fd)
+{
+    union address a;
+    address_of(fd, &a);
+    return a.any.sa_family == AF_UNIX ||
+           (a.any.sa_family == AF_INET && ntohl(a.v4.sin_addr.s_addr) >> 24 == 127) ||
+           (a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr));
 }

@@ -28,6 +28,11 @@ typedef void (*proxy_handler_fn)(void *arg, struct proxy_conn *conn, const struc
 struct proxy_server *proxy_server_new(struct loop *loop, int listen_fd, proxy_handler_fn handler, void *arg);
 void proxy_server_free(struct proxy_server *server);
 
+/* Where a socket listens: unix:PATH or http://HOST:PORT. */
+void proxy_put_address(int fd, struct buf *out);
+/* Whether none but programs of this machine get to it. */
+bool proxy_is_local(int fd);
+
 /* Who is told when the client goes before its answer is complete; NULL: nobody. Once. */
 void proxy_on_gone(struct proxy_conn *conn, void (*gone)(void *arg), void *arg);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "host/inject/inject.h"
@@ -58,14 +59,16 @@ int serve_in(int argc, char **argv)
                                             {"read-only", 0, NULL, OPT_KEEP},
                                             {"tools", 1, NULL, OPT_WORD},
                                             {"profile", 1, NULL, OPT_WORD},
+                                            {"prefix", 1, NULL, OPT_WORD},
                                             {0}};
     struct link_options how = {.persist_ms = -1};
     struct target t TARGET_AUTO = {0};
     const char *where = NULL;
     struct serve_words words = {.list = {(char *)"mcp", (char *)"serve"}, .n = 2};
     inject_options_init(&how.inject);
+    int index = 0;
     opterr = 0;
-    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, NULL)) >= 0;) {
+    for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, &index)) >= 0;) {
         if (option == OPT_IN)
             where = optarg;
         else if ((option == OPT_KEEP || option == OPT_WORD) && words.n + 2 > WORDS_MAX)
@@ -73,7 +76,8 @@ int serve_in(int argc, char **argv)
         else if (option == OPT_KEEP)
             words.list[words.n++] = argv[at];
         else if (option == OPT_WORD) {
-            words.list[words.n++] = (char *)"--tools";
+            words.list[words.n++] =
+                (char *)(strcmp(options[index].name, "prefix") == 0 ? "--prefix" : "--tools");
             words.list[words.n++] = optarg;
         } else if (link_option(&how, options, option, NAME, argv[at]) != EXIT_OK)
             return EXIT_USAGE;

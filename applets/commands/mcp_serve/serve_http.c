@@ -1,0 +1,444 @@
+#include "serve_http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "applet.h"
+#include "commands/exec/dial.h"
+#include "io.h"
+#include "mem.h"
+#include "proc.h"
+#include "random.h"
+#include "rpc.h"
+#include "serve_head.h"
+#include "serve_events.h"
+
+#define SESSIONS_MAX 4096
+#define SWEEP_MS 5000
+#define SWEEP_SOON_MS 20 /* while something is ending */
+#define END_MS 6000      /* for all sessions, when the server ends */
+#define REAP_MS 1000
+
+static const char NAME[] = "mcp serve";
+
+struct session {
+    struct session *next;
+    char id[33]; /* "": those without one */
+    struct client client;
+    struct serve own, *serve; /* its own, or that of all */
+    struct sse *streams;
+    unsigned numbers;
+    long long seen_ms;
+    char fields[64];
+    bool ending, over;
+    struct http *http;
+};
+
+struct http {
+    const struct serve_http_options *options;
+    const struct serve_offer *offer;
+    struct loop *loop;
+    struct proxy_server *servers[SERVE_DOORS_MAX];
+    struct session *sessions; /* the last is the one for those without */
+    struct session *nobody;
+    size_t n;
+    struct loop_source *sweep, *patience;
+    bool ending;
+};
+
+/* ---- sessions ---- */
+
+static void nothing(struct serve *s)
+{
+    (void)s;
+}
+
+static void over(struct serve *s, int status)
+{
+    struct session *x = (struct session *)(void *)((char *)s - offsetof(struct session, own));
+    (void)status;
+    x->over = true;
+    loop_timer_set(x->http->sweep, SWEEP_SOON_MS);
+}
+
+static const struct serve_owner owner = {
+    .stalled = nothing, .deaf = nothing, .advanced = serve_advanced, .over = over, .said = sse_said};
+
+/* NULL: no random bytes can be had. */
+static struct session *session_new(struct http *h, bool named)
+{
+    unsigned char bytes[16];
+    struct session *x = mem_zalloc(sizeof *x);
+    if (named && random_bytes(bytes, sizeof bytes) < 0) {
+        free(x);
+        return NULL;
+    }
+    for (size_t i = 0; named && i < sizeof bytes; i++)
+        snprintf(x->id + 2 * i, 3, "%02x", bytes[i]);
+    if (named)
+        snprintf(x->fields, sizeof x->fields, "Mcp-Session-Id: %s\r\n", x->id);
+    x->http = h;
+    x->client = (struct client){.level = LEVEL_WARNING, .many = !named};
+    x->own = (struct serve){.owner = &owner, .offer = h->offer, .loop = h->loop};
+    serve_begin(&x->own);
+    x->serve = named && h->options->share ? h->nobody->serve : &x->own;
+    x->seen_ms = now_ms();
+    x->next = h->sessions;
+    h->sessions = x;
+    h->n++;
+    return x;
+}
+
+static struct session *session_find(const struct http *h, const char *id)
+{
+    struct session *x = h->sessions;
+    while (x && (x->ending || !x->id[0] || strcmp(x->id, id) != 0))
+        x = x->next;
+    return x;
+}
+
+static bool has_calls(const struct session *x)
+{
+    const struct call *c = x->serve->calls.first;
+    while (c && c->origin.client != &x->client)
+        c = c->next;
+    return c != NULL;
+}
+
+/* What it made ends with it, unless it is that of all. */
+static void session_end(struct session *x)
+{
+    if (x->ending)
+        return;
+    x->ending = true;
+    if (x->serve == &x->own) {
+        serve_finish(x->serve);
+    } else {
+        for (struct call *c = x->serve->calls.first, *next; c; c = next) {
+            next = c->next;
+            if (c->origin.client == &x->client && c->tool)
+                serve_cancel(c);
+        }
+        x->over = true;
+    }
+    for (struct sse *st = x->streams; st; st = st->next)
+        sse_hang_up(st);
+    loop_timer_set(x->http->sweep, SWEEP_SOON_MS);
+}
+
+static void session_free(struct http *h, struct session *x)
+{
+    struct session **at = &h->sessions;
+    while (*at != x)
+        at = &(*at)->next;
+    *at = x->next;
+    serve_release(&x->own);
+    while (x->streams)
+        sse_free(&x->streams, x->streams);
+    h->n--;
+    free(x);
+}
+
+static bool is_used(const struct session *x)
+{
+    for (const struct sse *st = x->streams; st; st = st->next)
+        if (st->conn)
+            return true;
+    return has_calls(x);
+}
+
+/* Forgets what nobody can come for any more, or soon enough. */
+static void forget_streams(struct session *x)
+{
+    size_t n = 0;
+    for (struct sse *st = x->streams, *next; st; st = next) {
+        next = st->next;
+        if (st->conn || !(st->ended || st->listens))
+            continue;
+        if (st->done || st->listens || x->client.many || ++n > SSE_KEPT ||
+            now_ms() - st->since_ms > SSE_KEPT_MS)
+            sse_free(&x->streams, st);
+    }
+}
+
+static void sweep(void *arg)
+{
+    struct http *h = arg;
+    long long now = now_ms();
+    bool soon = false;
+    for (struct session *x = h->sessions, *next; x; x = next) {
+        next = x->next;
+        forget_streams(x);
+        for (struct sse *st = x->streams; st; st = st->next)
+            sse_beat(st);
+        if (x->over && !has_calls(x)) {
+            session_free(h, x);
+            continue;
+        }
+        if (is_used(x))
+            x->seen_ms = now;
+        else if (!x->ending && x != h->nobody && now - x->seen_ms >= h->options->idle_ms)
+            session_end(x);
+        soon = soon || x->ending;
+    }
+    if (h->ending && !h->sessions)
+        loop_stop(h->loop, EXIT_OK);
+    loop_timer_set(h->sweep, soon ? SWEEP_SOON_MS : SWEEP_MS);
+}
+
+/* ---- requests ---- */
+
+static void refuse(struct proxy_conn *conn, int status, const char *fields, const struct err *err,
+                   struct span id)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    rpc_put_error(&text, id.s ? id : (struct span){"null", 4}, err);
+    char *all MEM_AUTO = mem_printf("Content-Type: application/json\r\n%s", fields);
+    proxy_answer(conn, status, all, span_of(&text));
+}
+
+static void refuse_with(struct proxy_conn *conn, int status, const char *fields, const char *why)
+{
+    struct err err;
+    err_set(&err, status == 404 ? -32001 : ERR_INVALID_REQUEST, "%s", why);
+    refuse(conn, status, fields, &err, (struct span){0});
+}
+
+static void gone(struct sse *st, void *arg)
+{
+    struct session *x = arg;
+    if (!x->client.many) /* it may come again for the rest */
+        return;
+    for (struct call *c = x->serve->calls.first, *next; c; c = next) {
+        next = c->next;
+        if (c->origin.stream == st && c->tool)
+            serve_cancel(c);
+        else if (c->origin.stream == st && !c->task)
+            serve_subscription_result(c), serve_call_end(c);
+    }
+}
+
+static struct sse *stream_for(struct session *x, struct proxy_conn *conn)
+{
+    forget_streams(x);
+    struct sse *st = sse_new(&x->streams, conn, gone, x);
+    st->number = ++x->numbers;
+    st->fields = x->fields;
+    st->strict = x->client.many;
+    st->primes = x->client.revision >= REVISION_2025_11_25;
+    return st;
+}
+
+/* NULL: refused. */
+static struct session *session_for(struct http *h, struct proxy_conn *conn, const struct http_parser *head,
+                                   const struct body_look *look)
+{
+    const char *id = http_field(head, "mcp-session-id");
+    struct session *x = NULL;
+    if (*id && !look->version.s) {
+        x = session_find(h, id);
+        if (!x)
+            refuse_with(conn, 404, "", "Session not found: it has ended; begin another one with initialize");
+    } else if (look->initialize) {
+        x = h->n < SESSIONS_MAX ? session_new(h, true) : NULL;
+        if (!x)
+            refuse_with(conn, 503, "Retry-After: 5\r\n", "Too many sessions are open");
+    } else if (look->version.s || look->asks || !look->method.s) {
+        x = h->nobody; /* as of 2026-07-28, or told what is wrong with it */
+    } else {
+        refuse_with(conn, 400, "", "Bad request: Mcp-Session-Id is missing; begin a session with initialize");
+    }
+    if (x)
+        x->seen_ms = now_ms();
+    return x;
+}
+
+static void take_post(struct http *h, struct proxy_conn *conn, const struct proxy_request *r)
+{
+    struct body_look look;
+    struct err err;
+    if (r->body.n > SERVE_LINE_MAX) {
+        refuse_with(conn, 413, "", "A message has at most 64 MiB");
+        return;
+    }
+    if (r->body.n == 0 || strspn(r->body.s, " \t\r\n") == r->body.n) {
+        refuse_with(conn, 400, "", "Bad request: there is no message");
+        return;
+    }
+    serve_look(r->body, &look);
+    if (serve_check_head(r->head, &look, &err) < 0) {
+        refuse(conn, 400, "", &err, look.id);
+        return;
+    }
+    struct session *x = session_for(h, conn, r->head, &look);
+    if (!x)
+        return;
+    struct sse *st = stream_for(x, conn);
+    bool events = look.later && serve_accepts(r->head, "text/event-stream");
+    serve_message(x->serve, &x->client, st, r->body);
+    if (!look.asks || st->ended || !events) {
+        st->ended = st->ended || !look.asks;
+        sse_answer(st);
+    } else {
+        sse_begin(st, 0);
+    }
+    if (look.initialize && !x->client.revision)
+        session_end(x);
+}
+
+/* What came behind an event that a client has got, or whatever comes. */
+static void take_get(struct http *h, struct proxy_conn *conn, const struct proxy_request *r)
+{
+    struct session *x = session_find(h, http_field(r->head, "mcp-session-id"));
+    const char *last = http_field(r->head, "last-event-id");
+    char *end;
+    unsigned number = (unsigned)strtoul(last, &end, 10), after = 0;
+    if (!x) {
+        bool none = !*http_field(r->head, "mcp-session-id");
+        refuse_with(conn, none ? 400 : 404, "",
+                    none ? "Bad request: Mcp-Session-Id is missing" : "Session not found: it has ended");
+        return;
+    }
+    if (!serve_accepts(r->head, "text/event-stream")) {
+        refuse_with(conn, 406, "", "Not acceptable: Accept has to name text/event-stream");
+        return;
+    }
+    x->seen_ms = now_ms();
+    struct sse *st = *end == '-' ? x->streams : NULL;
+    while (st && (st->number != number || st->listens))
+        st = st->next;
+    if (st) {
+        after = (unsigned)strtoul(end + 1, NULL, 10);
+        sse_take_up(st, conn, after);
+        return;
+    }
+    st = stream_for(x, conn);
+    st->listens = true;
+    sse_begin(st, 0);
+}
+
+static void take_delete(struct http *h, struct proxy_conn *conn, const struct proxy_request *r)
+{
+    struct session *x = session_find(h, http_field(r->head, "mcp-session-id"));
+    if (!x) {
+        refuse_with(conn, 404, "", "Session not found: it has ended");
+        return;
+    }
+    session_end(x);
+    proxy_answer(conn, 204, "", (struct span){"", 0});
+}
+
+static void take(void *arg, struct proxy_conn *conn, const struct proxy_request *r)
+{
+    struct http *h = arg;
+    struct buf why BUF_AUTO = BUF_INIT;
+    bool reads = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+    if (reads && strcmp(r->path, "/healthz") == 0) {
+        proxy_answer(conn, h->ending ? 503 : 200, "Content-Type: text/plain\r\n",
+                     h->ending ? (struct span){"ending\n", 7} : (struct span){"ok\n", 3});
+        return;
+    }
+    if (strcmp(r->path, "/mcp") != 0 && strcmp(r->path, "/mcp/") != 0) {
+        refuse_with(conn, 404, "", "Nothing is here: the endpoint is /mcp");
+        return;
+    }
+    int status = serve_may_ask(r->head, h->options->token, &why);
+    if (status != 0)
+        refuse_with(conn, status, status == 401 ? "WWW-Authenticate: Bearer\r\n" : "", buf_str(&why));
+    else if (strcmp(r->method, "POST") == 0)
+        take_post(h, conn, r);
+    else if (strcmp(r->method, "GET") == 0)
+        take_get(h, conn, r);
+    else if (strcmp(r->method, "DELETE") == 0)
+        take_delete(h, conn, r);
+    else
+        refuse_with(conn, 405, "Allow: POST, GET, DELETE\r\n",
+                    "Method not allowed: POST, GET and DELETE are");
+}
+
+/* ---- begin and end ---- */
+
+static void out_of_patience(void *arg)
+{
+    struct http *h = arg;
+    loop_stop(h->loop, EXIT_OK);
+}
+
+static void on_signal(void *arg, int signal)
+{
+    struct http *h = arg;
+    (void)signal;
+    if (h->ending)
+        return;
+    h->ending = true;
+    h->patience = loop_timer(h->loop, END_MS, out_of_patience, h);
+    for (struct session *x = h->sessions; x; x = x->next)
+        session_end(x);
+    loop_timer_set(h->sweep, SWEEP_SOON_MS);
+}
+
+static const char *path_of(const char *where)
+{
+    return strncmp(where, "unix:", 5) == 0 ? where + 5 : where;
+}
+
+/* -1: it was said why. */
+static int open_doors(struct http *h, int *fds)
+{
+    const struct serve_http_options *o = h->options;
+    struct err err;
+    for (size_t i = 0; i < o->n; i++) {
+        fds[i] = dial_listen(path_of(o->where[i]), &err);
+        if (fds[i] < 0) {
+            applet_failed(NAME, "%s", err.msg);
+            return -1;
+        }
+        if (!o->token && !proxy_is_local(fds[i])) {
+            applet_failed(NAME,
+                          "%s can be reached from elsewhere: give --token-file FILE or --token-env NAME",
+                          o->where[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void tell(const struct http *h, const int *fds)
+{
+    for (size_t i = 0; i < h->options->n; i++) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        proxy_put_address(fds[i], &text);
+        printf("Server running on %s%s\n", buf_str(&text), text.data[0] == 'u' ? "" : "/mcp");
+    }
+    fflush(stdout);
+}
+
+int serve_http(const struct serve_http_options *o, const struct serve_offer *offer)
+{
+    struct err err;
+    struct http h = {.options = o, .offer = offer, .loop = loop_new(&err)};
+    int fds[SERVE_DOORS_MAX];
+    if (!h.loop)
+        return applet_failed(NAME, "%s", err.msg);
+    if (open_doors(&h, fds) < 0)
+        return EXIT_FAILED;
+    h.sweep = loop_timer(h.loop, SWEEP_MS, sweep, &h);
+    h.nobody = session_new(&h, false);
+    for (size_t i = 0; i < o->n; i++)
+        h.servers[i] = proxy_server_new(h.loop, fds[i], take, &h);
+    loop_on_signal(h.loop, on_signal, &h);
+    tell(&h, fds); /* only now: whoever reads it may end us at once */
+    int status = loop_run(h.loop);
+    for (size_t i = 0; i < o->n; i++) {
+        proxy_server_free(h.servers[i]);
+        if (*path_of(o->where[i]) == '/')
+            unlink(path_of(o->where[i]));
+    }
+    while (h.sessions)
+        session_free(&h, h.sessions);
+    proc_reap(REAP_MS);
+    return status;
+}
