@@ -2,9 +2,11 @@
 import json
 import os
 import resource
+import time
 
 import pytest
 
+from harness.processes import wait_until
 from harness.mcp_client import LEGACY, McpError, ToolError
 
 
@@ -120,6 +122,38 @@ def test_errors_speak_of_tools(mcp):
 def test_a_result_is_no_longer_than_clients_take(mcp):
     run = mcp.call("shell_run", command="seq 100000")
     assert len(run["output"]) <= 31_000 and run["omitted_bytes"] > 500_000
+
+
+# ---- shells that are busy ----
+
+
+def busy(mcp, workdir):
+    """A command that its client has given up, without a word."""
+    id = mcp.start_call("shell_run", {"command": f"cd /; touch {workdir}/on; sleep 1000", "timeout": 600})
+    wait_until(lambda: (workdir / "on").exists(), "it runs")
+    time.sleep(2.5)
+    return id
+
+
+def test_a_busy_shell_says_what_with(mcp, workdir):
+    id = busy(mcp, workdir)
+    with pytest.raises(ToolError, match=f"busy with 'cd /; touch {workdir}.*shell_interrupt.*shell_new"):
+        mcp.call("shell_run", command="pwd")
+    assert mcp.call("shell_run", command="pwd", session=mcp.call("shell_new")["session"])["output"] == f"{workdir}\n"
+    mcp.call("shell_interrupt")
+    assert mcp.call_result(id)["state"] == "completed"
+    assert mcp.call("shell_run", command="pwd")["output"] == "/\n"
+
+
+def test_a_busy_shell_can_be_interrupted_by_the_next_command(serve, workdir):
+    mcp = serve(LEGACY[-1], "--interrupt-busy")
+    busy(mcp, workdir)
+    assert mcp.call("shell_run", command="pwd")["output"].endswith("/\n")
+
+
+def test_commands_that_come_together_wait_their_turn(mcp):
+    ids = [mcp.start_call("shell_run", {"command": f"sleep 1.5; echo {n}"}) for n in range(3)]
+    assert [mcp.call_result(id)["output"] for id in ids] == ["0\n", "1\n", "2\n"]
 
 
 # ---- which tools there are ----

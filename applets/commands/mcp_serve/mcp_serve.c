@@ -152,6 +152,9 @@ static int take_option(struct serve_words *w, int option)
     case 'r':
         w->offer.read_only = true;
         return EXIT_OK;
+    case 'b':
+        w->offer.interrupt_busy = true;
+        return EXIT_OK;
     case 'p':
         w->offer.prefix = optarg;
         return EXIT_OK;
@@ -204,25 +207,20 @@ int mcp_serve_main(int argc, char **argv)
 {
     static const struct option options[] = {
 #ifndef TOOLBOX_GUEST /* where whoever put it there talks to it himself */
-        {"http", 1, NULL, 'h'},
-        {"token-file", 1, NULL, 'f'},
-        {"token-env", 1, NULL, 'e'},
-        {"share", 0, NULL, 'a'},
+        {"http", 1, NULL, 'h'},           {"token-file", 1, NULL, 'f'},
+        {"token-env", 1, NULL, 'e'},      {"share", 0, NULL, 'a'},
         {"idle", 1, NULL, 'i'},
 #endif
-        {"keep-sessions", 0, NULL, 'k'},
-        {"structured", 0, NULL, 's'},
-        {"read-only", 0, NULL, 'r'},
-        {"tools", 1, NULL, 't'},
-        {"profile", 1, NULL, 't'},
-        {"prefix", 1, NULL, 'p'},
-        {0}};
+        {"keep-sessions", 0, NULL, 'k'},  {"structured", 0, NULL, 's'},
+        {"read-only", 0, NULL, 'r'},      {"tools", 1, NULL, 't'},
+        {"profile", 1, NULL, 't'},        {"prefix", 1, NULL, 'p'},
+        {"interrupt-busy", 0, NULL, 'b'}, {0}};
     static const char *const names[] = {
 #ifndef TOOLBOX_GUEST
-        "--http",          "--token-file", "--token-env", "--share", "--idle",
+        "--http",          "--token-file",     "--token-env", "--share", "--idle",
 #endif
-        "--keep-sessions", "--structured", "--read-only", "--tools", "--profile",
-        "--prefix",        "--in",         "--help",      NULL};
+        "--keep-sessions", "--structured",     "--read-only", "--tools", "--profile",
+        "--prefix",        "--interrupt-busy", "--in",        "--help",  NULL};
     static struct serve_words words = {.offer = {.prefix = ""}, .idle_s = 1800};
 #ifndef TOOLBOX_GUEST /* it is the one that is served in */
     for (int i = 1; i < argc; i++)

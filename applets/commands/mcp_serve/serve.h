@@ -172,10 +172,11 @@ struct serve_made {
 struct serve_offer {
     const char *tools; /* pattern of their names; NULL: all of them, and those of the browser are listed where
                           there is one */
-    const char *prefix; /* of the names that clients see */
-    bool read_only;     /* none that changes anything */
-    bool schemas;       /* of results are listed */
-    bool keep;          /* sessions and jobs outlive us */
+    const char *prefix;  /* of the names that clients see */
+    bool read_only;      /* none that changes anything */
+    bool schemas;        /* of results are listed */
+    bool interrupt_busy; /* a shell's command, where another one comes for it */
+    bool keep;           /* sessions and jobs outlive us */
 };
 
 /* How all of it ends (serve_end.c). */

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "mcp_tools.h"
 #include "mem.h"
 #include "serve.h"
 
 #define TICK_MS 1000
 #define READ_STEP 65536
-#define RETRY_MS 20 /* where no process could be had */
+#define BUSY_MS 2000 /* from the begin of a command, until another one is no more sent along with it */
+#define RETRY_MS 20  /* where no process could be had */
 
 /* ---- lanes ---- */
 
@@ -310,6 +312,32 @@ void serve_schedule(struct serve *s)
     s->calls.scheduling = false;
 }
 
+/* Whether another command has the shell for a while already: one that comes at the same time waits its turn,
+ * but whoever comes later has most often given the first up, without a word to us. */
+static bool finds_it_busy(struct call *c)
+{
+    struct buf command BUF_AUTO = BUF_INIT;
+    struct span text;
+    struct call *first = c->serve->calls.first;
+    while (first && !(first->pid > 0 && first->lane == c->lane))
+        first = first->next;
+    long long ms = first ? now_ms() - first->started_ms : 0;
+    if (c->tool->run != mcp_shell_run || !first || first->silent || ms < BUSY_MS)
+        return false;
+    if (c->serve->offer->interrupt_busy) {
+        serve_cancel(first);
+        return false;
+    }
+    if (first->arguments.s && json_member(first->arguments, "command", &text, NULL))
+        json_string_text(text, &command);
+    err_set(&c->error, ERR_TOOL,
+            "The shell is busy with '%.60s%s' for %lld s: shell_interrupt ends that, shell_wait waits for "
+            "it, shell_new "
+            "starts another shell",
+            buf_str(&command), command.len > 60 ? "..." : "", ms / 1000);
+    return true;
+}
+
 void serve_call_submit(struct call *c)
 {
     struct serve *s = c->serve;
@@ -323,6 +351,10 @@ void serve_call_submit(struct call *c)
             !json_string_text(session, &name) || name.len == 0)
             buf_adds(&name, s->made.shell ? s->made.shell : "");
         c->lane = lane_enter(s, buf_str(&name));
+        if (finds_it_busy(c)) {
+            complete(c);
+            return;
+        }
     }
     serve_schedule(s);
 }

@@ -184,6 +184,7 @@ static void in_our_words(struct err *err)
         {"bash_session_run", "shell_run"},
         {"bash_session_close", "shell_close"},
         {"bash_session", "shell_input"},
+        {"interrupt it with input \"\\u0003\"", "end that with shell_interrupt"},
         {"restart the session", "shell_restart starts it anew"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

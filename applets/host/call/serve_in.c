@@ -57,6 +57,7 @@ int serve_in(int argc, char **argv)
                                             {"keep-sessions", 0, NULL, OPT_KEEP},
                                             {"structured", 0, NULL, OPT_KEEP},
                                             {"read-only", 0, NULL, OPT_KEEP},
+                                            {"interrupt-busy", 0, NULL, OPT_KEEP},
                                             {"tools", 1, NULL, OPT_WORD},
                                             {"profile", 1, NULL, OPT_WORD},
                                             {"prefix", 1, NULL, OPT_WORD},
