@@ -93,12 +93,12 @@ def test_what_proves_the_promises_is_there():
 @needs.programs("sphinx-build")
 @pytest.mark.parametrize("page, text, message", [
     ("mcp.md", "", ""),
-    ("mcp.md", "[nowhere](protocol.md#nowhere)", "target not found: protocol.md#nowhere"),
-    ("README.md", "[gone](docs/gone.md)", "target not found: gone.md"),
+    ("mcp.md", "[nowhere](protocol.md#nowhere)", r"not found.*(protocol.md#nowhere|nowhere)"),
+    ("README.md", "[gone](docs/gone.md)", r"not found.*gone\.md"),
     ("lost.md", "# A page that nothing leads to", "isn't included in any toctree"),
 ])
 def test_no_link_of_the_site_is_broken(workdir, page, text, message):
-    for path in [*REPO.glob("docs/**/*"), REPO / "README.md", REPO / "scripts/site"]:
+    for path in [*REPO.glob("docs/**/*"), *REPO.glob("clients/*/README.md"), REPO / "examples/README.md", REPO / "README.md", REPO / "scripts/site"]:
         if path.is_file():
             copy = workdir / path.relative_to(REPO)
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -107,5 +107,5 @@ def test_no_link_of_the_site_is_broken(workdir, page, text, message):
         file.write(f"\n{text}\n")
     made = subprocess.run([workdir / "scripts/site"], capture_output=True, text=True, timeout=HANG)
     assert (made.returncode == 0) == (not message), made.stderr
-    assert message in made.stderr
+    assert re.search(message, made.stderr)
     assert message or (workdir / "build/site/search.html").exists()
