@@ -35,7 +35,8 @@ def check(section, folder, env, name="web"):
     wanted = [(command.replace("docker:web", f"docker:{name}"), output and output.replace("docker:web", f"docker:{name}")) for command, output in steps(section)]
     assert wanted, f"{PAGE.name} has no section {section!r} with steps"
     script = "\n".join(["set -e", *(f"{command}\necho '{NEXT}'" for command, _ in wanted)])
-    done = subprocess.run(["bash", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=HANG, stdin=subprocess.DEVNULL)
+    # the import of inspect_ai alone takes a minute beside a load
+    done = subprocess.run(["bash", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=4 * HANG, stdin=subprocess.DEVNULL)
     outputs = done.stdout.split(NEXT + "\n")
     for (command, output), came in zip(wanted, outputs):
         if output is not None:

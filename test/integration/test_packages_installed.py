@@ -4,6 +4,7 @@ Each first command works. The packages are those of $TOOLBOX_DIST (`make test-pa
 """
 import os
 import subprocess
+import zipfile
 
 import pytest
 
@@ -154,6 +155,18 @@ def test_pods_and_hosts_elsewhere(monkeypatch):
     for (target, user), words in calls.items():
         assert " ".join(Way(target, user).command("sh")) == words
     assert Way("ssh:host", None).command("sh", "-c", "echo $1")[-1] == "sh -c 'echo $1'"
+
+
+def test_the_program_in_every_wheel_runs(dist, workdir):
+    """Those of other processors under an emulator."""
+    for wheel in dist.glob("*-manylinux*.whl"):
+        with zipfile.ZipFile(wheel) as file:
+            (name,) = [name for name in file.namelist() if name.endswith(".data/scripts/toolbox")]
+            (workdir / "toolbox").write_bytes(file.read(name))
+        (workdir / "toolbox").chmod(0o755)
+        machine = wheel.stem.rsplit("musllinux_1_1_", 1)[1]
+        emulator = [] if machine == packages.MACHINE else [needs.program(f"qemu-{machine}-static")]
+        assert say(*emulator, workdir / "toolbox", "--version").startswith("toolbox ")
 
 
 # ---- npm ----

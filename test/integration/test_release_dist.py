@@ -89,7 +89,7 @@ def test_the_self_contained_program_needs_nothing_else(dist, workdir):
 
 
 def test_the_size(dist, program):
-    assert program.stat().st_size <= 900_000
+    assert program.stat().st_size <= 1_048_576
 
 
 def test_the_sbom(dist):
