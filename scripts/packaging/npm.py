@@ -56,7 +56,8 @@ def _library(release):
     for name in ("scripts", "devDependencies", "files"):
         about.pop(name, None)
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([*compiler, "-p", CLIENT, "--outDir", folder, "--sourceMap", "false"], check=True, stdout=sys.stderr)
+        if subprocess.run([*compiler, "-p", CLIENT, "--outDir", folder, "--sourceMap", "false"], stdout=sys.stderr).returncode:
+            raise SystemExit("packages: clients/typescript does not compile (above)")
         return {**tree_of(folder, "dist/"), "README.md": File((CLIENT / "README.md").read_bytes())}, about
 
 

@@ -831,7 +831,7 @@ export class Methods {
      * Find what has such a name, kind, size or time, sorted by path.
      *
      * @param params.path Where to begin (default: where toolbox runs)
-     * @param params.pattern A glob, for names anywhere below, or with a slash for paths from there on: src/**/*.c (default: *)
+     * @param params.pattern A glob, for names anywhere below, or with a slash for paths from there on: src/**\/*.c (default: *)
      * @param params.type Only what is a file, directory, symlink or other (default: all)
      * @param params.min_size Only files of so many bytes at least
      * @param params.max_size Only files of so many bytes at most
