@@ -5,6 +5,8 @@
  *     console.log((await sandbox.run(["uname", "-r"])).text);
  */
 
+import "./dispose.ts"; // before the classes that have it
+
 export * from "./errors.ts";
 export type { FileOptions, Files, Stat } from "./files.ts";
 export type { Forward } from "./forward.ts";

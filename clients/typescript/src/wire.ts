@@ -12,6 +12,8 @@ const FRAME = 2;
 const FRAME_HEAD = 10;
 const RUN_HEAD = 4;
 const NEWLINE = 10;
+const REST_MIN = 1 << 16; // bytes of room for what has come
+const REST_KEPT = 1 << 20; // more is given back when it isn't needed any more
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Json = any;
@@ -56,7 +58,7 @@ export function runFrame(kind: string, data: Uint8Array = new Uint8Array()): Buf
 
 /** What has come and isn't used yet. */
 class Rest {
-    #buffer = Buffer.alloc(1 << 16);
+    #buffer = Buffer.alloc(REST_MIN);
     #start = 0;
     #end = 0;
 
@@ -82,6 +84,10 @@ class Rest {
     take(length: number): Buffer {
         const taken = Buffer.from(this.bytes.subarray(0, length));
         this.#start += length;
+        if (this.#start === this.#end) {
+            [this.#start, this.#end] = [0, 0];
+            this.#buffer = this.#buffer.length > REST_KEPT ? Buffer.alloc(REST_MIN) : this.#buffer;
+        }
         return taken;
     }
 }
