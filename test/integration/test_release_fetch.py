@@ -130,6 +130,21 @@ def test_a_signed_release(bare_fetch, server, published, key, release):
     assert [path for path, _ in server.asked] == ["/r/SHA256SUMS", "/r/SHA256SUMS.sig"]
 
 
+def test_what_people_install_stays_where_it_is(bare_fetch, server, key, release, workdir):
+    """Of a release with packages: a folder of programs for targets has no use for them."""
+    published = workdir / "published"
+    release.write(published, key, packed=True)
+    packages = {"toolbox_sandbox-1-py3-none-any.whl": b"wheel", "toolbox-sandbox-linux-x64-1.tgz": b"npm", "toolbox-sandbox_1_amd64.deb": b"deb", "toolbox.rb": b"ruby"}
+    along = {"LICENSE": b"do what you like\n", "toolbox-1.spdx.json": b"{}"}
+    for name, data in {**packages, **along}.items():
+        (published / name).write_bytes(data)
+    (published / "SHA256SUMS").write_bytes(release.sums({**packages, **along}))
+    key.sign(published)
+    done = bare_fetch(server.serve(published), "--key", key.public)
+    assert done.returncode == 0, done.stderr
+    assert bare_fetch.names() == sorted([*release.files, *along, "SHA256SUMS", "SHA256SUMS.sig"])
+
+
 @pytest.mark.skipif(ARCH != "amd64" or not hardening.is_here(), reason="needs amd64's packed code, and PR_SET_MDWE (Linux 6.3)")
 @pytest.mark.parametrize("how, status, says", [(hardening.no_code_from_memory, 0, ""),
                                                (hardening.no_code_at_all, 1, "no program may add code to its memory here")])
