@@ -5,10 +5,12 @@ import os
 import secrets
 import socket
 import sys
+import tempfile
 import threading
+from pathlib import Path
 
 from toolbox_sandbox import (
-    CannotConnect, CannotRun, ConnectionLost, FileError, InvalidParams, OutputLimit, RunFailed, RunTimeout, Sandbox, ToolError, UnknownMethod)
+    CannotConnect, CannotRun, ConnectionLost, CopyFailed, FileError, InvalidParams, OutputLimit, RunFailed, RunTimeout, Sandbox, ToolError, UnknownMethod)
 
 SED = r's/.*"id":\([0-9]*\).*"method":"\([a-z]*\)".*/{"jsonrpc":"2.0","id":\1,"result":"\2"}/p'
 
@@ -106,6 +108,27 @@ def files(sandbox, folder):
     sandbox.files.remove(f"{folder}/a", recursive=True)
 
 
+def copies(sandbox, folder):
+    with tempfile.TemporaryDirectory() as here:
+        tree = Path(here, "tree")
+        (tree / "sub").mkdir(parents=True)
+        (tree / "sub/a:b").write_bytes(b"x" * 100_000)
+        (tree / "left.out").write_text("")
+        copied = sandbox.files.copy_in(tree, f"{folder}/in", exclude=["*.out"], checksum=True)
+        assert copied["ok"] and copied["files"] == 1
+        assert [entry["path"] for entry in sandbox.files.list(f"{folder}/in", depth=9)] == ["sub", "sub/a:b"]
+        sandbox.files.copy_in(f"{tree}/.", folder, archive=True)
+        assert sandbox.files.read(f"{folder}/sub/a:b") == b"x" * 100_000
+        sandbox.files.copy_out(f"{folder}/sub/a:b", Path(here, "c:d"))
+        assert Path(here, "c:d").read_bytes() == b"x" * 100_000
+        try:
+            sandbox.files.copy_out(f"{folder}/nowhere", here)
+        except CopyFailed as error:
+            assert "nowhere" in str(error) and error.copied["failed"] == 1
+        else:
+            raise AssertionError
+
+
 def edits(sandbox, folder):
     path = f"{folder}/a.txt"
     sandbox.edit.create(path, "one\none\n")
@@ -171,6 +194,7 @@ def main():
                 part(sandbox)
             files(sandbox, folder)
             edits(sandbox, folder)
+            copies(sandbox, folder)
         finally:
             sandbox.files.remove(folder, recursive=True)
     assert sandbox.closed

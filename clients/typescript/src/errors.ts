@@ -105,6 +105,16 @@ export class OutputLimit extends ProgramError {
     }
 }
 
+/** Not all of it was copied: what `toolbox cp` said, and the sum of what was, with `failed` among it. */
+export class CopyFailed extends ToolboxError {
+    readonly copied: Json;
+
+    constructor(said: string, copied: Json) {
+        super(said);
+        this.copied = copied;
+    }
+}
+
 const KINDS = new Map<number, typeof CallError>([
     [-32099, ToolError],
     [-32602, InvalidParams],

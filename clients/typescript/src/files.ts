@@ -1,6 +1,9 @@
 /** Files of a target as bytes and text, without a shell or a tool of its own (docs/files.md). */
 
+import { resolve } from "node:path";
 import type { Connection } from "./connection.ts";
+import { ToolboxError } from "./errors.ts";
+import type { Copied, Place } from "./host.ts";
 import { type Abortable, given } from "./waiting.ts";
 import type { Json, Message } from "./wire.ts";
 
@@ -9,6 +12,15 @@ const AT_ONCE = 1 << 20; // bytes that one call brings or takes
 export interface FileOptions extends Abortable {
     /** As whom it is done, by name. */
     user?: string | undefined;
+}
+
+export interface CopyOptions extends Abortable {
+    /** Owners, and all attributes, too. */
+    archive?: boolean;
+    /** Only what differs, and proven. */
+    checksum?: boolean;
+    /** Patterns of what is left out. */
+    exclude?: readonly string[];
 }
 
 /** What is known of a file. */
@@ -28,9 +40,11 @@ export interface Stat {
 /** What can't be done is a FileError, which has a kind. */
 export class Files {
     #connection: Connection;
+    #place: Place | undefined;
 
-    constructor(connection: Connection) {
+    constructor(connection: Connection, place: Place | undefined) {
         this.#connection = connection;
+        this.#place = place;
     }
 
     async #call(method: string, path: string, options: FileOptions, params: Message = {}): Promise<Json> {
@@ -99,4 +113,31 @@ export class Files {
     async copy(path: string, to: string, options: FileOptions & { overwrite?: boolean; recursive?: boolean } = {}): Promise<void> {
         await this.#call("copy", path, options, { to, overwrite: options.overwrite, recursive: options.recursive });
     }
+
+    /**
+     * A file or a tree of this machine into the target, as `toolbox cp -r`: into `to` where that is a directory; of `DIR/.` what is in it.
+     * CopyFailed where something is not there then.
+     */
+    async copyIn(source: string, to: string, options: CopyOptions = {}): Promise<Copied> {
+        return this.#copy(here(source), to, true, options);
+    }
+
+    /** The same out of the target. */
+    async copyOut(source: string, to: string, options: CopyOptions = {}): Promise<Copied> {
+        return this.#copy(source, here(to), false, options);
+    }
+
+    async #copy(source: string, to: string, inwards: boolean, { archive, checksum, exclude = [], signal }: CopyOptions): Promise<Copied> {
+        if (!this.#place) {
+            throw new ToolboxError("trees are copied by the program `toolbox` of this host, to a target that it knows: here that is not so");
+        }
+        const more = [archive ? "--archive" : "--recursive", ...(checksum ? ["--checksum"] : []), ...exclude.map((pattern) => `--exclude=${pattern}`)];
+        return this.#place.copy(source, to, inwards, more, signal);
+    }
+}
+
+/** A path that is taken for none of a target: absolute, and what its end says kept. */
+function here(path: string): string {
+    const kept = ["/.", "/"].find((end) => path.endsWith(end)) ?? "";
+    return resolve(path) + (resolve(path) === "/" ? "" : kept);
 }

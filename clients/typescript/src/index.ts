@@ -8,12 +8,13 @@
 import "./dispose.ts"; // before the classes that have it
 
 export * from "./errors.ts";
-export type { FileOptions, Files, Stat } from "./files.ts";
+export type { CopyOptions, FileOptions, Files, Stat } from "./files.ts";
 export type { Forward } from "./forward.ts";
+export { type Copied, findToolbox } from "./host.ts";
 export type { Job, JobOptions, JobOutput } from "./job.ts";
 export type { Methods } from "./methods.ts";
 export type { Completed, Output, Process, ProgramOptions, RunOptions } from "./program.ts";
-export { type ConnectOptions, eject, findToolbox, Sandbox } from "./sandbox.ts";
+export { type ConnectOptions, eject, type EjectOptions, Sandbox } from "./sandbox.ts";
 export type { Shell, ShellOptions, ShellResult, ShellRunOptions } from "./shell.ts";
 export type { Browser, Editor, Mcp, McpOptions, McpServer, Page } from "./tools.ts";
 export type { Abortable } from "./waiting.ts";

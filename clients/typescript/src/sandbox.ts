@@ -1,13 +1,9 @@
 /** A target, and what can be done in it. */
 
-import { execFile } from "node:child_process";
-import { accessSync, constants } from "node:fs";
-import { createRequire } from "node:module";
-import { delimiter, join } from "node:path";
 import { Connection } from "./connection.ts";
-import { CannotConnect } from "./errors.ts";
 import { Files } from "./files.ts";
 import { Forward } from "./forward.ts";
+import { Place, saidBy } from "./host.ts";
 import { Job, type JobOptions } from "./job.ts";
 import { Methods } from "./methods.ts";
 import { type Completed, Process, type ProgramOptions, run, type RunOptions } from "./program.ts";
@@ -15,51 +11,6 @@ import { Shell, type ShellOptions } from "./shell.ts";
 import { Browser, Editor, Mcp } from "./tools.ts";
 import type { Abortable } from "./waiting.ts";
 import type { Json, Message } from "./wire.ts";
-
-function isProgram(path: string): boolean {
-    try {
-        accessSync(path, constants.X_OK);
-        return true;
-    } catch {
-        return false;
-    }
-}
-
-/** The one that a package for this platform brings. */
-function packaged(): string | undefined {
-    try {
-        return createRequire(import.meta.url).resolve(`toolbox-sandbox-${process.platform}-${process.arch}/bin/toolbox`);
-    } catch {
-        return undefined;
-    }
-}
-
-/** The program of this host: $TOOLBOX_BINARY, the one of a package for this platform, or the PATH's. */
-export function findToolbox(): string {
-    const onPath = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder || ".", "toolbox"));
-    const found = process.env["TOOLBOX_BINARY"] || packaged() || onPath.find(isProgram);
-    if (!found) {
-        throw new CannotConnect("there is no program `toolbox`: put it on the PATH, or say where it is in TOOLBOX_BINARY");
-    }
-    return found;
-}
-
-/** What the program of this host prints; CannotConnect with its words where it fails. */
-async function saidBy(args: readonly string[], signal: AbortSignal | undefined): Promise<string> {
-    signal?.throwIfAborted();
-    return new Promise((done, fail) => {
-        const child = execFile(findToolbox(), args, { signal, killSignal: "SIGTERM", maxBuffer: Infinity }, (error, stdout, stderr) => {
-            if (!error) {
-                done(stdout);
-            } else if (signal?.aborted) {
-                fail(signal.reason as Error);
-            } else {
-                fail(new CannotConnect(stderr.trim() || error.message, typeof error.code === "number" ? error.code : undefined));
-            }
-        });
-        child.stdin?.end();
-    });
-}
 
 export interface EjectOptions extends Abortable {
     /** More of `toolbox eject`. */
@@ -89,11 +40,11 @@ export class Sandbox implements AsyncDisposable {
     readonly browser: Browser;
     #connection: Connection;
 
-    private constructor(connection: Connection, target: string) {
+    private constructor(connection: Connection, target: string, place?: Place) {
         this.#connection = connection;
         this.target = target;
         this.methods = new Methods(connection);
-        this.files = new Files(connection);
+        this.files = new Files(connection, place);
         this.edit = new Editor(connection);
         this.mcp = new Mcp(connection);
         this.browser = new Browser(connection);
@@ -104,9 +55,9 @@ export class Sandbox implements AsyncDisposable {
      * there where it isn't.
      */
     static async connect(target: string, { user, options = [], persist = "60s", signal }: ConnectOptions = {}): Promise<Sandbox> {
-        const more = [`--persist=${persist}`, ...(user === undefined ? [] : ["--user", user]), ...options];
-        const made = JSON.parse(await saidBy(["connect", "--json", ...more, "--", target], signal));
-        return new Sandbox(await Connection.open(made[0].socket, signal), target);
+        const more = [...(user === undefined ? [] : ["--user", user]), ...options];
+        const made = JSON.parse(await saidBy(["connect", "--json", `--persist=${persist}`, ...more, "--", target], signal));
+        return new Sandbox(await Connection.open(made[0].socket, signal), target, new Place(target, more));
     }
 
     /** Over a command of one's own that ends in `toolbox exec --stream`. */

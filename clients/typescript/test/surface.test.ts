@@ -6,11 +6,13 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import {
-    CannotConnect, CannotRun, ConnectionLost, FileError, InvalidParams, OutputLimit, RunFailed, RunTimeout, Sandbox, ToolError,
+    CannotConnect, CannotRun, ConnectionLost, CopyFailed, FileError, InvalidParams, OutputLimit, RunFailed, RunTimeout, Sandbox, ToolError,
     ToolboxError, UnknownMethod, eject, findToolbox,
 } from "../src/index.ts";
 
@@ -237,6 +239,26 @@ test("files", async () => {
     assert.ok(!(await isThere(join(folder, "a"))));
 });
 
+test("copies of trees", async () => {
+    const ours = mkdtempSync(join(tmpdir(), "toolbox-sandbox-"));
+    try {
+        const tree = join(ours, "tree");
+        mkdirSync(join(tree, "sub"), { recursive: true });
+        writeFileSync(join(tree, "sub", "a:b"), "x".repeat(100_000));
+        writeFileSync(join(tree, "left.out"), "");
+        const copied = await sandbox.files.copyIn(tree, join(folder, "in"), { exclude: ["*.out"], checksum: true });
+        assert.deepEqual([copied.ok, copied.files], [true, 1]);
+        await sandbox.files.copyIn(`${tree}/.`, folder, { archive: true });
+        assert.equal(await textOf(join(folder, "sub", "a:b")), "x".repeat(100_000));
+        await sandbox.files.copyOut(join(folder, "in", "sub", "a:b"), join(ours, "c:d"));
+        assert.equal(readFileSync(join(ours, "c:d"), "utf8"), "x".repeat(100_000));
+        const missing = sandbox.files.copyOut(join(folder, "nowhere"), ours);
+        await assert.rejects(missing, (error) => error instanceof CopyFailed && /nowhere/.test(error.message) && error.copied.failed === 1);
+    } finally {
+        rmSync(ours, { recursive: true });
+    }
+});
+
 test("the editor and errors", async () => {
     const path = join(folder, "a.txt");
     await sandbox.edit.create(path, "one\n");
@@ -324,6 +346,7 @@ test("a stream that ends tells everybody", async () => {
     assert.ok(mine.closed);
     await mine.close();
     await using after = await Sandbox.over([findToolbox(), "exec", "--stream"]);
+    await assert.rejects(after.files.copyIn("/etc/passwd", folder), ToolboxError);
     await after.methods.sandbox_tools_shutdown();
 });
 

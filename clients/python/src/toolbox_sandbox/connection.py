@@ -4,12 +4,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 import signal
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
+from .calling import end_process
 from .errors import ConnectionLost, of_answer
 from .wire import FRAME_DATA_MAX, WINDOW_FIRST, WINDOW_MAX, Frame, Message, Wire, frame, line
 
@@ -52,7 +52,7 @@ class Connection:
             self.hello = await self._hello
         except BaseException:
             if self._process:
-                _end(self._process, signal.SIGTERM)
+                end_process(self._process, signal.SIGTERM)
             await self.close()
             raise
         return self
@@ -222,13 +222,6 @@ class Connection:
             await _dismissed(self._process)
 
 
-def _end(process: asyncio.subprocess.Process, number: int) -> None:
-    """`send_signal` of asyncio's looks for the end itself, and then asyncio doesn't find it."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, number)
-
-
 async def _dismissed(process: asyncio.subprocess.Process) -> None:
     """Ends a command that has nothing to do any more, where it doesn't end by itself."""
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -236,7 +229,7 @@ async def _dismissed(process: asyncio.subprocess.Process) -> None:
             await asyncio.wait_for(process.wait(), LEAVES_AFTER_S)
             return
         except asyncio.TimeoutError:
-            _end(process, number)
+            end_process(process, number)
     await process.wait()
 
 

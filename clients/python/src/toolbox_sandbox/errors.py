@@ -83,6 +83,14 @@ class OutputLimit(ToolboxError):
         self.argv, self.limit, self.stdout, self.stderr = argv, limit, stdout, stderr
 
 
+class CopyFailed(ToolboxError):
+    """Not all of it was copied: what `toolbox cp` said, and the sum of what was, with `failed` among it."""
+
+    def __init__(self, said: str, copied: dict[str, Any]) -> None:
+        super().__init__(said)
+        self.copied = copied
+
+
 def of_answer(error: dict[str, Any]) -> CallError:
     """The exception for the error member of an answer."""
     kinds = {-32099: ToolError, -32602: InvalidParams, -32601: UnknownMethod}

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from .calling import Place
 from .connection import Connection
+from .errors import ToolboxError
 
 AT_ONCE = 1 << 20  # bytes that one call brings or takes
 
@@ -13,8 +16,8 @@ AT_ONCE = 1 << 20  # bytes that one call brings or takes
 class AsyncFiles:
     """Each call takes `user`: as whom it is done, by name. What can't be done is a FileError, which has a kind."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, place: Place | None) -> None:
+        self._connection, self._place = connection, place
 
     async def _call(self, method: str, path: str, **params: Any) -> Any:
         given = {name: value for name, value in params.items() if value is not None}
@@ -70,3 +73,28 @@ class AsyncFiles:
 
     async def copy(self, path: str, to: str, *, overwrite: bool = False, recursive: bool = False, user: str | None = None) -> None:
         await self._call("copy", path, to=to, overwrite=overwrite, recursive=recursive, user=user)
+
+    async def copy_in(self, source: str | os.PathLike[str], to: str, *, archive: bool = False, checksum: bool = False, exclude: Sequence[str] = ()) -> dict[str, Any]:
+        """A file or a tree of this machine into the target, as `toolbox cp -r`: into `to` where that is a directory; of `DIR/.` what is in it.
+
+        `archive`: owners and all attributes, too; `checksum`: only what differs, and proven; `exclude`: patterns. CopyFailed where something is not there then.
+        """
+        return await self._copy(_here(source), to, True, archive, checksum, exclude)
+
+    async def copy_out(self, source: str, to: str | os.PathLike[str], *, archive: bool = False, checksum: bool = False, exclude: Sequence[str] = ()) -> dict[str, Any]:
+        """The same out of the target."""
+        return await self._copy(source, _here(to), False, archive, checksum, exclude)
+
+    async def _copy(self, source: str, to: str, inwards: bool, archive: bool, checksum: bool, exclude: Sequence[str]) -> dict[str, Any]:
+        if self._place is None:
+            raise ToolboxError("trees are copied by the program `toolbox` of this host, to a target that it knows: here that is not so")
+        more = ["--archive" if archive else "--recursive", *(["--checksum"] if checksum else []), *(f"--exclude={pattern}" for pattern in exclude)]
+        return await self._place.copy(source, to, inwards, more)
+
+
+def _here(path: str | os.PathLike[str]) -> str:
+    """A path that is taken for none of a target: absolute, and what its end says kept."""
+    text = os.fspath(path)
+    kept = next((end for end in ("/.", "/") if text.endswith(end)), "")
+    found = os.path.abspath(text)
+    return found if found == "/" else found + kept

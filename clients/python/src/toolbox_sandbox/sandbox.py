@@ -1,15 +1,14 @@
 """A target, and what can be done in it."""
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from . import host, placing, program
+from .calling import Place, said_by
 from .connection import Connection
-from .errors import CannotConnect
 from .files import AsyncFiles
 from .job import AsyncJob
 from .methods import AsyncMethods
@@ -18,38 +17,22 @@ from .shell import AsyncShell
 from .tools import AsyncBrowser, AsyncEditor, AsyncForward, AsyncMcp
 
 
-async def _said_by(arguments: Sequence[str]) -> bytes:
-    """What the program of this host prints; CannotConnect with its words where it fails."""
-    process = await asyncio.create_subprocess_exec(
-        host.find_toolbox(), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        out, said = await process.communicate()
-    except asyncio.CancelledError:
-        process.kill()
-        await process.wait()
-        raise
-    if process.returncode:
-        raise CannotConnect(said.decode(errors="replace").strip() or f"toolbox {arguments[0]} ended with status {process.returncode}", process.returncode)
-    return out
-
-
 async def eject(target: str, options: Sequence[str] = ()) -> None:
     """Stops everything that was started there, and removes the program (`toolbox eject --help`)."""
     if host.is_placing():
         await placing.eject(target, options)
         return
-    await _said_by(["eject", "-q", *options, "--", target])
+    await said_by(["eject", "-q", *options, "--", target])
 
 
 class AsyncSandbox:
     """A container, a host or whatever else a target names. `connect` makes it, `async with` lets go of it: what runs there goes on."""
 
-    def __init__(self, connection: Connection, target: str) -> None:
+    def __init__(self, connection: Connection, target: str, place: Place | None = None) -> None:
         self._connection = connection
         self.target = target
         self.methods = AsyncMethods(connection)
-        self.files = AsyncFiles(connection)
+        self.files = AsyncFiles(connection, place)
         self.edit = AsyncEditor(connection)
         self.mcp = AsyncMcp(connection)
         self.browser = AsyncBrowser(connection)
@@ -60,9 +43,9 @@ class AsyncSandbox:
         program there where it isn't. `persist`: how long it is kept when nobody uses it; `options`: more of `toolbox connect`."""
         if host.is_placing():
             return cls(await placing.connect(target, user, options), target)
-        given = [f"--persist={persist}", *(["--user", user] if user else []), *options]
-        made = json.loads(await _said_by(["connect", "--json", *given, "--", target]))
-        return cls(await Connection.open(made[0]["socket"]), target)
+        given = [*(["--user", user] if user else []), *options]
+        made = json.loads(await said_by(["connect", "--json", f"--persist={persist}", *given, "--", target]))
+        return cls(await Connection.open(made[0]["socket"]), target, Place(target, given))
 
     @classmethod
     async def over(cls, command: Sequence[str]) -> AsyncSandbox:

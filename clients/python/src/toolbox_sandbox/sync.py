@@ -1,6 +1,7 @@
 """The same without asyncio: each call is waited for. Written by `clients/generate` from the asynchronous classes."""
 from __future__ import annotations
 
+import os
 import signal as signals
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -185,6 +186,17 @@ class Files:
 
     def copy(self, path: str, to: str, *, overwrite: bool=False, recursive: bool=False, user: str | None=None) -> None:
         wait(self._it.copy(path, to, overwrite=overwrite, recursive=recursive, user=user))
+
+    def copy_in(self, source: str | os.PathLike[str], to: str, *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> dict[str, Any]:
+        """A file or a tree of this machine into the target, as `toolbox cp -r`: into `to` where that is a directory; of `DIR/.` what is in it.
+
+        `archive`: owners and all attributes, too; `checksum`: only what differs, and proven; `exclude`: patterns. CopyFailed where something is not there then.
+        """
+        return wait(self._it.copy_in(source, to, archive=archive, checksum=checksum, exclude=exclude))
+
+    def copy_out(self, source: str, to: str | os.PathLike[str], *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> dict[str, Any]:
+        """The same out of the target."""
+        return wait(self._it.copy_out(source, to, archive=archive, checksum=checksum, exclude=exclude))
 
 
 class Editor:
