@@ -176,7 +176,7 @@ public_key = $(if $(PUBLIC_KEY),$$(grep -v -e ----- $(PUBLIC_KEY) | tr -d '\n'))
 # flavour DIR COMPILER FLAGS [FIRST]: how DIR/x.o comes from x.c (FIRST has to be there before)
 define flavour
 $1/flags: FORCE
-	$$(call remember,$2 $(LANG_FLAGS) $(WARN) $3)
+	$$(call remember,$2 $(LANG_FLAGS) $(WARN) $3 $(if $(filter $1,$(B)),$(packed_code)))
 $1/build_id: $(DEPS)/manifest FORCE
 	$$(call remember,$$(call build_id,$(notdir $1)))
 $1/applets/usage_text.o: $(B)/usage_packed.h
