@@ -83,7 +83,7 @@ def test_a_program_that_takes_no_input(held):
 def test_what_can_go_wrong_with_one(held, workdir):
     async def use(sandbox):
         with pytest.raises(CannotRun, match="not found") as missing:
-            await sandbox.run(["/nowhere/program"])
+            await sandbox.run([str(workdir / "nowhere/program")])
         assert missing.value.status == 127
         (workdir / "file").write_text("")
         with pytest.raises(CannotRun) as denied:
@@ -213,7 +213,7 @@ def test_the_editor_and_errors(held, workdir):
         await sandbox.patch("*** Begin Patch\n*** Update File: a.txt\n@@\n-3\n+4\n*** End Patch\n", str(workdir))
         assert (workdir / "a.txt").read_text().startswith("4\n1")
         with pytest.raises(ToolError, match="does not exist"):
-            await sandbox.edit.view("/nowhere")
+            await sandbox.edit.view(str(workdir / "nowhere"))
         with pytest.raises(UnknownMethod):
             await sandbox.call("no_such_method")
         with pytest.raises(InvalidParams) as wrong:

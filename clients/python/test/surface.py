@@ -33,7 +33,7 @@ def programs(sandbox):
     assert sandbox.run(["sh", "-c", "yes | head -n 100000; echo end"], keep_last=8).text == "y\ny\nend\n"
     assert sandbox.run(["true"], input=b"x" * 5_000_000).status == 0
     with fails(CannotRun, "not found"):
-        sandbox.run(["/nowhere/program"])
+        sandbox.run([f"/tmp/{secrets.token_hex(6)}/program"])
     with fails(CannotRun):
         sandbox.run(["true"], user="nobody-of-that-name")
     with fails(RunFailed, "sh ended with status 4: why"):
@@ -200,6 +200,12 @@ def main():
     assert sandbox.closed
     with fails(ConnectionLost):
         Sandbox.over(["echo", "no JSON"])
+    for program in ("/dev/null/program", "/dev/null", f"/tmp/{secrets.token_hex(6)}"):
+        with fails(CannotConnect, program):
+            Sandbox.over([program])
+        os.environ["TOOLBOX_BINARY"] = program
+        with fails(CannotConnect, program):
+            Sandbox.connect(target)
     with fails(ConnectionLost):
         sandbox.call("version")
 

@@ -1,6 +1,6 @@
 /** One connection, any number of calls, subscriptions and byte streams at once (docs/connection.md). */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { createConnection } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { ByteStream } from "./bytestream.ts";
@@ -16,6 +16,14 @@ const CLOSED = "the connection was closed";
 interface Waiting {
     settle(error: Error | undefined, result: Json): void;
     event?(event: Message): void;
+}
+
+function started(program: string, args: readonly string[]): ChildProcessByStdio<Writable, Readable, null> {
+    try {
+        return spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+    } catch (error) {
+        throw new CannotConnect((error as Error).message); // some of what can go wrong is thrown, the rest is an event
+    }
 }
 
 /** Ends a command that has nothing to do any more, where it doesn't end by itself. */
@@ -64,7 +72,7 @@ export class Connection {
         if (program === undefined) {
             throw new CannotConnect("the command is empty");
         }
-        const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+        const child = started(program, args);
         let failed: Error | undefined;
         const gone = new Promise<void>((done) => {
             child.once("exit", () => done());

@@ -45,8 +45,9 @@ interface Ended {
 
 async function run(args: readonly string[], signal: AbortSignal | undefined): Promise<Ended> {
     signal?.throwIfAborted();
-    return new Promise((done, fail) => {
-        const child = execFile(findToolbox(), args, { signal, killSignal: "SIGTERM", maxBuffer: Infinity }, (error, out, stderr) => {
+    const program = findToolbox();
+    return new Promise<Ended>((done, fail) => {
+        const child = execFile(program, args, { signal, killSignal: "SIGTERM", maxBuffer: Infinity }, (error, out, stderr) => {
             if (error && signal?.aborted) {
                 fail(signal.reason as Error);
             } else {
@@ -55,6 +56,8 @@ async function run(args: readonly string[], signal: AbortSignal | undefined): Pr
             }
         });
         child.stdin?.end();
+    }).catch((error: unknown) => {
+        throw signal?.aborted ? error : new CannotConnect(`${program}: ${(error as Error).message}`); // it can't be started
     });
 }
 

@@ -70,7 +70,7 @@ test("a program that takes no input", async () => {
 });
 
 test("what can go wrong with one", async () => {
-    const missing = await sandbox.run(["/nowhere/program"]).catch((error: unknown) => error);
+    const missing = await sandbox.run([join(folder, "nowhere", "program")]).catch((error: unknown) => error);
     assert.ok(missing instanceof CannotRun && missing instanceof ToolboxError);
     assert.deepEqual([missing.status, missing.name], [127, "CannotRun"]);
     assert.match(missing.message, /not found/);
@@ -271,7 +271,7 @@ test("the editor and errors", async () => {
     await sandbox.edit.many([{ path, old_str: "1\n1", new_str: "3" }]);
     await sandbox.patch("*** Begin Patch\n*** Update File: a.txt\n@@\n-3\n+4\n*** End Patch\n", { path: folder });
     assert.equal((await textOf(path)).trim(), "4");
-    await assert.rejects(sandbox.edit.view("/nowhere"), (error) => error instanceof ToolError && /does not exist/.test(error.message));
+    await assert.rejects(sandbox.edit.view(join(folder, "nowhere")), (error) => error instanceof ToolError && /does not exist/.test(error.message));
     await assert.rejects(sandbox.call("no_such_method"), UnknownMethod);
     await assert.rejects(sandbox.call("exec_remote_poll", { pid: "x" }), (error) => error instanceof InvalidParams && error.code === -32602);
     const made = await sandbox.methods.bash_session_new_session({ rows: 30, cwd: undefined });
@@ -352,7 +352,8 @@ test("a stream that ends tells everybody", async () => {
 
 test("there is no way", async () => {
     await assert.rejects(Sandbox.connect("docker:"), (error) => error instanceof CannotConnect && error.message.includes("docker:"));
-    await assert.rejects(Sandbox.over(["/nowhere/program"]), CannotConnect);
+    await assert.rejects(Sandbox.over([join(folder, "program")]), CannotConnect);
+    await assert.rejects(Sandbox.over(["/dev/null/program"]), CannotConnect);
     await assert.rejects(Sandbox.over([]), CannotConnect);
     await assert.rejects(Sandbox.over(["true"]), ConnectionLost);
     await assert.rejects(Sandbox.over(["echo", "no JSON"]), ConnectionLost);
@@ -361,9 +362,13 @@ test("there is no way", async () => {
     await assert.rejects(eject("docker:"), CannotConnect);
     const { TOOLBOX_BINARY, PATH } = process.env;
     delete process.env["TOOLBOX_BINARY"];
-    process.env["PATH"] = "/nowhere";
+    process.env["PATH"] = folder;
     try {
         assert.throws(findToolbox, /TOOLBOX_BINARY/);
+        for (const program of ["/dev/null/program", join(folder, "program"), "/dev/null"]) {
+            process.env["TOOLBOX_BINARY"] = program;
+            await assert.rejects(Sandbox.connect(target), (error) => error instanceof CannotConnect && error.message.includes(program));
+        }
     } finally {
         Object.assign(process.env, { TOOLBOX_BINARY, PATH });
     }

@@ -32,9 +32,13 @@ async def said_by(arguments: Sequence[str]) -> bytes:
 
 async def _run(arguments: Sequence[str]) -> tuple[int, bytes, str]:
     """Its exit status, and what it said on stdout and stderr. Cancelling ends it."""
-    process = await asyncio.create_subprocess_exec(
-        host.find_toolbox(), *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
+    program = host.find_toolbox()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+    except OSError as error:
+        raise CannotConnect(f"{program}: {error.strerror}") from error
     try:
         out, said = await process.communicate()
     except asyncio.CancelledError:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from .calling import end_process
-from .errors import ConnectionLost, of_answer
+from .errors import CannotConnect, ConnectionLost, of_answer
 from .wire import FRAME_DATA_MAX, WINDOW_FIRST, WINDOW_MAX, Frame, Message, Wire, frame, line
 
 READ_AT_ONCE = 1 << 18
@@ -43,7 +43,10 @@ class Connection:
     @classmethod
     async def over(cls, command: list[str]) -> Connection:
         """A connection over a command that ends in `toolbox exec --stream`, wherever that runs."""
-        process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+        try:
+            process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+        except OSError as error:
+            raise CannotConnect(f"{command[0]}: {error.strerror}") from error
         assert process.stdin and process.stdout
         return await cls(process.stdout, process.stdin, process)._greeted()
 

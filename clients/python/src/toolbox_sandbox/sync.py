@@ -1029,7 +1029,7 @@ class Methods:
     def file_search(self, *, pattern: str, path: str | None=None, literal: bool | None=None, ignore_case: bool | None=None, glob: str | None=None, context: int | None=None, hidden: bool | None=None, ignore: bool | None=None, exclude: list[str] | None=None, limit: int | None=None, timeout: float | None=None, user: str | dict[str, Any] | None=None) -> Any:
         """Find lines in text files.
 
-        pattern: A regular expression (POSIX extended, and \w \d \s \b) for single lines
+        pattern: A regular expression (POSIX extended, and \\w \\d \\s \\b) for single lines
         path: Where to begin (default: where toolbox runs)
         literal: The pattern is a text (default: false)
         ignore_case: Large and small letters are the same (default: false)
