@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import time
@@ -22,10 +23,9 @@ class File(NamedTuple):
 def epoch():
     """Seconds: $SOURCE_DATE_EPOCH, else the newest commit's, else 1980, before which no zip can be from."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
-    if not seconds:
-        done = subprocess.run(["git", "log", "-1", "--format=%ct"], capture_output=True, text=True, cwd=Path(__file__).parent)
-        seconds = done.stdout.strip() or 0
-    return max(int(seconds), 315532800)
+    if not seconds and shutil.which("git"):
+        seconds = subprocess.run(["git", "log", "-1", "--format=%ct"], capture_output=True, text=True, cwd=Path(__file__).parent).stdout.strip()
+    return max(int(seconds or 0), 315532800)
 
 
 def tree_of(folder, below=""):

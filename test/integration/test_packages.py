@@ -173,6 +173,7 @@ def test_the_manual_is_shown_by_man(share, page):
     done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", share / f"man/man1/{page}.1"], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "SYNOPSIS" in done.stdout
+    assert page != "toolbox-inject" or ".da7be258e003d428 \\\n" in done.stdout  # an example of two lines, as it is typed
 
 
 # ---- completions ----
@@ -251,6 +252,17 @@ def test_bash_shows_what_there_is(places, share):
         for word in ("read", "record", "replay", "resize", "restart"):
             person.sees(word)
         person.sees("now> ")
+
+
+@needs.programs("bash")
+def test_sessions_that_run_are_known(client, places, share):
+    client.cli("bash_session", "new", "--shell", "/bin/sh")
+    with at(places, "bash", "--norc", "--noprofile", "-i") as person:
+        person.sees("ready> ")
+        person.type(f"source {share}/bash-completion/completions/toolbox; PS1='now> '\n")
+        person.sees("now> ")
+        person.type("toolbox bash_session read B\t")
+        person.sees("BashSession")
 
 
 @needs.programs("zsh")
