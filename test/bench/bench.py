@@ -19,6 +19,7 @@ from typing import Optional
 import rows_connect
 import rows_core
 import rows_editor
+import rows_files
 import rows_inject
 import rows_jobs
 import rows_mcp
@@ -90,7 +91,7 @@ def print_row(row):
 
 def measure(lab, selected):
     """Yields the rows of all measurements that are selected; one that breaks is itself a row."""
-    for module in (rows_core, rows_server, rows_session, rows_jobs, rows_mcp, rows_mcp_serve, rows_editor, rows_inject, rows_connect):
+    for module in (rows_core, rows_server, rows_session, rows_jobs, rows_mcp, rows_mcp_serve, rows_editor, rows_files, rows_inject, rows_connect):
         for figure in module.FIGURES:
             if not any(selected(f"{figure.group} {what}") for what in figure.rows):
                 continue

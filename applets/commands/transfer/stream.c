@@ -135,6 +135,7 @@ static long long within(long long value, long long most)
 static void put_block(struct buf *out, char type, const struct buf *path, long long stored,
                       const struct entry *e)
 {
+    static const char magic[] = {'u', 's', 't', 'a', 'r', 0, '0', '0'};
     char block[STREAM_BLOCK] = {0};
     unsigned sum = 0;
     memcpy(block, buf_str(path), path->len < NAME_SIZE ? path->len : NAME_SIZE);
@@ -145,7 +146,7 @@ static void put_block(struct buf *out, char type, const struct buf *path, long l
     put_octal(block + 136, 11, within(e->mtime.tv_sec, OCTAL_11));
     block[156] = type;
     memcpy(block + 157, buf_str(&e->target), e->target.len < NAME_SIZE ? e->target.len : NAME_SIZE);
-    memcpy(block + 257, "ustar\00000", 8);
+    memcpy(block + 257, magic, sizeof magic);
     memset(block + 148, ' ', 8);
     for (int i = 0; i < STREAM_BLOCK; i++)
         sum += (unsigned char)block[i];
@@ -167,7 +168,7 @@ void pax_put(struct buf *out, const struct entry *e)
 
 void pax_put_end(struct buf *out)
 {
-    pad(out, 2 * STREAM_BLOCK);
+    pad(out, (size_t)2 * STREAM_BLOCK);
 }
 
 void hole_map_put(struct buf *out, const struct hole_map *map)
