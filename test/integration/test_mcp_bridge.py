@@ -514,3 +514,53 @@ def test_launch_by_a_client_that_goes(client):
 def test_rpc_error_is_no_exit(client):
     with pytest.raises(RpcError):
         client.rpc("mcp_send_request", {"session_id": 0, "request": {"jsonrpc": "2.0", "id": 1, "method": "m"}})
+
+
+# ---- what real servers write ----
+
+
+ODD = {
+    "a byte order mark": "b'\\xef\\xbb\\xbf' + text + b'\\n'",
+    "an array": "b'[' + text + b', {\"jsonrpc\": \"2.0\", \"method\": \"notifications/x\"}]\\n'",
+    "several lines": "json.dumps(json.loads(text), indent=2).encode() + b'\\n'",
+    "CR alone": "text + b'\\r'",
+    "two with CR between": "b'{\"jsonrpc\": \"2.0\", \"method\": \"notifications/x\"}\\r' + text + b'\\n'",
+    "no end of line": "text",
+    "heads of LSP": "b'Content-Length: %d\\r\\n\\r\\n' % len(text) + text",
+    "no jsonrpc": "json.dumps({k: v for k, v in json.loads(text).items() if k != 'jsonrpc'}).encode() + b'\\n'",
+    "a log in front": "b'2026-01-01 INFO [main] ' + text + b'\\n'",
+}
+
+
+@pytest.mark.parametrize("form", ODD)
+def test_what_real_servers_write(client, form):
+    server = Server(client, fake=f"""
+while message := take():
+    text = json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": {{"of": message["id"]}}}}).encode()
+    sys.stdout.buffer.write({ODD[form]})
+    sys.stdout.buffer.flush()
+""")
+    for id in 1, "two", 3:
+        assert server.ask(id=id) == {"jsonrpc": "2.0", "id": id, "result": {"of": id}}
+    server.kill()
+
+
+def test_an_answer_of_nothing_fails(client):
+    server = Server(client, fake="""
+while message := take():
+    say({"jsonrpc": "2.0", "id": message["id"]})
+""")
+    with pytest.raises(RpcError, match="neither result nor error"):
+        server.ask()
+    server.kill()
+
+
+def test_an_answer_that_can_not_be_understood_names_what_was_seen(client):
+    server = Server(client, fake="""
+take()
+say('Content-Length: 1000')
+take()
+""")
+    with pytest.raises(RpcError, match="Content-Length: 1000"):
+        server.ask()
+    server.kill()

@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "io.h"
+#include "mcp_odd.h"
 #include "utf8.h"
 
-#define SPOILED_MS 5000 /* for the right answer behind one that was no JSON */
+#define ODD_MS 500            /* for an answer of the right form behind one of another */
+#define PRETTY_MAX (4u << 20) /* bytes of an answer of several lines */
+#define SPOILED_MS 5000       /* for the right answer behind one that was no JSON */
 
 /* ---- bytes ---- */
 
@@ -176,18 +179,13 @@ static void take_note(struct mcp_bridge *b, struct span line)
     b->noted(b->arg);
 }
 
-static bool take_line(struct mcp_bridge *b, struct span line)
+static bool take_message(struct mcp_bridge *b, struct span line, struct buf *clean)
 {
-    struct buf clean BUF_AUTO = BUF_INIT;
     struct mcp_message m;
-    if (!clean_line(b, &line, &clean))
-        return false;
-    while (line.n > 0 && strchr("\r\t ", line.s[line.n - 1]) && line.s[line.n - 1])
-        line.n--;
     mcp_message_read(line, &m);
     switch (m.kind) {
     case MCP_RESPONSE:
-        return take_response(b, &m, line, &clean);
+        return take_response(b, &m, line, clean);
     case MCP_REQUEST:
         answer_server(b, &m);
         if (b->followed)
@@ -199,6 +197,109 @@ static bool take_line(struct mcp_bridge *b, struct span line)
     default:
         return false;
     }
+}
+
+static void on_spoiled(void *arg)
+{
+    struct mcp_bridge *b = arg;
+    struct err err;
+    err_set(&err, ERR_TOOL,
+            "the MCP server's answer is no valid JSON in UTF-8 on one line, or has neither result nor error, "
+            "so that "
+            "it can't be passed on: '%s'",
+            b->seen);
+    if (mcp_requests_fail_spoiled(&b->requests, now_ms() - SPOILED_MS, &err))
+        loop_timer_set(b->spoiled, SPOILED_MS);
+    else
+        loop_drop(&b->spoiled);
+}
+
+static void spoil(struct mcp_bridge *b, struct span id, struct span line)
+{
+    if (!mcp_requests_spoil(&b->requests, id))
+        return;
+    size_t n = line.n < sizeof b->seen - 1 ? line.n : sizeof b->seen - 1;
+    n = utf8_is_valid(line.s, n) ? n : 0;
+    memcpy(b->seen, line.s, n);
+    b->seen[n] = '\0';
+    if (!b->spoiled)
+        b->spoiled = loop_timer(b->loop, SPOILED_MS, on_spoiled, b);
+}
+
+/* No better one has come. */
+static void on_odd(void *arg)
+{
+    struct mcp_bridge *b = arg;
+    struct mcp_message m;
+    struct buf text = BUF_INIT;
+    loop_drop(&b->odd);
+    for (struct mcp_request *r; (r = mcp_requests_take_held(&b->requests, &text)) != NULL;) {
+        struct span line = {text.data + MCP_LINES_GAP, text.len - MCP_LINES_GAP};
+        mcp_message_read(line, &m);
+        b->initialized = b->initialized || (!m.failed && mcp_request_is(r, "initialize"));
+        mcp_request_answer(r, &text, MCP_LINES_GAP + (size_t)(m.id.s - line.s), m.id.n);
+    }
+}
+
+/* A text out of a line that is no message. */
+static bool take_text(struct mcp_bridge *b, struct span text)
+{
+    struct buf clean BUF_AUTO = BUF_INIT;
+    struct mcp_message m;
+    struct span id = mcp_odd_nothing(text);
+    if (id.s)
+        spoil(b, id, text); /* there may be a right one behind it */
+    buf_add(&clean, (const char[MCP_LINES_GAP]){0}, MCP_LINES_GAP);
+    if (!mcp_odd_answer(text, &clean))
+        buf_add(&clean, text.s, text.n);
+    struct span line = {clean.data + MCP_LINES_GAP, clean.len - MCP_LINES_GAP};
+    mcp_message_read(line, &m);
+    if (m.kind != MCP_RESPONSE)
+        return take_message(b, line, &clean);
+    struct mcp_request *r = mcp_requests_find(&b->requests, m.id);
+    if (!r)
+        return false;
+    mcp_request_hold(r, &clean);
+    if (!b->odd)
+        b->odd = loop_timer(b->loop, ODD_MS, on_odd, b);
+    return true;
+}
+
+static bool take_odd(struct mcp_bridge *b, struct span line)
+{
+    struct span text;
+    bool any = false;
+    for (size_t at = 0; mcp_odd_next(line, &at, &text);)
+        any = take_text(b, text) || any;
+    return any;
+}
+
+/* An answer that is written as people read it: from a brace alone to the one in front of a line. */
+static bool take_pretty(struct mcp_bridge *b, struct span line)
+{
+    struct buf whole BUF_AUTO = BUF_INIT;
+    if (b->pretty.len == 0 && !(line.n == 1 && *line.s == '{'))
+        return false;
+    buf_add(&b->pretty, line.s, line.n);
+    buf_addc(&b->pretty, ' ');
+    if (b->pretty.len <= PRETTY_MAX && !(line.n > 0 && *line.s == '}'))
+        return true;
+    if (json_check(span_of(&b->pretty), NULL) == 0)
+        json_compact(&whole, span_of(&b->pretty));
+    buf_release(&b->pretty);
+    return whole.len > 0 && take_text(b, span_of(&whole));
+}
+
+static bool take_line(struct mcp_bridge *b, struct span line)
+{
+    struct buf clean BUF_AUTO = BUF_INIT;
+    if (!clean_line(b, &line, &clean))
+        return false;
+    while (line.n > 0 && strchr("\r\t ", line.s[line.n - 1]) && line.s[line.n - 1])
+        line.n--;
+    if (line.n > 0 && take_message(b, line, &clean))
+        return true;
+    return take_odd(b, line) || take_pretty(b, line);
 }
 
 /* Whose answer it was had better learn that it won't come. */
@@ -216,32 +317,22 @@ static bool take_long_line(struct mcp_bridge *b, struct span head)
     return true;
 }
 
-static void on_spoiled(void *arg)
-{
-    struct mcp_bridge *b = arg;
-    struct err err;
-    err_set(&err, ERR_TOOL,
-            "the MCP server's answer is no valid JSON in UTF-8, so that it can't be passed on");
-    if (mcp_requests_fail_spoiled(&b->requests, now_ms() - SPOILED_MS, &err))
-        loop_timer_set(b->spoiled, SPOILED_MS);
-    else
-        loop_drop(&b->spoiled);
-}
-
 /* No message: mostly noise. An answer that got broken is told its caller, who would wait for nothing; but a
  * right one may follow it, as after two threads that have printed at once. */
 static void take_noise(struct mcp_bridge *b, struct span line)
 {
     struct span id;
     b->dropped_lines++;
-    if (mcp_is_broken_response(line, &id) && mcp_requests_spoil(&b->requests, id) && !b->spoiled)
-        b->spoiled = loop_timer(b->loop, SPOILED_MS, on_spoiled, b);
+    if (mcp_is_broken_response(line, &id))
+        spoil(b, id, line);
+    else if (mcp_odd_begins(line))
+        spoil(b, (struct span){NULL, 0}, line);
 }
 
 static void on_line(void *arg, enum mcp_lines_state state, struct span line)
 {
     struct mcp_bridge *b = arg;
-    if (state == MCP_LINES_LINE && !take_line(b, line))
+    if (state == MCP_LINES_LINE && (!take_line(b, line) || (line.n == 1 && *line.s == '{')))
         take_noise(b, line);
     else if (state == MCP_LINES_TOO_LONG && !take_long_line(b, line))
         b->dropped_lines++;
@@ -286,6 +377,7 @@ int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, s
                      struct err *err)
 {
     b->loop = loop;
+    buf_init(&b->pretty, BUF_NO_MAX);
     static const struct mcp_process_events events = {on_line, on_ended, on_deaf, on_reaped};
     return mcp_process_start(&b->process, loop, s, line_max, &events, b, err);
 }

@@ -20,6 +20,9 @@ struct mcp_bridge {
     struct loop *loop;
     struct loop_source *spoiled;      /* running: answers that were no JSON may still come in a better form */
     unsigned long long dropped_lines; /* noise, answers that nobody waits for, lines that are too long */
+    struct loop_source *odd;          /* running: answers of another form wait for one of the right one */
+    struct buf pretty;                /* lines of an answer that has several, until its last */
+    char seen[64];                    /* the line that spoiled an answer last, or its begin */
     bool followed;                    /* what it asks for is kept with what it says */
     void (*noted)(void *arg);         /* there is more of that, or it has ended */
     void (*reaped)(void *arg);        /* its main process has ended */

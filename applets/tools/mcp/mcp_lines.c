@@ -136,6 +136,12 @@ enum mcp_lines_state mcp_lines_next(struct mcp_lines *l, struct span *line)
     return newline ? give_held(l, line) : MCP_LINES_NONE;
 }
 
+bool mcp_lines_is_message(const struct mcp_lines *l)
+{
+    struct span line = held_line(l);
+    return line.n > 0 && strchr("}] \t\r", line.s[line.n - 1]) && json_check(line, NULL) == 0;
+}
+
 void mcp_lines_take(struct mcp_lines *l, struct span line, struct buf *out)
 {
     if (l->given) {

@@ -46,6 +46,9 @@ void mcp_lines_finish(struct mcp_lines *l);
  * and l->tail how it ended. */
 enum mcp_lines_state mcp_lines_next(struct mcp_lines *l, struct span *line);
 
+/* Whether the line that has begun is the whole of a JSON text already. */
+bool mcp_lines_is_message(const struct mcp_lines *l);
+
 /* The line that was just given (MCP_LINES_LINE), behind a gap, as the caller's own; `out` is empty before. */
 void mcp_lines_take(struct mcp_lines *l, struct span line, struct buf *out);
 

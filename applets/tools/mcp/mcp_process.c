@@ -13,9 +13,10 @@
 
 #define READ_STEP (1u << 20) /* bytes read in one go: others get their turn */
 #define PIPE_SIZE                                                                                            \
-    (1 << 18)          /* of its stdout: a long answer then takes fewer turns; a user has 64 MiB of pipes */
-#define GRACE_MS 500   /* for a server that closes a pipe to end */
-#define LAST_WORDS 600 /* bytes of stderr in an error */
+    (1 << 18)           /* of its stdout: a long answer then takes fewer turns; a user has 64 MiB of pipes */
+#define UNENDED_MS 1000 /* for the rest of a line, until what is there is looked at */
+#define GRACE_MS 500    /* for a server that closes a pipe to end */
+#define LAST_WORDS 600  /* bytes of stderr in an error */
 
 static void close_pipe(struct mcp_pipe *pipe)
 {
@@ -31,6 +32,7 @@ static void end(struct mcp_process *p)
         return;
     p->ended = true;
     loop_drop(&p->grace);
+    loop_drop(&p->unended);
     mcp_process_close_stdin(p);
     close_pipe(&p->out);
     mcp_lines_release(&p->lines);
@@ -68,6 +70,28 @@ static void give_lines(struct mcp_process *p)
         p->events->line(p->arg, state, line);
 }
 
+/* A server that ends no line, or with CR alone: what is a whole message is one. */
+static void on_unended(void *arg)
+{
+    struct mcp_process *p = arg;
+    loop_drop(&p->unended);
+    if (p->ended || !mcp_lines_is_message(&p->lines))
+        return;
+    mcp_lines_finish(&p->lines);
+    give_lines(p);
+}
+
+static void wait_for_end_of_line(struct mcp_process *p)
+{
+    bool begun = p->lines.held.len > 0 && !p->lines.too_long && !p->ended;
+    if (!begun)
+        loop_drop(&p->unended);
+    else if (!p->unended)
+        p->unended = loop_timer(p->loop, UNENDED_MS, on_unended, p);
+    else
+        loop_timer_set(p->unended, UNENDED_MS);
+}
+
 /* Reads at most `max` bytes: how many; 0 when there is nothing for the moment, or at the end. *more: there
  * may be some behind them. */
 static size_t read_stdout(struct mcp_process *p, size_t max, bool *more)
@@ -80,6 +104,7 @@ static size_t read_stdout(struct mcp_process *p, size_t max, bool *more)
         p->spoke = true;
         mcp_lines_filled(&p->lines, (size_t)n);
         give_lines(p);
+        wait_for_end_of_line(p);
         return (size_t)n;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -47,6 +47,7 @@ struct mcp_process {
     bool reaped, ended, deaf;
     bool spoke; /* something came from its stdout */
     struct loop_source *grace;
+    struct loop_source *unended; /* running: a line has begun, and nothing more came of it for the moment */
     const struct mcp_process_events *events;
     void *arg;
 };

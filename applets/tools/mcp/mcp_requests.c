@@ -22,6 +22,7 @@ struct mcp_request {
     unsigned long long end;
     bool answered;
     long long spoiled; /* now_ms() when a broken answer came; 0: none did */
+    struct buf odd;    /* an answer of another form, for where none of the right one comes */
     struct buf answer; /* kept, or on its way to the client */
 };
 
@@ -34,6 +35,7 @@ static struct mcp_request *request_new(struct mcp_requests *all)
     buf_init(&r->key, BUF_NO_MAX);
     buf_init(&r->wire_key, BUF_NO_MAX);
     buf_init(&r->id, BUF_NO_MAX);
+    buf_init(&r->odd, BUF_NO_MAX);
     buf_init(&r->answer, BUF_NO_MAX);
     r->previous = all->last;
     *(all->last ? &all->last->next : &all->first) = r;
@@ -59,6 +61,7 @@ static void forget(struct mcp_request *r)
     buf_release(&r->key);
     buf_release(&r->wire_key);
     buf_release(&r->id);
+    buf_release(&r->odd);
     buf_release(&r->answer);
     free(r);
 }
@@ -248,6 +251,7 @@ void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, 
     if (r->id.len > 0)
         buf_replace(response, id, id_len, r->id.data, r->id.len);
     r->answered = true;
+    buf_release(&r->odd);
     r->answer = *response;
     buf_init(response, BUF_NO_MAX);
     if (r->call) {
@@ -272,6 +276,25 @@ void mcp_requests_fail(struct mcp_requests *all, unsigned long long written, con
 {
     for (struct mcp_request *r; (r = first_unwritten(all, written));)
         mcp_request_fail(r, err);
+}
+
+void mcp_request_hold(struct mcp_request *r, struct buf *response)
+{
+    buf_release(&r->odd);
+    r->odd = *response;
+    buf_init(response, BUF_NO_MAX);
+}
+
+struct mcp_request *mcp_requests_take_held(const struct mcp_requests *all, struct buf *response)
+{
+    struct mcp_request *r = all->first;
+    while (r && r->odd.len == 0)
+        r = r->next;
+    if (!r)
+        return NULL;
+    *response = r->odd;
+    buf_init(&r->odd, BUF_NO_MAX);
+    return r;
 }
 
 static struct mcp_request *only_open(const struct mcp_requests *all)

@@ -52,6 +52,11 @@ bool mcp_request_is(const struct mcp_request *r, const char *method);
  * at `id`, `id_len` bytes long. */
 void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, size_t id_len);
 
+/* A response of another form, which is taken: for where none of the right one comes. The last one counts. */
+void mcp_request_hold(struct mcp_request *r, struct buf *response);
+/* The first of those; NULL: there is none (any more). */
+struct mcp_request *mcp_requests_take_held(const struct mcp_requests *all, struct buf *response);
+
 /* What seemed to be the answer was no JSON: the right one may still come. `id` with s == NULL: it could not
  * be told, and is taken for that of the only request that is open. False: it is nobody's. */
 bool mcp_requests_spoil(struct mcp_requests *all, struct span id);
