@@ -101,6 +101,10 @@ def files(sandbox, folder):
     assert sandbox.files.stat(path)["size"] == len(data)
     sandbox.files.write(path, "é")
     assert sandbox.files.read_text(path) == "é"
+    sandbox.files.write(path, "first\ntext é\n")
+    found = sandbox.files.search(f"{folder}/a", "^TEXT é", ignore_case=True)["matches"]
+    assert [(match["line"], match["text"]) for match in found] == [(2, "text é")], found
+    assert len(sandbox.files.find(f"{folder}/a", "b*")["paths"]) == 1
     sandbox.files.make_dir(f"{folder}/a/c")
     sandbox.files.copy(path, f"{folder}/a/c/d")
     sandbox.files.move(path, f"{folder}/a/e")

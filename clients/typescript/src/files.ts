@@ -37,6 +37,35 @@ export interface Stat {
     [more: string]: Json;
 }
 
+export interface FindOptions extends FileOptions {
+    pattern?: string;
+    type?: string;
+    hidden?: boolean;
+    limit?: number;
+}
+
+export interface Found {
+    paths: string[];
+    truncated: boolean;
+    [more: string]: Json;
+}
+
+export interface SearchOptions extends FileOptions {
+    /** The pattern is the text itself. */
+    literal?: boolean;
+    ignoreCase?: boolean;
+    glob?: string;
+    /** Lines before and behind each match. */
+    context?: number;
+    limit?: number;
+}
+
+export interface SearchResult {
+    matches: { path: string; line: number; text: string; before?: string[]; after?: string[] }[];
+    truncated: boolean;
+    [more: string]: Json;
+}
+
 /** What can't be done is a FileError, which has a kind. */
 export class Files {
     #connection: Connection;
@@ -96,6 +125,18 @@ export class Files {
             yield* got.entries;
             after = got.next;
         } while (after !== undefined);
+    }
+
+    /** Names below a directory that match a pattern (`*.py`, `src/**\/*.c`), but for what `.gitignore` leaves out. */
+    async find(path: string, options: FindOptions = {}): Promise<Found> {
+        const { pattern, type, hidden, limit } = options;
+        return this.#call("find", path, options, { pattern, type, hidden, limit });
+    }
+
+    /** Lines that match a regular expression, in the files that `find` finds. */
+    async search(path: string, pattern: string, options: SearchOptions = {}): Promise<SearchResult> {
+        const { literal, ignoreCase, glob, context, limit } = options;
+        return this.#call("search", path, options, { pattern, literal, ignore_case: ignoreCase, glob, context, limit });
     }
 
     async makeDir(path: string, options: FileOptions & { parents?: boolean } = {}): Promise<void> {

@@ -8,7 +8,7 @@
 import "./dispose.ts"; // before the classes that have it
 
 export * from "./errors.ts";
-export type { CopyOptions, FileOptions, Files, Stat } from "./files.ts";
+export type { CopyOptions, FileOptions, Files, FindOptions, Found, SearchOptions, SearchResult, Stat } from "./files.ts";
 export type { Forward } from "./forward.ts";
 export { type Copied, findToolbox } from "./host.ts";
 export type { Job, JobOptions, JobOutput } from "./job.ts";

@@ -223,6 +223,10 @@ test("files", async () => {
     assert.deepEqual([stat.type, stat.size], ["file", data.length]);
     await sandbox.files.write(path, "é");
     assert.equal(await sandbox.files.readText(path), "é");
+    await sandbox.files.write(path, "first\ntext é\n");
+    const found = await sandbox.files.search(join(folder, "a"), "^TEXT é", { ignoreCase: true });
+    assert.deepEqual(found.matches.map(({ line, text }) => [line, text]), [[2, "text é"]]);
+    assert.equal((await sandbox.files.find(join(folder, "a"), { pattern: "b*" })).paths.length, 1);
     await sandbox.files.write(path, Uint8Array.of(0xff));
     await assert.rejects(sandbox.files.readText(path), TypeError);
     await sandbox.files.write(path, "");

@@ -62,6 +62,19 @@ class AsyncFiles:
             if after is None:
                 return
 
+    async def find(self, path: str, pattern: str | None = None, *, type: str | None = None, hidden: bool = False, limit: int | None = None, user: str | None = None) -> dict[str, Any]:
+        """Names below a directory that match a pattern (`*.py`, `src/**/*.c`), but for what `.gitignore` leaves out: `{paths, truncated, …}`."""
+        got: dict[str, Any] = await self._call("find", path, pattern=pattern, type=type, hidden=hidden, limit=limit, user=user)
+        return got
+
+    async def search(
+        self, path: str, pattern: str, *, literal: bool = False, ignore_case: bool = False, glob: str | None = None, context: int | None = None, limit: int | None = None, user: str | None = None
+    ) -> dict[str, Any]:
+        """Lines that match a regular expression, in the files that `find` finds: `{matches, truncated, …}`, a match has path, line and text."""
+        params: dict[str, Any] = {"literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "limit": limit, "user": user}
+        got: dict[str, Any] = await self._call("search", path, pattern=pattern, **params)
+        return got
+
     async def make_dir(self, path: str, *, parents: bool = False, user: str | None = None) -> None:
         await self._call("make_dir", path, parents=parents, user=user)
 

@@ -175,6 +175,14 @@ class Files:
         """What is below it, in the order of bytes."""
         return each(self._it.list(path, depth=depth, glob=glob, user=user))
 
+    def find(self, path: str, pattern: str | None=None, *, type: str | None=None, hidden: bool=False, limit: int | None=None, user: str | None=None) -> dict[str, Any]:
+        """Names below a directory that match a pattern (`*.py`, `src/**/*.c`), but for what `.gitignore` leaves out: `{paths, truncated, …}`."""
+        return wait(self._it.find(path, pattern, type=type, hidden=hidden, limit=limit, user=user))
+
+    def search(self, path: str, pattern: str, *, literal: bool=False, ignore_case: bool=False, glob: str | None=None, context: int | None=None, limit: int | None=None, user: str | None=None) -> dict[str, Any]:
+        """Lines that match a regular expression, in the files that `find` finds: `{matches, truncated, …}`, a match has path, line and text."""
+        return wait(self._it.search(path, pattern, literal=literal, ignore_case=ignore_case, glob=glob, context=context, limit=limit, user=user))
+
     def make_dir(self, path: str, *, parents: bool=False, user: str | None=None) -> None:
         wait(self._it.make_dir(path, parents=parents, user=user))
 
