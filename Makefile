@@ -64,7 +64,7 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
 # What main and the server reach by themselves, not through the tables of applets and tools: scripts/link-order puts it in
 # front, and `make check` holds it to that.
-HOT := $(filter-out core/signature.c core/tls.c,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
+HOT := $(filter-out core/signature.c core/tls.c core/unzstd.c,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
     applets/command.c applets/tool.c applets/usage.c applets/usage_text.c applets/words.c applets/tools/web_browser/profile.c \
     $(addprefix applets/commands/exec/,caller.c exec.c route.c) \
     $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
@@ -81,10 +81,13 @@ PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_st
 
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c,$(wildcard applets/tools/web_browser/*.c))
-CODE_tls = $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR))),$(patsubst %,vendor/%.c,$(VENDOR)))
+CODE_tls = $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
 CODE_mcp := $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
-code_parts = $(if $(filter amd64,$(ARCH)),browser mcp $(if $(GUEST),,transfer) tls)
+CODE_serve := $(addprefix applets/commands/model_proxy/,$(addsuffix .c,command_source limits rules serve_model tape upstream upstream_ask usage_count))
+CODE_proxy := $(filter-out %/model_proxy.c $(CODE_serve),$(wildcard applets/commands/model_proxy/*.c))
+CODE_zstd = $(patsubst %,vendor/%.c,$(ZSTD))
+code_parts = $(if $(filter amd64,$(ARCH)),browser mcp zstd proxy $(if $(GUEST),,transfer) serve tls)
 code_objects = $(patsubst %.c,$(B)/%.o,$(CODE_$1))
 packed_code = $(foreach p,$(code_parts),$p: $(call code_objects,$p))
 code_is_data = $(if $(filter $(foreach p,$(code_parts),$(call code_objects,$p)),$1),&& $(OBJCOPY) --set-section-flags '.text*=alloc$(comma)readonly$(comma)data' $1)
@@ -95,11 +98,13 @@ USAGE := $(sort $(wildcard applets/*/*/*.usage))
 USAGE := $(filter-out $(if $(GUEST),$(addprefix %/,$(addsuffix .usage,$(host_applets)))),$(USAGE))
 
 # objects DIR SOURCES: with the foreign code
+ZSTD := $(addprefix zstd/common/,entropy_common error_private fse_decompress xxhash zstd_common) \
+    $(addprefix zstd/decompress/,huf_decompress zstd_ddict zstd_decompress zstd_decompress_block)
 VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly cipher cipher_wrap constant_time ecdh ecdsa ecp \
     ecp_curves gcm hkdf md oid pem pk pk_ecc pk_wrap pkparse platform platform_util poly1305 psa_crypto psa_crypto_aead \
     psa_crypto_cipher psa_crypto_client psa_crypto_driver_wrappers_no_static psa_crypto_ecp psa_crypto_hash psa_crypto_mac \
     psa_crypto_rsa psa_crypto_slot_management psa_util rsa rsa_alt_helpers sha256 sha512 ssl_ciphersuites ssl_client ssl_msg \
-    ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt cJSON
+    ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt cJSON $(ZSTD)
 hot_objects = $(patsubst %.c,$1/%.o,$(filter $(HOT),$2)) $(patsubst %,$1/vendor/%.o,$(HOT_VENDOR))
 other_objects = $(patsubst %.c,$1/%.o,$(filter-out $(HOT),$2)) $(patsubst %,$1/vendor/%.o,$(filter-out $(HOT_VENDOR),$(VENDOR)))
 objects = $(hot_objects) $(other_objects)
@@ -131,6 +136,9 @@ SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all
 # Calls run downwards only, applets -> rpc -> core, and each room sees no more than it may: the include path
 # is the rule. What only measures sees none.
 CJSON := -isystem $(DEPS)/cjson
+# The decoder alone, in its smallest form.
+ZSTD_FLAGS := -DDYNAMIC_BMI2=0 -DZSTD_DISABLE_ASM -DHUF_FORCE_DECOMPRESS_X1 -DHUF_DISABLE_FAST_DECODE -DZSTD_FORCE_DECOMPRESS_SEQUENCES_SHORT \
+    -DZSTD_NO_INLINE -DZSTD_NO_INTRINSICS -DZSTD_STRIP_ERROR_STRINGS -DZSTD_LEGACY_SUPPORT=0 -DZSTD_TRACE=0 -DXXH_NO_XXH3
 # In angle brackets: mbedtls has a file of that name itself.
 MBEDTLS := -isystem $(DEPS)/mbedtls/include -isystem third_party -DMBEDTLS_CONFIG_FILE='<mbedtls_config.h>'
 rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
@@ -138,6 +146,7 @@ rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
     $(if $(filter applets/% test/%,$1),-Iapplets) \
     $(if $(filter rpc/% %_methods.c test/%,$1),$(CJSON)) \
     $(if $(filter core/sha256.c core/signature.c core/tls.c,$1),$(MBEDTLS)) \
+    $(if $(filter core/unzstd.c,$1),-isystem $(DEPS)/zstd) \
     $(if $(filter core/net.c,$1),-DMAY_RESOLVE) \
     $(if $(filter applets/usage_text.c,$1),-I$(B)) \
     $(if $(filter test/%,$1),-Wno-missing-prototypes,-include core/banned.h)
@@ -191,6 +200,10 @@ $1/core/version.o: core/version.c $1/flags $1/build_id | $4
 $1/vendor/cJSON.o: $(DEPS)/manifest $1/flags | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) -w $3 -DCJSON_HIDE_SYMBOLS -c -o $$@ $(DEPS)/cjson/cJSON.c
+$1/vendor/zstd/%.o: $(DEPS)/manifest $1/flags | $4
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$2 $(LANG_FLAGS) -w $3 $(ZSTD_FLAGS) -c -o $$@ $(DEPS)/zstd/$$*.c$$(call code_is_data,$$@)
 $1/vendor/%.o: $(DEPS)/manifest $1/flags $(wildcard third_party/*.h) | $4
 	$$(call say,CC,$$@)
 	$(Q)$2 $(LANG_FLAGS) -w $3 $(MBEDTLS) -c -o $$@ $(DEPS)/mbedtls/library/$$*.c$$(call code_is_data,$$@)
@@ -292,7 +305,7 @@ inspect-dropin: ## dist/inspect-dropin: what an installed inspect_ai injects int
 
 FETCH = DEPS_DIR='$(DEPS_DIR)' DEB_MIRROR='$(DEB_MIRROR)' TOOLBOX_CACHE='$(TOOLBOX_CACHE)' third_party/fetch $(BUILD)
 
-deps: $(DEPS)/manifest ## fetch cJSON, mbedtls and musl once (DEB_MIRROR=, DEPS_DIR=, TOOLBOX_CACHE=)
+deps: $(DEPS)/manifest ## fetch cJSON, mbedtls, zstd and musl once (DEB_MIRROR=, DEPS_DIR=, TOOLBOX_CACHE=)
 .PHONY: deps
 
 $(DEPS)/manifest: third_party/pins third_party/fetch

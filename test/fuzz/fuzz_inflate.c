@@ -1,17 +1,20 @@
-/* Any bytes, as gzip and as zlib: what is unpacked stays within its bounds. */
+/* Any bytes, as gzip, as zlib and as zstd: what is unpacked stays within its bounds. */
 #include <assert.h>
 #include <stdint.h>
 
-#include "inflate.h"
+#include "unzstd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    for (int gzip = 0; gzip < 2; gzip++) {
+    for (int kind = 0; kind < 3; kind++) {
         struct buf out BUF_AUTO;
         buf_init(&out, 1 << 16);
-        inflate((const char *)data, size, gzip, &out);
+        if (kind == 2)
+            unzstd((const char *)data, size, &out);
+        else
+            inflate((const char *)data, size, kind == 1, &out);
         assert(out.len <= 1 << 16);
     }
     return 0;

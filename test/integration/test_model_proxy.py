@@ -569,8 +569,33 @@ def raw_deflate(data):
     return packer.compress(data) + packer.flush()
 
 
+def zstd_frame(*blocks, window=0x38):
+    """Of blocks (kind, size, bytes): 0 raw, 1 one byte many times."""
+    parts = [b"\x28\xb5\x2f\xfd\x00", bytes([window])]
+    for i, (kind, size, data) in enumerate(blocks):
+        parts += [(size << 3 | kind << 1 | (i == len(blocks) - 1)).to_bytes(3, "little"), data]
+    return b"".join(parts)
+
+
+def raw_zstd(data):
+    pieces = [data[i:i + 100000] for i in range(0, len(data), 100000)]
+    return b"\x50\x2a\x4d\x18\x03\0\0\0abc" + zstd_frame(*((0, len(piece), piece) for piece in pieces))  # behind one to be skipped
+
+
+def real_zstd(*options):
+    def pack(data):
+        return subprocess.run([needs.program("zstd"), "-c", *options], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+    return pack
+
+
+def two_frames(data):
+    return raw_zstd(data[:50]) + real_zstd("-19")(data[50:])
+
+
 PACKED = {"gzip": gzip.compress, "x-gzip": gzip.compress, "GZIP": lambda data: gzip.compress(data, 0), "deflate": zlib.compress,
-          "Deflate": raw_deflate, "identity": bytes}
+          "Deflate": raw_deflate, "identity": bytes, "zstd": raw_zstd, "ZSTD": real_zstd("-3"), "zstd ": real_zstd("-1", "--no-check"),
+          "zstd  ": real_zstd("--ultra", "-22"), "zstd   ": two_frames}
 
 
 @pytest.mark.parametrize("coding", PACKED)
@@ -583,10 +608,11 @@ def test_a_compressed_body(bridge, coding, path):
         assert bridge.seen[0]["params"]["json_data"]["more"] == body["more"]
 
 
-def test_a_large_compressed_body(bridge):
+@pytest.mark.parametrize("coding, pack", [("gzip", lambda text: gzip.compress(text, 6)), ("zstd", real_zstd("-3"))])
+def test_a_large_compressed_body(bridge, coding, pack):
     body = dict(CHAT, more=[str(i * 7919) for i in range(900000)])
     text = json.dumps(body).encode()
-    assert bridge.ask("POST", "/v1/chat/completions", gzip.compress(text, 6), {"Content-Encoding": "gzip"})[0] == 200
+    assert bridge.ask("POST", "/v1/chat/completions", pack(text), {"Content-Encoding": coding})[0] == 200
     assert len(text) > 10_000_000 and bridge.seen[0]["params"]["json_data"]["more"] == body["more"]
 
 
@@ -596,14 +622,17 @@ def test_a_compressed_call_of_a_tool(bridge):
 
 
 @pytest.mark.parametrize("coding, body, status", [
-    ("zstd", b"x", 415), ("br", b"x", 415), ("gzip, gzip", b"x", 415), ("gzip", b"x", 400), ("gzip", json.dumps(CHAT).encode(), 400),
+    ("br", b"x", 415), ("compress", b"x", 415), ("zstd", b"x", 400), ("zstd", json.dumps(CHAT).encode(), 400), ("zstd", raw_zstd(b"{}")[:-1], 400),
+    ("zstd", raw_zstd(b"{}") + b"x", 400), ("zstd", bytes.fromhex("28b52ffd04586d00003868656c6c6f200a0100b94b116b1f0868"), 400),
+    ("zstd", zstd_frame((0, 2, b"{}"), window=0xA8), 413), ("zstd", zstd_frame(*[(1, 100000, b" ")] * 1000), 413), ("zstd", raw_zstd(b"{"), 400),
+     ("gzip, gzip", b"x", 415), ("gzip", b"x", 400), ("gzip", json.dumps(CHAT).encode(), 400),
     ("gzip", gzip.compress(json.dumps(CHAT).encode())[:-9], 400), ("deflate", b"\x07", 400), ("gzip", gzip.compress(b"{"), 400),
     ("gzip", gzip.compress(b" " * 50_000_000), 413), ("deflate", zlib.compress(b" " * 50_000_000), 413)],
     ids=lambda value: None if isinstance(value, bytes) else value)
 def test_a_body_that_can_t_be_unpacked(bridge, coding, body, status):
     got, headers, text = bridge.ask("POST", "/v1/messages", body, {"Content-Encoding": coding})
     assert got == status and json.loads(text)["type"] == "error" and bridge.seen == []
-    assert status != 415 or (headers["Accept-Encoding"] == "gzip, deflate" and coding in json.loads(text)["error"]["message"])
+    assert status != 415 or (headers["Accept-Encoding"] == "gzip, deflate, zstd" and coding in json.loads(text)["error"]["message"])
 
 
 def test_a_socket_is_declined(bridge):

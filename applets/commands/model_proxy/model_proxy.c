@@ -14,6 +14,7 @@
 
 #include "io.h"
 #include "mem.h"
+#include "relocate.h"
 #include "proxy_calls.h"
 #include "title.h"
 #include "commands/exec/dial.h"
@@ -24,9 +25,9 @@
 #undef SERVE_OPTION_NAMES
 #define SERVE_OPTIONS
 #define SERVE_OPTION_NAMES
-#define serve_model_option(option, value) EXIT_USAGE
+#define serve_model_option(option, value) ((void)(option), EXIT_USAGE)
 #define serve_model_begin(proxy, answers) EXIT_OK
-#define serve_model_end()
+#define serve_model_end() ((void)0)
 #endif
 
 #define SERVICE "/var/tmp/sandbox-services/bridge_model_service"
@@ -38,6 +39,7 @@ struct options {
     const char *port, *directory;
     const char *listen[DOORS_MAX];
     size_t n_listen; /* 0: on the loopback */
+    bool hosted;     /* answers are none of a directory's, or there are rules */
 };
 
 /* What it listens on; or the exit status where it can't. */
@@ -46,6 +48,15 @@ struct doors {
     size_t n;
     int status;
 };
+
+static int take_host_option(struct options *o, int option)
+{
+    struct err err;
+    if (!o->hosted && code_unpack(CODE_serve, &err) < 0)
+        return applet_failed("model_proxy", "%s", err.msg);
+    o->hosted = true;
+    return serve_model_option((enum serve_option)option, optarg);
+}
 
 /* EXIT_OK, or the exit status. */
 static int take_options(int argc, char **argv, struct options *o)
@@ -64,7 +75,9 @@ static int take_options(int argc, char **argv, struct options *o)
             return usage_error(argv[0], "--listen can be given %d times", DOORS_MAX);
         else if (option == 'l')
             o->listen[o->n_listen++] = optarg;
-        else if (option < SERVE_TO || serve_model_option((enum serve_option)option, optarg) != EXIT_OK)
+        else if (option < SERVE_TO)
+            return EXIT_USAGE;
+        else if (take_host_option(o, option) != EXIT_OK)
             return EXIT_USAGE;
     }
     return optind < argc ? usage_unknown(argv[0], "argument", argv[optind], NULL) : EXIT_OK;
@@ -195,7 +208,8 @@ static int serve(struct proxy *proxy, const struct doors *d, bool locally)
     for (size_t i = 0; i < d->n; i++)
         servers[i] = proxy_server_new(proxy->loop, d->fds[i], proxy_handle, proxy);
     loop_on_signal(proxy->loop, on_signal, proxy);
-    tell(d, locally); /* only now: whoever reads it may end us at once */
+    tell(d, locally);  /* only now: whoever reads it may end us at once */
+    mem_let_code_go(); /* most of the time it waits */
     int status = loop_run(proxy->loop);
     for (size_t i = 0; i < d->n; i++)
         proxy_server_free(servers[i]);
@@ -217,17 +231,18 @@ static int serve_directory(struct proxy *proxy, const struct doors *d, const cha
     return status;
 }
 
-static int begin(const struct doors *d, const char *directory, bool locally)
+static int begin(const struct doors *d, const char *directory, const struct options *o)
 {
     struct err err;
-    bool answers = false;
+    bool answers = false, locally = o->n_listen == 0;
     struct proxy proxy = {.loop = loop_new(&err)};
-    if (!proxy.loop)
+    if (!proxy.loop || code_unpack(CODE_proxy, &err) < 0)
         return applet_failed("model_proxy", "%s", err.msg);
-    int status = serve_model_begin(&proxy, &answers);
+    int status = o->hosted ? serve_model_begin(&proxy, &answers) : EXIT_OK;
     if (status == EXIT_OK)
         status = answers ? serve(&proxy, d, locally) : serve_directory(&proxy, d, directory, locally);
-    serve_model_end();
+    if (o->hosted)
+        serve_model_end();
     loop_free(proxy.loop);
     return status;
 }
@@ -245,7 +260,7 @@ static int model_proxy_main(int argc, char **argv)
                                            : mem_strdup(SERVICE);
     if (o.n_listen > 0 ? listen_where(&d, &o) < 0 : listen_locally(&d, o.port) < 0)
         return d.status;
-    status = begin(&d, directory, o.n_listen == 0);
+    status = begin(&d, directory, &o);
     for (size_t i = 0; i < o.n_listen; i++)
         if (o.listen[i][0] == '/')
             unlink(o.listen[i]);

@@ -9,6 +9,7 @@
 #include "proxy_gate.h"
 #include "proxy_streams.h"
 #include "proxy_tokens.h"
+#include "unzstd.h"
 
 /* Paths behind the version. */
 static const struct proxy_route routes[] = {
@@ -187,15 +188,19 @@ static bool get(const struct proxy_asked *a)
 #define UNPACKED_RATIO 200 /* texts come to a tenth; what comes to so much less is meant to be a bomb */
 #define UNPACKED_LEAST (1u << 20)
 
-static const char *known_coding(const char *coding, bool *gzip)
+enum coding { PLAIN, GZIP, DEFLATE, ZSTD, UNKNOWN };
+
+static enum coding coding_of(const char *name)
 {
-    static const char *const known[] = {"gzip", "x-gzip", "deflate", "identity", ""};
+    static const struct {
+        const char *name;
+        enum coding coding;
+    } known[] = {{"", PLAIN},      {"identity", PLAIN},  {"gzip", GZIP},
+                 {"x-gzip", GZIP}, {"deflate", DEFLATE}, {"zstd", ZSTD}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcasecmp(coding, known[i]) == 0) {
-            *gzip = i < 2;
-            return known[i];
-        }
-    return NULL;
+        if (strcasecmp(name, known[i].name) == 0)
+            return known[i].coding;
+    return UNKNOWN;
 }
 
 /* The body as it is meant: in *unpacked where it was compressed. False: it was refused. */
@@ -203,28 +208,30 @@ static bool take_body(const struct proxy_asked *a, struct proxy_request *r, stru
 {
     struct buf why BUF_AUTO = BUF_INIT;
     struct memory_share share = {0};
-    const char *coding = http_field(a->r->head, "content-encoding");
-    bool gzip = false;
-    const char *known = known_coding(coding, &gzip);
-    if (known && (*known == '\0' || *known == 'i'))
+    const char *name = http_field(a->r->head, "content-encoding");
+    enum coding coding = coding_of(name);
+    if (coding == PLAIN)
         return true;
     size_t most = a->r->body.n < UNPACKED_MAX / UNPACKED_RATIO ? a->r->body.n * UNPACKED_RATIO : UNPACKED_MAX;
     most = most > UNPACKED_LEAST ? most : UNPACKED_LEAST;
     buf_init(unpacked, memory_share(&share, most, most));
-    int status = known ? inflate(a->r->body.s, a->r->body.n, gzip, unpacked) : 0;
-    if (!known)
-        buf_addf(&why, "Content-Encoding is '%s': gzip and deflate are known here, or leave it out", coding);
+    int status = coding == UNKNOWN ? 0
+                 : coding == ZSTD  ? unzstd(a->r->body.s, a->r->body.n, unpacked)
+                                   : inflate(a->r->body.s, a->r->body.n, coding == GZIP, unpacked);
+    if (coding == UNKNOWN)
+        buf_addf(&why, "Content-Encoding is '%s': gzip, deflate and zstd are known here, or leave it out",
+                 name);
     else if (status == INFLATE_BROKEN)
-        buf_addf(&why, "the body is not compressed as its Content-Encoding says: '%s'", coding);
+        buf_addf(&why, "the body is not compressed as its Content-Encoding says: '%s'", name);
     else if (status == INFLATE_TOO_MUCH)
         buf_addf(&why, "the body comes to more than %zu bytes when it is unpacked", unpacked->max);
     r->body = span_of(unpacked);
     if (why.len > 0)
         proxy_refuse_with(a->conn, a->dialect,
-                          !known                     ? 415
+                          coding == UNKNOWN          ? 415
                           : status == INFLATE_BROKEN ? 400
                                                      : 413,
-                          JSON_FIELDS "Accept-Encoding: gzip, deflate\r\n", buf_str(&why));
+                          JSON_FIELDS "Accept-Encoding: gzip, deflate, zstd\r\n", buf_str(&why));
     return why.len == 0;
 }
 
