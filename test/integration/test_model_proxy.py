@@ -635,6 +635,112 @@ def test_a_body_that_can_t_be_unpacked(bridge, coding, body, status):
     assert status != 415 or (headers["Accept-Encoding"] == "gzip, deflate, zstd" and coding in json.loads(text)["error"]["message"])
 
 
+# ---- Ollama's ----
+
+CALL = {"id": "x", "type": "function", "function": {"name": "f", "arguments": '{"a": {"b": 1}}'}}
+ASKED = {"model": "m", "messages": [
+    {"role": "user", "content": "look", "images": ["AAAA"]},
+    {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}, {"function": {"name": "g"}}]},
+    {"role": "tool", "content": "one", "tool_name": "f"}, {"role": "tool", "content": "two"}],
+    "tools": [{"type": "function", "function": {"name": "f"}}], "format": {"type": "object"}, "keep_alive": "5m", "think": True,
+    "options": {"temperature": 0.5, "num_predict": 7, "num_ctx": 9, "stop": ["x"], "seed": 3}}
+
+
+def test_what_ollama_is_asked(bridge):
+    assert bridge.ask("POST", "/api/chat", dict(ASKED, stream=False))[0] == 200
+    image = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+    calls = [{"type": "function", "id": f"call_{n}", "function": {"name": name, "arguments": text}}
+             for n, name, text in ((1, "f", '{"a":1}'), (2, "g", "{}"))]
+    assert bridge.seen[0]["params"]["json_data"] == {
+        "model": "m", "tools": ASKED["tools"], "temperature": 0.5, "stop": ["x"], "seed": 3, "max_tokens": 7, "parallel_tool_calls": False,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "format", "schema": {"type": "object"}}},
+        "messages": [{"role": "user", "content": image}, {"role": "assistant", "content": "", "tool_calls": calls},
+                     {"role": "tool", "content": "one", "tool_call_id": "call_1"}, {"role": "tool", "content": "two", "tool_call_id": "call_2"}]}
+    bridge.ask("POST", "/api/generate", {"model": "m", "prompt": "p", "system": "s", "format": "json", "options": {"num_predict": -1}})
+    assert bridge.seen[1]["params"]["json_data"] == {
+        "model": "m", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "p"}], "parallel_tool_calls": False,
+        "response_format": {"type": "json_object"}}
+
+
+@pytest.mark.parametrize("path, text_of", [("/api/chat", lambda line: line["message"]["content"]), ("/api/generate", lambda line: line["response"])])
+def test_what_ollama_answers(bridge, path, text_of):
+    bridge.answers["generate_completions"] = lambda params: dict(
+        completion(tool_calls=[CALL, {"function": {"name": "g", "arguments": "[nonsense"}}], reasoning_content="hm"),
+        usage={"prompt_tokens": 3, "completion_tokens": 4})
+    asked = dict(ASKED, prompt="p") if path == "/api/generate" else ASKED
+    status, head, text = bridge.ask("POST", path, asked)
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert status == 200 and head["Content-Type"] == "application/x-ndjson" and len(lines) > 3
+    assert "".join(map(text_of, lines)) == TEXT and [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    whole = json.loads(bridge.ask("POST", path, dict(asked, stream=False))[2])
+    assert text_of(whole) == TEXT
+    for last in (lines[-1], whole):
+        assert (last["done_reason"], last["prompt_eval_count"], last["eval_count"], last["model"]) == ("stop", 3, 4, "m")
+        if path == "/api/chat":
+            assert last["message"]["thinking"] == "hm" and last["message"]["tool_calls"] == [
+                {"function": {"name": "f", "arguments": {"a": {"b": 1}}}}, {"function": {"name": "g", "arguments": {}}}]
+        assert last["created_at"].endswith("Z")
+
+
+def test_ollama_says_no_in_its_own_words(bridge):
+    bridge.answers["generate_completions"] = lambda params: {"__inspect_provider_error__": {"status": 429, "message": "slow"}}
+    assert [bridge.ask("POST", "/api/chat", dict(ASKED, stream=stream))[::2] for stream in (True, False)] == [(429, b'{"error":"slow"}')] * 2
+    for path, body, status in (("/api/embed", {"model": "m", "input": "x"}, 404), ("/api/chat", {"model": "m"}, 400), ("/api/chat", b"{", 400)):
+        got, _, text = bridge.ask("POST", path, body)
+        assert got == status and list(json.loads(text)) == ["error"]
+    for method, path, member in (("GET", "/api/version", "version"), ("GET", "/api/tags", "models"), ("GET", "/api/ps", "models"),
+                                 ("POST", "/api/show", "capabilities")):
+        assert member in json.loads(bridge.ask(method, path, None if method == "GET" else {"model": "m"})[2])
+
+
+def test_ollama_waits_with_lines(bridge):
+    """Slow: the first comes after two and a half seconds."""
+    bridge.paused.set()
+    with bridge.connect() as connection:
+        send_post(connection, "/api/chat", ASKED)
+        text = b""
+        while b"}\n" not in text:
+            text += connection.recv(65536)
+        bridge.paused.clear()
+        while b"\r\n0\r\n\r\n" not in text:
+            text += connection.recv(65536)
+    assert b'"content":""},"done":false}\n' in text and b'"done":true' in text
+
+
+# ---- what else there is in answers ----
+
+
+def test_google_streams_are_arrays_unless_asked_otherwise(bridge):
+    path = "/v1beta/models/g:streamGenerateContent"
+    assert json.loads(bridge.ask("POST", path, GOOGLE)[2]) == [{"candidates": []}]
+    assert json.loads(bridge.ask("POST", path + "?key=x", GOOGLE)[2]) == [{"candidates": []}]
+    status, head, text = bridge.ask("POST", path + "?alt=sse&key=x", GOOGLE)
+    assert text == b'data: {"candidates":[]}\n\n' and head["Content-Type"].startswith("text/event-stream")
+
+
+def test_several_choices(bridge):
+    two = completion("a")
+    two["choices"].append(dict(completion("b")["choices"][0], index=1))
+    bridge.answers["generate_completions"] = lambda params: two
+    assert bridge.post("/v1/chat/completions", dict(CHAT, n=2))[1] == two and bridge.seen[0]["params"]["json_data"]["n"] == 2
+    found = {0: "", 1: ""}
+    for _, chunk in bridge.stream("/v1/chat/completions", dict(CHAT, n=2, stream=True, stream_options={"include_usage": True})):
+        for choice in [] if chunk == "[DONE]" else chunk["choices"]:
+            found[choice["index"]] += choice["delta"].get("content") or ""
+    assert found == {0: "a", 1: "b"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_error_says_when_to_try_again(bridge, path):
+    said = {"status": 429, "message": "slow", "headers": {"Retry-After": 7, "x-ratelimit-reset-tokens": "6s", "Set-Cookie": "a", "x-ratelimit-a": "b\r\nc: d"}}
+    for method in ("completions", "responses", "anthropic", "google"):
+        bridge.answers[f"generate_{method}"] = lambda params: {"__inspect_provider_error__": said}
+    status, head, _ = bridge.ask("POST", path, PATHS[path])
+    assert status == 429 and (head["retry-after"], head["x-ratelimit-reset-tokens"]) == ("7", "6s")
+    assert not {"Set-Cookie", "x-ratelimit-a", "c"} & set(head)
+
+
+
 def test_a_socket_is_declined(bridge):
     """What Codex tries first: it goes on over HTTP at once where it is told so."""
     asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x"}

@@ -23,7 +23,8 @@ struct model_call {
     void *service;
     struct loop_source *ping;
     struct buf plain; /* the parameters without headers, for a host that doesn't know those */
-    bool stream, usage;
+    struct buf model; /* of Ollama's dialect, as JSON */
+    bool stream, usage, array;
     bool begun; /* the head is out */
     int told;   /* and so many events of the Responses API */
 };
@@ -68,6 +69,7 @@ static void end(struct model_call *c)
 {
     loop_drop(&c->ping);
     buf_release(&c->plain);
+    buf_release(&c->model);
     free(c);
 }
 
@@ -81,6 +83,11 @@ static void on_gone(void *arg)
 static bool is_responses(const struct proxy_route *route)
 {
     return route->wants && *route->wants == 'i';
+}
+
+static bool is_chat(const struct proxy_route *route)
+{
+    return *route->wants == 'm';
 }
 
 /* Lines of the head from what the host gives: when to try again, mostly. */
@@ -128,7 +135,7 @@ static void provider_error(struct model_call *c, struct span error)
     if (is_responses(c->route) && c->stream)
         stream_responses_error(&plan.text, c->told, span_of(&text));
     else
-        buf_addf(&plan.text, c->stream ? "%sdata: %s\n\n" : "%s%s",
+        buf_addf(&plan.text, c->stream && c->route->dialect != OLLAMA ? "%sdata: %s\n\n" : "%s%s",
                  c->stream && c->route->dialect == ANTHROPIC ? "event: error\n" : "", buf_str(&text));
     proxy_stream_end(c->conn, &plan);
 }
@@ -139,6 +146,8 @@ static int plan_stream(const struct model_call *c, struct events *plan, struct e
         stream_google(plan);
         return 0;
     }
+    if (c->route->dialect == OLLAMA)
+        return stream_ollama(plan, span_of(&c->model), is_chat(c->route), true, err);
     if (c->route->dialect == ANTHROPIC)
         return stream_messages(plan, err);
     return is_responses(c->route) ? stream_responses(plan, c->told, err)
@@ -163,8 +172,35 @@ static int take_result(struct span result, struct buf *out, struct err *err)
 static void begin(struct model_call *c)
 {
     if (!c->begun)
-        proxy_stream(c->conn, c->stream ? STREAM_FIELDS : JSON_FIELDS);
+        proxy_stream(c->conn, !c->stream                    ? JSON_FIELDS
+                              : c->route->dialect == OLLAMA ? LINES_FIELDS
+                                                            : STREAM_FIELDS);
     c->begun = true;
+}
+
+/* What an answer that is no stream consists of. */
+static int put_whole(const struct model_call *c, struct events *plan, struct buf *out, struct err *err)
+{
+    if (c->route->dialect != OLLAMA) {
+        buf_addf(out, c->array ? "[%s]" : "%s", buf_str(&plan->answer));
+        return 0;
+    }
+    int status = stream_ollama(plan, span_of(&c->model), is_chat(c->route), false, err);
+    while (status == 0 && events_next(plan, out, BUF_NO_MAX))
+        ;
+    events_release(plan);
+    return status;
+}
+
+static void answer_whole(struct model_call *c, struct events *plan, struct span text)
+{
+    if (!c->begun) {
+        proxy_answer(c->conn, 200, JSON_FIELDS, text);
+        return;
+    }
+    events_release(plan);
+    buf_add(&plan->text, text.s, text.n);
+    proxy_stream_end(c->conn, plan);
 }
 
 static int answer_with(struct model_call *c, struct span result, struct err *err)
@@ -177,13 +213,13 @@ static int answer_with(struct model_call *c, struct span result, struct err *err
         error = stream_member(span_of(&plan.answer), PROVIDER_ERROR);
     if (error.s) {
         provider_error(c, error);
-    } else if (status == 0 && !c->stream && !c->begun) {
-        proxy_answer(c->conn, 200, JSON_FIELDS, span_of(&plan.answer));
+    } else if (status == 0 && !c->stream) {
+        struct buf whole BUF_AUTO = BUF_INIT;
+        status = put_whole(c, &plan, &whole, err);
+        if (status == 0)
+            answer_whole(c, &plan, span_of(&whole));
     } else if (status == 0) {
-        if (c->stream)
-            status = plan_stream(c, &plan, err);
-        else
-            events_put(&plan, span_of(&plan.answer));
+        status = plan_stream(c, &plan, err);
         if (status == 0)
             begin(c);
         if (status == 0)
@@ -230,6 +266,8 @@ static void on_ping(void *arg)
     struct buf text BUF_AUTO = BUF_INIT;
     if (c->stream && is_responses(c->route))
         c->told = stream_responses_wait(&text, c->told);
+    else if (c->stream && c->route->dialect == OLLAMA)
+        stream_ollama_wait(&text, span_of(&c->model), is_chat(c->route));
     else
         buf_adds(&text, !c->stream                       ? " "
                         : c->route->dialect == ANTHROPIC ? "event: ping\ndata: {\"type\":\"ping\"}\n\n"
@@ -305,7 +343,10 @@ static void put_headers(struct buf *out, const struct http_parser *head)
 static void put_params(struct buf *out, const struct proxy_route *route, struct span body, struct span model)
 {
     struct buf compact BUF_AUTO = BUF_INIT;
-    json_compact(&compact, body);
+    if (route->dialect == OLLAMA)
+        ollama_request(&compact, body);
+    else
+        json_compact(&compact, body);
     buf_adds(out, "{\"json_data\":");
     if (route->dialect == GOOGLE)
         put_with(out, span_of(&compact), "model", model);
@@ -348,15 +389,22 @@ static void ask(struct model_call *c, const struct proxy_request *r, struct span
 }
 
 void proxy_call(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_route *route,
-                const struct proxy_request *r, struct span model, bool stream)
+                const struct proxy_request *r, struct span model, enum answer_form form)
 {
     if (!is_sound(conn, route, r->body))
         return;
     struct model_call *c = mem_zalloc(sizeof *c);
-    *c = (struct model_call){.proxy = proxy, .conn = conn, .route = route, .stream = stream};
+    *c = (struct model_call){
+        .proxy = proxy, .conn = conn, .route = route, .stream = form == STREAM, .array = form == ARRAY};
+    buf_init(&c->model, BUF_NO_MAX);
     buf_init(&c->plain, BUF_NO_MAX);
     if (route->wants)
         c->stream = is_true(stream_member(r->body, "stream"));
+    if (route->dialect == OLLAMA) { /* which streams unless it is told not to */
+        struct span name = stream_string(r->body, "model"), streams = stream_member(r->body, "stream");
+        buf_add(&c->model, name.s, name.n);
+        c->stream = !streams.s || is_true(streams);
+    }
     c->usage = is_true(stream_member(stream_member(r->body, "stream_options"), "include_usage"));
     bool at_once = c->stream && route->dialect == ANTHROPIC;
     c->ping = loop_timer(proxy->loop,

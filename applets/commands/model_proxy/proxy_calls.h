@@ -49,9 +49,10 @@ struct proxy_route {
     enum dialect dialect;
     const char *wants; /* a member that the body has to have; NULL: none */
 };
-/* Has the host answer. `model`: of GOOGLE, whose clients name it in the path, as JSON; `stream` likewise. */
+/* Has the host answer. `model`: of GOOGLE, whose clients name it in the path, as JSON; `form` likewise. */
+enum answer_form { WHOLE, STREAM, ARRAY };
 void proxy_call(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_route *route,
-                const struct proxy_request *request, struct span model, bool stream);
+                const struct proxy_request *request, struct span model, enum answer_form form);
 
 /* An error of the dialect, with more lines of the head. */
 void proxy_refuse_with(struct proxy_conn *conn, enum dialect dialect, int status, const char *fields,
@@ -60,6 +61,7 @@ void proxy_refuse_with(struct proxy_conn *conn, enum dialect dialect, int status
 void proxy_refuse(struct proxy_conn *conn, enum dialect dialect, int status, const char *message);
 
 #define JSON_FIELDS "Content-Type: application/json\r\n"
+#define LINES_FIELDS "Content-Type: application/x-ndjson\r\n"
 #define STREAM_FIELDS "Content-Type: text/event-stream; charset=utf-8\r\n"
 
 #endif

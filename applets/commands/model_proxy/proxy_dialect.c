@@ -74,7 +74,12 @@ void dialect_error(struct buf *out, enum dialect dialect, int status, struct spa
         json_member_string(out, "type", WORD_FOR(anthropic_types, status));
         json_member_text(out, "message", message.s, message.n);
         break;
-    case GOOGLE:
+    case OLLAMA:
+        buf_addc(out, '{');
+        json_member_text(out, "error", message.s, message.n);
+        buf_addc(out, '}');
+        return;
+    default: /* GOOGLE */
         buf_adds(out, "{\"error\":{");
         json_member_int(out, "code", status);
         json_member_text(out, "message", message.s, message.n);

@@ -5,7 +5,7 @@
 #include "buf.h"
 #include "json.h"
 
-enum dialect { OPENAI, ANTHROPIC, GOOGLE };
+enum dialect { OPENAI, ANTHROPIC, GOOGLE, OLLAMA, DIALECTS };
 
 /* Appends the body of an error. `more`: an object whose members OpenAI's dialect has beside or instead of
  * ours (s == NULL: none). */

@@ -16,6 +16,8 @@ static const struct proxy_route routes[] = {
     {"/chat/completions", "generate_completions", OPENAI, "messages"},
     {"/responses", "generate_responses", OPENAI, "input"},
     {"/messages", "generate_anthropic", ANTHROPIC, "messages"},
+    {"/api/chat", "generate_completions", OLLAMA, "messages"},
+    {"/api/generate", "generate_completions", OLLAMA, "prompt"},
 };
 static const struct proxy_route google = {"", "generate_google", GOOGLE, NULL};
 
@@ -55,6 +57,8 @@ static enum dialect dialect_of(const struct proxy_asked *a, bool beta)
     const char *action = strncmp(a->what, "/models/", 8) == 0 ? strrchr(a->what, ':') : NULL;
     if (strncmp(a->what, "/messages", 9) == 0 || has_field(a, "anthropic-version"))
         return ANTHROPIC;
+    if (strncmp(a->what, "/api/", 5) == 0)
+        return OLLAMA;
     return beta || has_field(a, "x-goog-api-key") || (a->posts && action) ? GOOGLE : OPENAI;
 }
 
@@ -115,9 +119,35 @@ static void not_found(const struct proxy_asked *a)
     buf_addf(
         &message,
         "Path %s not found: nothing is served to a %s of it. Served are /v1/chat/completions, /v1/responses, "
-        "/v1/messages, /v1/models and /v1beta/models/MODEL:generateContent",
+        "/v1/messages, /v1/models, /v1beta/models/MODEL:generateContent and /api/chat",
         a->r->path, a->r->method);
     proxy_refuse(a->conn, a->dialect, 404, buf_str(&message));
+}
+
+/* What Ollama says of itself. */
+static bool ollama(const struct proxy_asked *a)
+{
+#define DETAILS                                                                                              \
+    "\"details\":{\"format\":\"gguf\",\"family\":\"inspect\",\"families\":[\"inspect\"],\"parameter_size\":" \
+    "\"\","                                                                                                  \
+    "\"quantization_level\":\"\"}"
+    static const char *const said[][2] = {
+        {"/api/version", "{\"version\":\"0.12.0\"}"},
+        {"/api/tags", "{\"models\":[{\"name\":\"inspect\",\"model\":\"inspect\",\"modified_at\":"
+                      "\"1970-01-01T00:00:00Z\",\"size\":0,\"digest\":\"\"," DETAILS "}]}"},
+        {"/api/ps", "{\"models\":[]}"},
+        {"/api/show",
+         "{\"modelfile\":\"\",\"template\":\"\"," DETAILS
+         ",\"model_info\":{\"general.architecture\":\"inspect\",\"inspect.context_length\":200000},"
+         "\"capabilities\":[\"completion\",\"tools\",\"vision\"]}"},
+        {"/api/pull", "{\"status\":\"success\"}"},
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (strcmp(a->what, said[i][0]) == 0) {
+            proxy_answer(a->conn, 200, JSON_FIELDS, (struct span){said[i][1], strlen(said[i][1])});
+            return true;
+        }
+    return false;
 }
 
 /* ---- looking it up ---- */
@@ -134,7 +164,10 @@ static bool google_action(struct proxy *proxy, const struct proxy_asked *a)
         count_tokens(a, "{\"totalTokens\":", "}");
     } else if (stream || strcmp(action, ":generateContent") == 0) {
         json_put_string(&model, name, (size_t)(action - name));
-        proxy_call(proxy, a->conn, &google, a->r, span_of(&model), stream);
+        proxy_call(proxy, a->conn, &google, a->r, span_of(&model),
+                   !stream                          ? WHOLE
+                   : strstr(a->r->query, "alt=sse") ? STREAM
+                                                    : ARRAY);
     } else {
         return false;
     }
@@ -145,13 +178,15 @@ static bool post(struct proxy *proxy, const struct proxy_asked *a)
 {
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (strcmp(a->what, routes[i].path) == 0) {
-            proxy_call(proxy, a->conn, &routes[i], a->r, (struct span){0}, false);
+            proxy_call(proxy, a->conn, &routes[i], a->r, (struct span){0}, WHOLE);
             return true;
         }
     if (strcmp(a->what, "/messages/count_tokens") == 0)
         count_tokens(a, "{\"input_tokens\":", "}");
     else if (strcmp(a->what, "/responses/input_tokens") == 0)
         count_tokens(a, "{\"object\":\"response.input_tokens\",\"input_tokens\":", "}");
+    else if (a->dialect == OLLAMA)
+        return ollama(a);
     else
         return google_action(proxy, a);
     return true;
@@ -171,6 +206,8 @@ static bool is_alive(const struct proxy_asked *a)
 
 static bool get(const struct proxy_asked *a)
 {
+    if (a->dialect == OLLAMA)
+        return ollama(a);
     if (strncmp(a->what, "/models", 7) == 0 && (a->what[7] == '\0' || a->what[7] == '/'))
         models(a);
     else if (strcmp(a->what, "/responses") == 0 && has_field(a, "upgrade"))

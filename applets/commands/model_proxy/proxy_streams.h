@@ -23,6 +23,11 @@ void stream_responses_error(struct buf *out, int told, struct span body);
 void stream_messages_start(struct buf *out, struct span model);
 int stream_messages(struct events *plan, struct err *err);
 
+/* Ollama's: what is asked as chat completions, and their answer as Ollama's, whole or in lines. */
+void ollama_request(struct buf *out, struct span body);
+int stream_ollama(struct events *plan, struct span model, bool chat, bool stream, struct err *err);
+void stream_ollama_wait(struct buf *out, struct span model, bool chat);
+
 /* generateContent: one chunk. */
 void stream_google(struct events *plan);
 

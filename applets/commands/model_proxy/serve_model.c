@@ -18,10 +18,9 @@
 #include "mem.h"
 
 #define ME "model_proxy"
-#define DIALECTS (GOOGLE + 1)
 #define KEY_MAX 65536
 
-static const char *const dialect_names[DIALECTS] = {"openai", "anthropic", "google"};
+static const char *const dialect_names[DIALECTS] = {"openai", "anthropic", "google", "ollama"};
 
 /* What was given; for each dialect, or for all in the last place. */
 static struct given {
@@ -273,7 +272,7 @@ static const char *variable(const char *name)
 static int take_key(struct upstream *u, int dialect)
 {
     static const char *const usual[DIALECTS][2] = {
-        {"OPENAI_API_KEY"}, {"ANTHROPIC_API_KEY"}, {"GEMINI_API_KEY", "GOOGLE_API_KEY"}};
+        {"OPENAI_API_KEY"}, {"ANTHROPIC_API_KEY"}, {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, {"OLLAMA_API_KEY"}};
     int at = given.key_env[dialect] || given.key_file[dialect] ? dialect : DIALECTS;
     const char *value = variable(given.key_env[at]);
     if (given.key_file[at])

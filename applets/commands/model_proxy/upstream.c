@@ -128,7 +128,8 @@ static void begin(struct exchange *x)
 static void on_ping(void *arg)
 {
     struct exchange *x = arg;
-    static const char *const pings[] = {": waiting\n\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n", "\n"};
+    static const char *const pings[] = {": waiting\n\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n", "\n",
+                                        "\n"};
     const char *text = x->stream ? pings[x->dialect] : " ";
     begin(x);
     loop_timer_set(x->ping, PING_MS);
@@ -283,7 +284,8 @@ static bool is_kept(const char *name)
 
 static void put_key(struct buf *out, enum dialect dialect, const char *key)
 {
-    static const char *const fields[] = {"authorization: Bearer", "x-api-key:", "x-goog-api-key:"};
+    static const char *const fields[] = {"authorization: Bearer",
+                                         "x-api-key:", "x-goog-api-key:", "authorization: Bearer"};
     if (key)
         buf_addf(out, "%s %s\r\n", fields[dialect], key);
 }
