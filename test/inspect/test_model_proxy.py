@@ -215,7 +215,7 @@ def test_an_agent_in_the_sandbox(kind, request):
         async with sandbox_agent_bridge(AgentState(messages=[ChatMessageUser(content="x")]), port=13131 + n) as bridge:
             for path, asked in REQUESTS.items():
                 for stream in (False, True):
-                    path = path.replace(":generate", ":streamGenerate") if stream else path
+                    path = path.replace(":generate", ":streamGenerate").replace("Content", "Content?alt=sse") if stream else path
                     result = await current().exec(client(kind, f"http://127.0.0.1:{bridge.port}/{path}", dict(asked, stream=stream)))
                     told[path, stream] = (result.success, result.stdout + result.stderr)
         return told

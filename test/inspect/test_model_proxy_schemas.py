@@ -112,7 +112,7 @@ def test_messages(bridge, schema, blocks):
 def test_google(bridge):
     bridge.answers["generate_google"] = lambda params: {"candidates": [
         {"content": {"role": "model", "parts": [{"text": TEXT}, {"functionCall": {"name": "f", "args": {}}}]}, "finishReason": "STOP", "index": 0}]}
-    checked(google.GenerateContentResponse, stream(bridge, "/v1beta/models/g:streamGenerateContent", GOOGLE))
+    checked(google.GenerateContentResponse, stream(bridge, "/v1beta/models/g:streamGenerateContent?alt=sse", GOOGLE))
 
 
 def test_what_the_proxy_answers_itself(bridge):

@@ -308,7 +308,7 @@ def test_an_old_client_gets_a_stream_that_ends_with_the_connection(bridge):
 # ---- answers that take long ----
 
 
-SLOW = {"/v1/chat/completions": b": waiting\n\n", "/v1/responses": b'"type":"response.in_progress"', "/v1beta/models/g:streamGenerateContent": b"\n"}
+SLOW = {"/v1/chat/completions": b": waiting\n\n", "/v1/responses": b'"type":"response.in_progress"', "/v1beta/models/g:streamGenerateContent?alt=sse": b"\n"}
 
 
 def ask_slowly(bridge, path, body):
@@ -324,10 +324,11 @@ def ask_slowly(bridge, path, body):
 @pytest.mark.parametrize("error", [False, True])
 def test_a_stream_begins_before_there_is_an_answer(bridge, path, error):
     """Its client would give up otherwise, and ask again. Slow: a host is given some seconds to say no with a status."""
-    method = METHODS[path.replace(":streamGenerate", ":generate")]
+    plain = path.replace(":streamGenerate", ":generate").partition("?")[0]
+    method = METHODS[plain]
     if error:
         bridge.answers[method] = provider_error(429)
-    body = dict(PATHS[path.replace(":streamGenerate", ":generate")], stream=True)
+    body = dict(PATHS[plain], stream=True)
     with ask_slowly(bridge, path, body) as connection:
         text = b""
         while SLOW[path] not in text.partition(b"\r\n\r\n")[2].partition(b"\r\n")[2]:

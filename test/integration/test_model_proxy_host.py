@@ -161,7 +161,7 @@ def test_one_that_cannot_be_asked(start):
 
 
 @pytest.mark.parametrize("path, ends", [("/v1/chat/completions", b'data: {"error"'), ("/v1/messages", b'event: error\ndata: {"type":"error"'),
-                                        ("/v1beta/models/g:streamGenerateContent", b'data: {"error"')])
+                                        ("/v1beta/models/g:streamGenerateContent?alt=sse", b'data: {"error"')])
 def test_a_late_one_is_waited_for_with_signs_of_life(provider, start, path, ends):
     """Slow: the first sign comes after two and a half seconds. What fails then is an event."""
     go = threading.Event()

@@ -342,11 +342,11 @@ static void put_request(struct exchange *x, const struct proxy_asked *a, const s
     buf_add(out, r->body.s, r->body.n);
 }
 
-static bool asks_for_stream(const struct proxy_asked *a, struct span body)
+static bool asks_for_stream(const struct proxy_asked *a, const char *query, struct span body)
 {
     struct span value;
     if (strstr(a->what, ":streamGenerateContent"))
-        return true;
+        return strstr(query, "alt=sse") != NULL;
     return json_check(body, NULL) == 0 && json_kind(body) == JSON_OBJECT &&
            json_member(body, "stream", &value, NULL) && span_is(value, "true");
 }
@@ -358,7 +358,7 @@ void upstream_pass(const struct upstream *upstream, struct loop *loop, struct sl
     *x = (struct exchange){
         .upstream = upstream, .loop = loop, .conn = a->conn, .dialect = a->dialect, .asker.pipe = -1};
     x->request = x->asker.frames = x->fields = x->body = (struct buf)BUF_INIT;
-    x->stream = asks_for_stream(a, r->body);
+    x->stream = asks_for_stream(a, r->query, r->body);
     put_request(x, a, r);
     x->ping = loop_timer(loop, x->stream ? STREAM_HEAD_MS : WHOLE_HEAD_MS, on_ping, x);
     proxy_on_gone(x->conn, on_gone, x);
