@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from harness import needs, peers
-from harness.bridge import CALLED_ITEMS, completion, message, response
+from harness.bridge import CALLED_ITEMS, Proxy, completion, message, response
 
 MARK = "echo made >mark"
 # ---- a model: calls the agent's shell once, then says that it is done ----
@@ -112,13 +112,24 @@ AGENTS = {
 }
 
 
+@pytest.fixture(params=["container", "host"])
+def url(bridge, toolbox, request):
+    """Of the proxy that the evaluation answers, and of one on a host that passes on to it, as to a provider."""
+    direct = f"http://127.0.0.1:{bridge.port}"
+    if request.param == "container":
+        yield direct
+        return
+    proxy = Proxy(toolbox, "--to", direct)
+    yield f"http://127.0.0.1:{proxy.port}"
+    assert proxy.end() == (0, "")
+
+
 @pytest.mark.parametrize("name", AGENTS)
-def test_an_agent_does_a_turn(bridge, workdir, name):
+def test_an_agent_does_a_turn(bridge, url, workdir, name):
     """Slow: agents take seconds to start."""
     path = program(name)
     bridge.answers.update(generate_completions=by_completions, generate_responses=by_responses, generate_anthropic=by_messages,
                           generate_google=by_google)
-    url = f"http://127.0.0.1:{bridge.port}"
     (workdir / "work").mkdir()
     arguments = AGENTS[name](workdir, url)
     env = {"HOME": str(workdir), "PATH": os.environ["PATH"], "TERM": "dumb", "IS_SANDBOX": "1", "NO_PROXY": "127.0.0.1",
