@@ -719,7 +719,7 @@ def test_google_streams_are_arrays_unless_asked_otherwise(bridge):
     assert text == b'data: {"candidates":[]}\n\n' and head["Content-Type"].startswith("text/event-stream")
 
 
-def test_several_choices(bridge):
+def test_as_many_choices_as_were_asked_for(bridge):
     two = completion("a")
     two["choices"].append(dict(completion("b")["choices"][0], index=1))
     bridge.answers["generate_completions"] = lambda params: two
