@@ -80,7 +80,7 @@ PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_st
     $(foreach d,bash_session doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
 
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
-CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c,$(wildcard applets/tools/web_browser/*.c))
+CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c %/web_commands.c %/web_behind.c,$(wildcard applets/tools/web_browser/*.c))
 CODE_tls = $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
 CODE_mcp := $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))

@@ -9,7 +9,7 @@
 #include "applet.h"
 #include "buf.h"
 
-enum { COMMAND_OPTIONS_MAX = 32 };
+enum { COMMAND_OPTIONS_MAX = 40 };
 
 struct command_option {
     const char *name;  /* without its dashes; the list ends with NULL */

@@ -167,7 +167,7 @@ static bool is_usable(struct action *a, const struct buf *what)
     if (what->len == 0 || begins(what, "gone"))
         step_fail(a, "element %lld is not on this page any more; take the ids from the newest web_at", id);
     else if (begins(what, "file"))
-        step_fail(a, "element %lld wants a file to be chosen, which this browser can't do", id);
+        step_fail(a, "element %lld wants a file to be chosen: web_upload gives it one", id);
     else if (strstr(what->data, " disabled"))
         step_fail(a, "element %lld is disabled", id);
     else
@@ -280,7 +280,8 @@ static void press_mouse(struct action *a)
         step_fail(a, "element %lld is not visible, so it can't be clicked", a->params.element_id);
         return;
     }
-    if (a->element.x < 0 || a->element.y < 0 || a->element.x > WEB_WIDTH || a->element.y > WEB_HEIGHT) {
+    if (a->element.x < 0 || a->element.y < 0 || a->element.x > a->web->tabs.width ||
+        a->element.y > a->web->tabs.height) {
         step_branch(a, script_click_steps); /* where no mouse can be */
         return;
     }
@@ -296,7 +297,7 @@ static void press_mouse(struct action *a)
     }
 }
 
-static void click_by_script(struct action *a)
+void element_click(struct action *a)
 {
     element_call(a, "function(){(this.click?this:this.parentElement).click();return ''}", NULL);
 }
@@ -343,7 +344,7 @@ static void focus_select(struct action *a)
     element_call(a, "function(){this.focus();return ''}", NULL);
 }
 
-static const step_fn script_click_steps[3] = {click_by_script, chosen, NULL};
+static const step_fn script_click_steps[3] = {element_click, chosen, NULL};
 static const step_fn choose_steps[] = {choose_option, chosen, NULL};
 static const step_fn toggle_steps[] = {toggle_option, chosen, NULL};
 static const step_fn set_value_steps[] = {set_value, chosen, NULL};

@@ -12,6 +12,8 @@ void element_resolve(struct action *a);
 
 /* Calls a JavaScript function on it, with up to one argument; the result is a string. */
 void element_call(struct action *a, const char *function, const struct text *argument);
+/* By its own method, as no mouse does it. */
+void element_click(struct action *a);
 /* The string of the answer; "" when there is none. Appends. */
 void element_said(struct action *a, struct buf *text);
 

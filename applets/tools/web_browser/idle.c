@@ -88,6 +88,8 @@ static long long time_left(struct action *a, struct tab *t)
         left = a->moved_ms + REST_MS - now;
     else if (!a->web->tabs.failure && a->timers_ms > now && now < a->moved_ms + REST_MS)
         left = a->timers_ms - now;
+    if (downloads_awaited(&a->web->tabs.downloads) && now + left < a->began_ms + DOCUMENT_MS)
+        left = a->began_ms + DOCUMENT_MS - now;
     if (t->navigation == NAVIGATION_NONE && t->due_ms > now + left && now < a->began_ms + DOCUMENT_MS)
         left = t->due_ms - now;
     return left > 0 ? left : 0;

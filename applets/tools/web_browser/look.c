@@ -88,7 +88,7 @@ static void put_notes(struct action *a)
     buf_addc(&a->answer, '}');
 }
 
-static void captured(struct action *a)
+static void put_picture(struct action *a, const char *mime_type)
 {
     struct span data;
     if (!json_member(a->result, "data", &data, NULL)) {
@@ -96,11 +96,16 @@ static void captured(struct action *a)
         return;
     }
     buf_addc(&a->answer, '{');
-    json_member_string(&a->answer, "mime_type", "image/png");
+    json_member_string(&a->answer, "mime_type", mime_type);
     json_key(&a->answer, "data");
     buf_add(&a->answer, data.s, data.n);
     put_notes(a);
     step_next(a);
+}
+
+static void captured(struct action *a)
+{
+    put_picture(a, "image/png");
 }
 
 static const step_fn page_steps[] = {measure, capture_page, captured, NULL};
@@ -115,6 +120,22 @@ static void choose(struct action *a)
 }
 
 const step_fn screenshot_steps[] = {choose, NULL};
+
+/* ---- PDF ---- */
+
+static void print(struct action *a)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    buf_adds(&params, "{\"printBackground\":true}");
+    step_ask(a, page_session(a), "Page.printToPDF", &params, LOOK_MS);
+}
+
+static void printed(struct action *a)
+{
+    put_picture(a, "application/pdf");
+}
+
+const step_fn pdf_steps[] = {print, printed, NULL};
 
 /* ---- evaluate ---- */
 

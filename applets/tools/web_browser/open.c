@@ -138,8 +138,12 @@ static int open_once(struct web *web, const struct keeper *k, const struct brows
 {
     if (browser_start(&web->browser, k, wish, &events, web, stop, err) < 0)
         return -1;
-    web->tabs = (struct tabs){.cdp = web->browser.cdp, .changed = look, .arg = web};
+    web->tabs = (struct tabs){
+        .cdp = web->browser.cdp, .changed = look, .arg = web, .width = WEB_WIDTH, .height = WEB_HEIGHT};
     buf_init(&web->tabs.notes, BUF_NO_MAX);
+    buf_init(&web->tabs.dialogs.shown, BUF_NO_MAX);
+    buf_init(&web->tabs.overrides.list, BUF_NO_MAX);
+    web->tabs.downloads.dirfd = -1;
     make_token(web->tabs.token);
     wait_for_page(web);
     if (web->tabs.first && web->tabs.first->ready)
@@ -166,4 +170,27 @@ int web_open(struct web *web, const struct keeper *k, struct browser_wish *wish,
     web->browser.ended = ended;
     web->tabs.changed = web_changed;
     return result;
+}
+
+void web_take_downloads(struct web *web, const struct downloads *downloads)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    web->tabs.downloads = *downloads;
+    if (downloads->dirfd < 0)
+        return;
+    buf_addc(&params, '{');
+    json_member_string(&params, "behavior", "allowAndName");
+    json_member_string(&params, "downloadPath", downloads->dir);
+    json_member_string(&params, "browserContextId", web->context);
+    json_member_bool(&params, "eventsEnabled", true);
+    buf_addc(&params, '}');
+    call(web, "Browser.setDownloadBehavior", params.data, NULL);
+}
+
+void web_accept_certificates(struct web *web)
+{
+    struct buf list BUF_AUTO = BUF_INIT;
+    overrides_put(&list, "Security.setIgnoreCertificateErrors", "{\"ignore\":true}");
+    overrides_keep(&web->tabs, span_of(&list));
+    overrides_call(&web->tabs, web->tabs.first->session, span_of(&list));
 }

@@ -9,4 +9,9 @@
 int web_open(struct web *web, const struct keeper *k, struct browser_wish *wish, void (*ended)(void *arg),
              struct err *err);
 
+/* From now on downloads go there (tab_downloads.h); takes it. */
+void web_take_downloads(struct web *web, const struct downloads *downloads);
+/* Pages whose certificate is not trusted are shown. */
+void web_accept_certificates(struct web *web);
+
 #endif

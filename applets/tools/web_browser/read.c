@@ -44,7 +44,7 @@ static size_t parent_index(const struct tab *t, const struct frame *frame)
 
 static void begin_reading(struct action *a, const struct tab *t)
 {
-    static const struct page_view view = {WEB_WIDTH, WEB_HEIGHT};
+    const struct page_view view = {a->web->tabs.width, a->web->tabs.height};
     size_t n = 1;
     for (const struct frame *f = t->frames; f; f = f->next)
         n++;

@@ -58,6 +58,9 @@ void tabs_watch(struct tabs *tabs)
     tabs->n_notes = 0;
     free(tabs->failure);
     tabs->failure = NULL;
+    downloads_watch(&tabs->downloads);
+    free(tabs->chooser.session);
+    tabs->chooser = (struct chooser){0};
     for (struct tab *t = tabs->first; t; t = t->next) {
         t->unreachable = false;
         ids_clear(&t->requests);

@@ -9,6 +9,10 @@
 #include <stddef.h>
 
 #include "cdp.h"
+#include "tab_dialog.h"
+#include "tab_downloads.h"
+#include "tab_overrides.h"
+#include "tab_traffic.h"
 
 #define TABS_MAX 20  /* a page that opens more has them closed again */
 #define NOTES_MAX 20 /* things that happened during one action */
@@ -55,14 +59,26 @@ struct tab {
     struct ids requests; /* scripts' requests that were begun since the last tabs_watch */
 };
 
+/* What a click is to ask for files by (upload.c). */
+struct chooser {
+    bool wanted, single;
+    char *session; /* NULL: nothing has asked */
+    long long backend;
+};
+
 struct tabs {
     struct cdp *cdp;
     struct tab *first; /* the current one */
     size_t n;
     int next_number;
-    char token[33];      /* known to the browser's pages by their timers alone (tab_scripts.h) */
-    bool opening;        /* a page has asked for a new tab, which is about to come */
-    bool accept_dialogs; /* confirm and prompt are accepted, not dismissed */
+    int width, height; /* of each page's window, in CSS pixels */
+    char token[33];    /* known to the browser's pages by their timers alone (tab_scripts.h) */
+    bool opening;      /* a page has asked for a new tab, which is about to come */
+    struct dialogs dialogs;
+    struct downloads downloads;
+    struct overrides overrides;
+    struct traffic traffic;
+    struct chooser chooser;
     /* What happened since tabs_watch, in words; and what of it makes an action fail. */
     struct buf notes; /* a JSON array's elements */
     size_t n_notes;

@@ -4,10 +4,8 @@
 
 #include "io.h"
 #include "mem.h"
-#include "page_text.h"
 #include "tab_internal.h"
 
-#define NOTE_MAX 500 /* bytes of one */
 #define REFRESH_MAX_S 3
 #define REFRESH_SLACK_MS 300
 #define DOWNLOAD_MS 100 /* from the end of a navigation without a document, until it turns out to be one */
@@ -128,40 +126,19 @@ static void request_began(struct tab *t, struct span params)
 
 /* ---- what pages ask of people ---- */
 
-static void dialog_opens(struct tabs *tabs, struct tab *t, struct span params)
+/* Who uploads something has it asked for by a click. */
+static void chooser_opens(struct tabs *tabs, const char *session, struct span params)
 {
-    struct buf message BUF_AUTO = BUF_INIT;
-    struct buf shown BUF_AUTO = BUF_INIT;
-    struct buf type BUF_AUTO = BUF_INIT;
-    member_text(params, "message", &message);
-    page_text_quoted(&shown, buf_str(&message), message.len, NOTE_MAX);
-    member_text(params, "type", &type);
-    bool question = strcmp(buf_str(&type), "confirm") == 0 || strcmp(buf_str(&type), "prompt") == 0;
-    bool accept = !question || tabs->accept_dialogs;
-    if (strcmp(buf_str(&type), "beforeunload") == 0)
-        tabs_note(tabs, "the page asked whether to leave it, which was answered with yes");
-    else
-        tabs_note(tabs, "the page showed a dialog (%s), which was %s: %s", buf_str(&type),
-                  accept ? "accepted" : "dismissed", buf_str(&shown));
-    tab_call(tabs, t->session, "Page.handleJavaScriptDialog",
-             accept ? "{\"accept\":true}" : "{\"accept\":false}");
-}
-
-static void download_begins(struct tabs *tabs, struct span params)
-{
-    struct buf name BUF_AUTO = BUF_INIT;
-    struct buf url BUF_AUTO = BUF_INIT;
-    struct buf shown BUF_AUTO = BUF_INIT;
-    for (struct tab *t = tabs->first; t; t = t->next)
-        t->due_ms = 0;
-    member_text(params, "suggestedFilename", &name);
-    member_text(params, "url", &url);
-    buf_adds(&shown, "this is a download (");
-    page_text_quoted(&shown, buf_str(&name), name.len, NOTE_MAX);
-    buf_adds(&shown, "), which the browser does not keep; fetch ");
-    page_text_word(&shown, buf_str(&url), url.len, NOTE_MAX);
-    buf_adds(&shown, " with another tool");
-    tabs_fail(tabs, buf_take(&shown, NULL));
+    struct chooser *c = &tabs->chooser;
+    struct span node;
+    if (!c->wanted || !json_member(params, "backendNodeId", &node, NULL)) {
+        tabs_fail(tabs, mem_strdup("this wants a file to be chosen; web_upload gives it one"));
+        return;
+    }
+    free(c->session);
+    c->session = mem_strdup(session);
+    c->single = member_is(params, "mode", "selectSingle");
+    c->backend = strtoll(node.s, NULL, 10);
 }
 
 /* ---- events ---- */
@@ -181,6 +158,7 @@ static void page_event(struct tabs *tabs, struct tab *t, const char *session, co
         {"Page.navigatedWithinDocument", moved_within},
         {"Network.requestWillBeSent", request_began},
     };
+    traffic_event(tabs, method, params);
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
         if (strcmp(method, handlers[i].method) == 0)
             handlers[i].run(t, params);
@@ -201,7 +179,9 @@ static void page_event(struct tabs *tabs, struct tab *t, const char *session, co
     else if (strcmp(method, "Page.windowOpen") == 0)
         window_opens(tabs, params);
     else if (strcmp(method, "Page.fileChooserOpened") == 0)
-        tabs_fail(tabs, mem_strdup("this wants a file to be chosen, which this browser can't do"));
+        chooser_opens(tabs, session, params);
+    else if (strcmp(method, "Page.javascriptDialogClosed") == 0)
+        dialog_closes(tabs, session);
 }
 
 void tabs_event(struct tabs *tabs, const char *session, const char *method, struct span params)
@@ -213,6 +193,8 @@ void tabs_event(struct tabs *tabs, const char *session, const char *method, stru
         tabs_detached(tabs, params);
     else if (strcmp(method, "Browser.downloadWillBegin") == 0)
         download_begins(tabs, params);
+    else if (strcmp(method, "Browser.downloadProgress") == 0)
+        download_goes_on(tabs, params);
     else if (t)
         page_event(tabs, t, session, method, params);
     else

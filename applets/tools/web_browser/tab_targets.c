@@ -68,6 +68,7 @@ static void set_up(struct tabs *tabs, const char *session, bool page)
                  "{\"width\":1280,\"height\":1080,\"deviceScaleFactor\":1,\"mobile\":false}");
         tab_call(tabs, session, "Emulation.setFocusEmulationEnabled", "{\"enabled\":true}");
         tab_call(tabs, session, "Page.setInterceptFileChooserDialog", "{\"enabled\":true}");
+        overrides_begin_page(tabs, session);
     }
     struct setting_up *s = page ? mem_alloc(sizeof *s) : NULL;
     if (s)
@@ -152,6 +153,7 @@ void tabs_detached(struct tabs *tabs, struct span params)
     if (!t)
         return;
     if (strcmp(t->session, session) == 0) {
+        dialog_closes(tabs, session);
         tabs_unlink(tabs, t);
         tabs->n--;
         tab_free(t);
@@ -175,6 +177,7 @@ void tab_crashed(struct tabs *tabs, struct tab *t, const char *session)
     if (strcmp(t->session, session) != 0)
         return; /* a frame's: the page lives */
     t->crashed = true;
+    dialog_closes(tabs, session);
     t->navigation = NAVIGATION_NONE;
     ids_clear(&t->loading);
     ids_clear(&t->requests);

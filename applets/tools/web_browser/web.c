@@ -30,10 +30,22 @@ static void action_free(struct action *a)
     read_forget(a);
     loop_drop(&a->timer);
     web_params_release(&a->params);
+    if (a->web->tabs.traffic.console == &a->console)
+        a->web->tabs.traffic.console = NULL;
     buf_release(&a->answer);
+    buf_release(&a->console);
     free(a->element.session);
     free(a->element.object);
     free(a);
+}
+
+static void put_lines(struct buf *out, const struct web *web)
+{
+    if (web->tree.has_main)
+        json_member_text(out, "main_content", buf_str(&web->tree.main), web->tree.main.len);
+    else
+        json_member_string(out, "main_content", NULL);
+    json_member_text(out, "web_at", buf_str(&web->tree.at), web->tree.at.len);
 }
 
 static void put_page(struct buf *out, const struct action *a)
@@ -43,11 +55,14 @@ static void put_page(struct buf *out, const struct action *a)
     const char *url = t ? t->url : "about:blank";
     buf_addc(out, '{');
     json_member_text(out, "web_url", url, strcspn(url, "?"));
-    if (web->tree.has_main)
-        json_member_text(out, "main_content", buf_str(&web->tree.main), web->tree.main.len);
-    else
+    if (web->tabs.dialogs.session) {
+        char *dialog MEM_AUTO =
+            mem_printf("Dialog: %s\nweb_dialog answers it", buf_str(&web->tabs.dialogs.shown));
         json_member_string(out, "main_content", NULL);
-    json_member_text(out, "web_at", buf_str(&web->tree.at), web->tree.at.len);
+        json_member_string(out, "web_at", dialog);
+    } else {
+        put_lines(out, web);
+    }
     json_member_string(out, "error", a->failed ? a->err.msg : NULL);
     if (web->tabs.notes.len > 0) {
         json_key(out, "notes");
@@ -92,6 +107,7 @@ static void check_what_happened(struct action *a)
     const char *failure = a->web->tabs.failure;
     if (action_retry(a))
         return;
+    downloads_note(&a->web->tabs);
     if (!failure && a->doubt.code != 0)
         failure = a->doubt.msg;
     const struct tab *t = a->web->tabs.first;
@@ -111,6 +127,20 @@ static const step_fn tail_steps[] = {step_await_idle, check_what_happened, step_
 static const step_fn bare_tail_steps[] = {finish, NULL};
 
 /* ---- the queue ---- */
+
+/* A page that shows a dialog answers nothing else. */
+static bool works_behind_dialog(const struct action *a)
+{
+    return a->steps == dialog_steps || a->steps == downloads_steps || a->steps == network_steps;
+}
+
+static void refuse_for_dialog(struct action *a)
+{
+    a->failed = true;
+    err_set(&a->err, ERR_TOOL, "the page shows a dialog, which has to be answered first, with web_dialog: %s",
+            buf_str(&a->web->tabs.dialogs.shown));
+    finish(a);
+}
 
 static bool works_without_page(const struct action *a)
 {
@@ -132,7 +162,9 @@ static void begin_next(struct web *web)
             a->was_stuck = web->tabs.first->stuck;
             web->tabs.first->stuck = false; /* it may have come round */
         }
-        if (web->tabs.first && web->tabs.first->crashed && !works_without_page(a))
+        if (web->tabs.dialogs.session && !works_behind_dialog(a))
+            refuse_for_dialog(a);
+        else if (web->tabs.first && web->tabs.first->crashed && !works_without_page(a))
             step_fail(a, "the page has crashed; load it again with web_refresh, or another one with web_go");
         else
             action_run(a);
@@ -156,16 +188,30 @@ void web_act(struct web *web, struct rpc_call *call, struct web_params *params, 
                          .tail = bare ? bare_tail_steps : tail_steps,
                          .bare = bare};
     buf_init(&a->answer, BUF_NO_MAX);
+    buf_init(&a->console, BUF_NO_MAX);
     rpc_on_abandon(call, abandoned, a);
     *web->last = a;
     web->last = &a->next;
     begin_next(web);
 }
 
+/* Instead of what the action was about. */
+static void show_dialog(struct action *a)
+{
+    cdp_forget(a->web->browser.cdp, a);
+    action_limit(a, 0, NULL);
+    if (a->bare)
+        refuse_for_dialog(a);
+    else
+        finish(a);
+}
+
 void web_changed(void *arg)
 {
     struct web *web = arg;
-    if (web->busy && web->first->settling)
+    if (web->busy && web->tabs.dialogs.session && !works_behind_dialog(web->first))
+        show_dialog(web->first);
+    else if (web->busy && web->first->settling)
         idle_look(web->first);
 }
 

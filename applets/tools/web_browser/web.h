@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "browser.h"
+#include "emulate.h"
 #include "page_tree.h"
 #include "rpc.h"
 #include "tab.h"
@@ -43,6 +44,8 @@ struct web {
     struct err end;
     struct loop_source *patience; /* with a browser that has hung up, and lives */
     bool closing;
+    struct emulated emulated;
+    bool devtools; /* web_devtools may be used */
 };
 
 /* What an action works on. */
@@ -75,6 +78,8 @@ struct action {
     /* the answer to the last question: valid during the step that it leads to; s == NULL where it failed */
     struct span result;
     struct buf answer;
+    struct buf console; /* what is heard of it meanwhile */
+    size_t told;        /* of several questions */
     struct element element;
     struct loop_source *timer;
     void (*too_late)(struct action *a);
@@ -155,6 +160,8 @@ const char *page_session(const struct action *a);
 
 extern const step_fn go_steps[], click_steps[], type_steps[], submit_steps[], select_steps[], press_steps[],
     scroll_steps[], back_steps[], forward_steps[], refresh_steps[], screenshot_steps[], evaluate_steps[],
-    text_steps[], tabs_steps[], tab_steps[], wait_steps[], find_steps[];
+    text_steps[], tabs_steps[], tab_steps[], wait_steps[], find_steps[], pdf_steps[], upload_steps[],
+    dialog_steps[], tell_steps[], network_steps[], downloads_steps[], console_steps[], state_steps[],
+    devtools_steps[];
 
 #endif

@@ -1,111 +1,13 @@
 /* The command line of the browser. */
 #include "web_browser.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base64.h"
 #include "command.h"
 #include "commands/exec/command_print.h"
 #include "commands/exec/route.h"
-#include "io.h"
-
-/* ---- calls ---- */
-
-static bool member(struct span object, const char *key, struct buf *text)
-{
-    struct span value;
-    return json_member(object, key, &value, NULL) && json_string_text(value, text);
-}
-
-/* The newest session that lives; "" when there is none. */
-static int newest(struct buf *name, struct err *err)
-{
-    struct buf list BUF_AUTO = BUF_INIT;
-    struct span entry;
-    if (call_method("web_list_sessions", (struct span){"{}", 2}, &list, err) < 0)
-        return -1;
-    for (size_t at = 0; json_element(span_of(&list), &at, &entry);) {
-        struct buf state BUF_AUTO = BUF_INIT;
-        member(entry, "state", &state);
-        if (strcmp(buf_str(&state), "idle") != 0 && strcmp(buf_str(&state), "busy") != 0)
-            continue;
-        buf_truncate(name, 0);
-        member(entry, "session_name", name);
-    }
-    return 0;
-}
-
-static int open_session(const struct command_line *c, struct buf *name, struct err *err)
-{
-    struct buf params BUF_AUTO = BUF_INIT;
-    struct buf result BUF_AUTO = BUF_INIT;
-    buf_addc(&params, '{');
-    json_member_bool(&params, "headful", command_value(c, "headful") != NULL);
-    if (command_value(c, "accept-dialogs"))
-        json_member_bool(&params, "accept_dialogs", true);
-    command_put_string(c, "user", &params, "user");
-    buf_addc(&params, '}');
-    if (call_method("web_new_session", span_of(&params), &result, err) < 0)
-        return -1;
-    member(span_of(&result), "session_name", name);
-    return 0;
-}
-
-/* Begins the params with the session's name. */
-static int begin(const struct command_line *c, bool may_open, struct buf *params)
-{
-    struct buf name BUF_AUTO = BUF_INIT;
-    struct err err;
-    const char *session = command_value(c, "session");
-    if (session)
-        buf_adds(&name, session);
-    else if (newest(&name, &err) < 0 || (name.len == 0 && may_open && open_session(c, &name, &err) < 0))
-        return command_failed(c, &err);
-    if (name.len == 0)
-        return applet_failed(c->applet->name, "there is no session; 'toolbox web_browser go URL' opens one");
-    buf_addc(params, '{');
-    json_member_text(params, "session_name", buf_str(&name), name.len);
-    return EXIT_OK;
-}
-
-/* ---- what answers with the page ---- */
-
-static void print_notes(const struct command_line *c, struct span page)
-{
-    struct span notes, note;
-    if (!json_member(page, "notes", &notes, NULL))
-        return;
-    for (size_t at = 0; json_element(notes, &at, &note);) {
-        struct buf text BUF_AUTO = BUF_INIT;
-        if (!json_string_text(note, &text))
-            continue;
-        command_reword(c, &text);
-        applet_failed(c->applet->name, "%s", buf_str(&text));
-    }
-}
-
-static int print_page(const struct command_line *c, struct buf *page)
-{
-    struct buf text BUF_AUTO = BUF_INIT;
-    struct buf error BUF_AUTO = BUF_INIT;
-    bool wrong = member(span_of(page), "error", &error);
-    if (command_value(c, "json")) {
-        int result = command_print_line(c, span_of(page));
-        return result == EXIT_OK && wrong ? EXIT_FAILED : result;
-    }
-    member(span_of(page), "web_url", &text);
-    buf_addc(&text, '\n');
-    member(span_of(page), "web_at", &text);
-    print_notes(c, span_of(page));
-    int result = command_print_line(c, span_of(&text));
-    command_reword(c, &error);
-    return wrong ? applet_failed(c->applet->name, "%s", buf_str(&error)) : result;
-}
+#include "web_behind.h"
+#include "web_commands.h"
 
 /* Methods with up to two arguments. */
 static const struct action {
@@ -124,13 +26,6 @@ static const struct action {
     {"find", "web_find", {"text"}},
 };
 
-static int put_number(const struct command_line *c, struct buf *params, const char *key, const char *word)
-{
-    if (!*word || word[strspn(word, "0123456789")])
-        return usage_error(c->applet->name, "'%s' is no number", word);
-    return command_number(c, "it", word, params, key);
-}
-
 static int do_action(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
@@ -138,16 +33,16 @@ static int do_action(const struct command_line *c)
     const struct action *action = actions;
     while (strcmp(action->name, c->command->name) != 0)
         action++;
-    int result = begin(c, action == actions, &params);
+    int result = web_begin(c, action == actions, &params);
     for (int i = 0; result == EXIT_OK && i < c->n_words; i++) {
         if (strcmp(action->arguments[i], "element_id") == 0)
-            result = put_number(c, &params, "element_id", c->words[i]);
+            result = web_put_number(c, &params, "element_id", c->words[i]);
         else
             json_member_string(&params, action->arguments[i], c->words[i]);
     }
     if (result == EXIT_OK)
         result = command_call(c, action->method, &params, &page);
-    return result == EXIT_OK ? print_page(c, &page) : result;
+    return result == EXIT_OK ? web_print_page(c, &page) : result;
 }
 
 /* ---- what answers with something else ---- */
@@ -158,19 +53,19 @@ static int do_wait(const struct command_line *c)
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf page BUF_AUTO = BUF_INIT;
     const char *element = command_value(c, "element");
-    int result = begin(c, false, &params);
+    int result = web_begin(c, false, &params);
     command_put_string(c, "text", &params, "text");
     command_put_string(c, "gone", &params, "gone");
     command_put_string(c, "url", &params, "url");
     if (command_value(c, "idle"))
         json_member_bool(&params, "network_idle", true);
     if (result == EXIT_OK && element)
-        result = put_number(c, &params, "element_id", element);
+        result = web_put_number(c, &params, "element_id", element);
     if (result == EXIT_OK && command_value(c, "timeout"))
-        result = put_number(c, &params, "timeout", command_value(c, "timeout"));
+        result = web_put_number(c, &params, "timeout", command_value(c, "timeout"));
     if (result == EXIT_OK)
         result = command_call(c, "web_wait", &params, &page);
-    return result == EXIT_OK ? print_page(c, &page) : result;
+    return result == EXIT_OK ? web_print_page(c, &page) : result;
 }
 
 static int do_text(const struct command_line *c)
@@ -178,47 +73,14 @@ static int do_text(const struct command_line *c)
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
-    int result = begin(c, false, &params);
+    int result = web_begin(c, false, &params);
     command_put_string(c, "as", &params, "format");
     if (result == EXIT_OK)
         result = command_call(c, "web_text", &params, &answer);
     if (result != EXIT_OK || command_value(c, "json"))
         return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
-    member(span_of(&answer), "text", &text);
+    web_member(span_of(&answer), "text", &text);
     return command_print_line(c, span_of(&text));
-}
-
-static int write_file(const struct command_line *c, const char *path, const struct buf *data)
-{
-    bool to_stdout = strcmp(path, "-") == 0;
-    int fd = to_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int wrong = fd < 0 || io_write_all(fd, data->data, data->len) < 0 ? errno : 0;
-    if (!to_stdout && fd >= 0 && close(fd) < 0 && wrong == 0)
-        wrong = errno;
-    return wrong == 0 ? EXIT_OK : applet_failed(c->applet->name, "%s: %s", path, err_text(wrong));
-}
-
-static int do_shot(const struct command_line *c)
-{
-    struct buf params BUF_AUTO = BUF_INIT;
-    struct buf answer BUF_AUTO = BUF_INIT;
-    struct buf coded BUF_AUTO = BUF_INIT;
-    struct buf picture BUF_AUTO = BUF_INIT;
-    if (c->n_words != (command_value(c, "json") ? 0 : 1))
-        return usage_error(c->applet->name, "shot takes a file, or --json in its place");
-    int result = begin(c, false, &params);
-    if (result == EXIT_OK && command_value(c, "full"))
-        json_member_bool(&params, "full_page", true);
-    if (result == EXIT_OK && command_value(c, "element"))
-        result = put_number(c, &params, "element_id", command_value(c, "element"));
-    if (result == EXIT_OK)
-        result = command_call(c, "web_screenshot", &params, &answer);
-    if (result != EXIT_OK || command_value(c, "json"))
-        return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
-    print_notes(c, span_of(&answer));
-    if (!member(span_of(&answer), "data", &coded) || !base64_get(&picture, buf_str(&coded), coded.len))
-        return applet_failed(c->applet->name, "the answer holds no picture");
-    return write_file(c, c->words[0], &picture);
 }
 
 static int do_eval(const struct command_line *c)
@@ -227,15 +89,15 @@ static int do_eval(const struct command_line *c)
     struct buf answer BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
     struct span value;
-    int result = begin(c, false, &params);
+    int result = web_begin(c, false, &params);
     if (result == EXIT_OK) {
         json_member_string(&params, "expression", c->words[0]);
         result = command_call(c, "web_evaluate", &params, &answer);
     }
     if (result != EXIT_OK || command_value(c, "json"))
         return result == EXIT_OK ? command_print_line(c, span_of(&answer)) : result;
-    print_notes(c, span_of(&answer));
-    if (!member(span_of(&answer), "description", &text) &&
+    web_print_notes(c, span_of(&answer));
+    if (!web_member(span_of(&answer), "description", &text) &&
         json_member(span_of(&answer), "value", &value, NULL))
         buf_add(&text, value.s, value.n);
     return command_print_line(c, span_of(&text));
@@ -246,7 +108,7 @@ static int do_tabs(const struct command_line *c)
     static const char *const columns[] = {"tab", "current", "title", "url", NULL};
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
-    int result = begin(c, false, &params);
+    int result = web_begin(c, false, &params);
     if (result == EXIT_OK)
         result = command_call(c, "web_tabs", &params, &answer);
     return result == EXIT_OK ? command_print_table(c, span_of(&answer), columns) : result;
@@ -260,30 +122,31 @@ static int do_tab(const struct command_line *c)
     bool opens = strcmp(word, "new") == 0, closes = strcmp(word, "close") == 0;
     if (c->n_words != (closes ? 2 : 1))
         return usage_error(c->applet->name, "tab takes a number, 'new', or 'close' and a number");
-    int result = begin(c, false, &params);
+    int result = web_begin(c, false, &params);
     if (result == EXIT_OK && opens)
         json_member_bool(&params, "new", true);
     else if (result == EXIT_OK)
-        result = put_number(c, &params, "tab", c->words[closes ? 1 : 0]);
+        result = web_put_number(c, &params, "tab", c->words[closes ? 1 : 0]);
     if (closes)
         json_member_bool(&params, "close", true);
     if (result == EXIT_OK)
         result = command_call(c, "web_tabs", &params, &page);
-    return result == EXIT_OK ? print_page(c, &page) : result;
+    return result == EXIT_OK ? web_print_page(c, &page) : result;
 }
 
 static int do_new(const struct command_line *c)
 {
     struct buf name BUF_AUTO = BUF_INIT;
     struct err err;
-    return open_session(c, &name, &err) < 0 ? command_failed(c, &err) : command_print_line(c, span_of(&name));
+    return web_open_session(c, &name, &err) < 0 ? command_failed(c, &err)
+                                                : command_print_line(c, span_of(&name));
 }
 
 static int do_close(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
-    int result = begin(c, false, &params);
+    int result = web_begin(c, false, &params);
     return result == EXIT_OK ? command_call(c, "web_close_session", &params, &answer) : result;
 }
 
@@ -302,11 +165,26 @@ static const struct command_option options[] = {
     {"url", "PART", "until that is in the address", 0},
     {"idle", NULL, "until nothing is loaded any more", 0},
     {"timeout", "SECONDS", "how long at most (30)", 0},
+    {"ask-dialogs", NULL, "leave dialogs to the command dialog", 0},
+    {"accept-certificates", NULL, "show pages whose certificate is not trusted", 0},
+    {"devtools", NULL, "let the command devtools work", 0},
+    {"downloads", "DIR", "a folder for what is downloaded (downloads are refused)", 0},
+    {"size", "WxH", "of the window (1280x1080)", 0},
+    {"scale", "N", "pixels of the device for each of these", 0},
+    {"touch", NULL, "with the size: a touch screen", 0},
+    {"agent", "TEXT", "what the browser calls itself", 0},
+    {"language", "LANGUAGES", "that pages are asked for: de-DE,de", 0},
+    {"timezone", "ZONE", "as Europe/Berlin", 0},
+    {"place", "LAT,LONG", "where the browser is", 0},
+    {"scheme", "dark|light", "the colours that pages are asked for", 0},
+    {"network", "offline|online", "without the network, or with it again", 0},
+    {"permit", "NAME,...", "what pages may do without asking: notifications", 0},
+    {"browser", NULL, "ask the browser itself rather than the page", 0},
     COMMAND_LIST_OPTIONS,
     {0},
 };
 
-#define OPENING "headful user accept-dialogs"
+#define OPENING "headful user accept-dialogs ask-dialogs accept-certificates downloads devtools"
 #define PAGE "session json"
 #define ACTION(name, arguments, words, summary, help, example)                                               \
     {                                                                                                        \
@@ -334,11 +212,32 @@ static const struct command list[] = {
     {"text", "", PAGE " as", "print the page's whole text", NULL, "--as markdown", 0, 0, do_text, NULL},
     {"shot", "[FILE]", PAGE " full element", "take a picture of what is visible, as PNG",
      "FILE - is stdout; with --json it is left out, and the picture is in base64.", "page.png --full", 0, 1,
-     do_shot, NULL},
+     web_do_shot, NULL},
+    {"pdf", "[FILE]", PAGE, "print the page as PDF", "FILE - is stdout.", "page.pdf", 0, 1, web_do_pdf, NULL},
     {"eval", "EXPRESSION", PAGE, "print the value of a JavaScript expression, as JSON", NULL,
      "document.title", 1, 1, do_eval, NULL},
     {"tabs", "", "session " COMMAND_LIST_TAKES, "show the open tabs", NULL, "", 0, 0, do_tabs, NULL},
     {"tab", "N|new|close N", PAGE, "show a tab, open or close one", NULL, "close 2", 1, 2, do_tab, NULL},
+    {"upload", "ID FILE...", PAGE, "choose files for an input", NULL, "12 report.pdf", 2, COMMAND_ANY,
+     web_do_upload, NULL},
+    {"downloads", "", "session " COMMAND_LIST_TAKES, "show what was downloaded", NULL, "", 0, 0,
+     web_do_downloads, NULL},
+    {"dialog", "accept|dismiss [TEXT]", PAGE, "answer the dialog that a page shows",
+     "Of a session that was opened with --ask-dialogs. TEXT answers a prompt.", "accept", 1, 2, web_do_dialog,
+     NULL},
+    {"console", "", "session " COMMAND_LIST_TAKES, "show what the page has written to its console", NULL, "",
+     0, 0, web_do_console, NULL},
+    {"network", "[PART]", "session " COMMAND_LIST_TAKES, "show the newest requests of pages",
+     "Those in whose address PART stands.", "", 0, 1, web_do_network, NULL},
+    {"emulate", "", PAGE " size scale touch agent language timezone place scheme network permit",
+     "be another browser, for pages that are loaded from now on", NULL,
+     "--size 400x800 --touch --language de", 0, 0, web_do_emulate, NULL},
+    {"state", "save|load FILE", PAGE, "keep cookies and local storage in a file, or take them from one",
+     "In the form that Playwright gives it. FILE - is stdout or stdin.", "save state.json", 2, 2,
+     web_do_state, NULL},
+    {"devtools", "METHOD [PARAMS]", PAGE " browser", "call a method of the DevTools protocol",
+     "Of a session that was opened with --devtools. PARAMS is JSON.", "Page.getLayoutMetrics", 1, 2,
+     web_do_devtools, NULL},
     {"new", "", OPENING " json", "open a session and print its name", NULL, "--accept-dialogs", 0, 0, do_new,
      NULL},
     {"list", "", COMMAND_LIST_TAKES, "show the sessions", NULL, "", 0, 0, command_print_list, NULL},

@@ -10,6 +10,7 @@
 #include "relocate.h"
 #include "commands/server/server.h"
 #include "web.h"
+#include "web_behind_methods.h"
 #include "web_browser.h"
 #include "web_params.h"
 #include "web_keeper.h"
@@ -63,6 +64,11 @@ METHOD(screenshot, web_picture_params, screenshot_steps, true)
 METHOD(evaluate, web_expression_params, evaluate_steps, true)
 METHOD(text, web_read_params, text_steps, true)
 METHOD(find, web_find_params, find_steps, false)
+METHOD(pdf, web_session_params, pdf_steps, true)
+METHOD(dialog, web_dialog_params, dialog_steps, false)
+METHOD(network, web_network_params, network_steps, true)
+METHOD(console, web_session_params, console_steps, true)
+METHOD(downloads, web_session_params, downloads_steps, true)
 
 static void refuse(struct rpc_call *call, struct web_params *p, const char *what)
 {
@@ -210,13 +216,23 @@ int web_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     if (code_unpack(CODE_browser, err) < 0)
         return -1;
     struct hosted *h = mem_zalloc(sizeof *h);
+    struct downloads downloads = {.dirfd = -1};
+    if (downloads_open(&downloads, p->downloads.s, err) < 0) {
+        free(h);
+        return -1;
+    }
     struct browser_wish wish = {.user = s->user, .headful = p->headful};
     if (web_open(&h->web, k, &wish, browser_ended, err) < 0)
         return err_wrap(err, "cannot open a browser session");
     h->name = k->name;
     h->headful = p->headful;
     h->user = user_label(s->user ? s->user->uid : geteuid());
-    h->web.tabs.accept_dialogs = p->accept_dialogs;
+    h->web.tabs.dialogs.accept = p->accept_dialogs;
+    h->web.tabs.dialogs.ask = p->ask_dialogs;
+    h->web.devtools = p->devtools;
+    web_take_downloads(&h->web, &downloads);
+    if (p->accept_certificates)
+        web_accept_certificates(&h->web);
     h->service = keeper_serve(k, &web_browser_tool, h, status, hang_up);
     keeper_on_cleared(h->service, cleared);
     if (p->ends_with > 0)
@@ -261,6 +277,28 @@ const struct rpc_method web_keeper_methods[] = {
     {"web_tabs", tabs, &web_tabs_params, DOC("List the tabs; show, open or close one"),
      DOC("an array of {tab, url, title, current}; with other params a page"),
      DOC("no such tab; no such session; the browser has ended"), DOC("web_tabs"), NULL},
+    {"web_upload", web_upload, &web_upload_params, DOC("Choose files for an input"), DOC("a page"),
+     DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_downloads", downloads, &web_session_params, DOC("List what was downloaded"),
+     DOC("an array of {name, state, bytes, total, folder, url}; state is running, done, canceled, or what is "
+         "wrong"),
+     DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_dialog", dialog, &web_dialog_params, DOC("Answer the dialog that a page shows"), DOC("a page"),
+     DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_pdf", pdf, &web_session_params, DOC("Print the page as PDF"), DOC("{mime_type, data}: in base64"),
+     DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_console", console, &web_session_params, DOC("Tell what the page has written to its console"),
+     DOC("an array of {level, text, url, line}"), DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_network", network, &web_network_params, DOC("List the newest requests of pages"),
+     DOC("an array of {method, url, type, status, mime_type, bytes, error}, 200 at most"),
+     DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_emulate", web_emulate, &web_emulate_params, DOC("Be another browser: size, language, place, …"),
+     DOC("a page"), DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_state", web_state, &web_state_params, DOC("Tell cookies and local storage, or take them over"),
+     DOC("{cookies, origins}; with load a page"), DOC("no such session; the browser has ended"), NULL, NULL},
+    {"web_devtools", web_devtools, &web_devtools_params, DOC("Call a method of the DevTools protocol"),
+     DOC("its result"), DOC("no such session; the session was not opened for it; what the browser says"),
+     NULL, NULL},
     {"web_close_session", close_session, &web_session_params, DOC("End a browser session"), DOC("null"),
      DOC("no such session"), DOC("web_close"), NULL},
     {0},

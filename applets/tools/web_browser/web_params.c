@@ -13,6 +13,23 @@ static const struct param new_session_list[] = {
      .type = PARAM_BOOL,
      .offset = SESSION(accept_dialogs),
      PARAM_DOC("Answer yes to dialogs", "false")},
+    {.key = "ask_dialogs",
+     .type = PARAM_BOOL,
+     .offset = SESSION(ask_dialogs),
+     PARAM_DOC("Leave dialogs to web_dialog", "false")},
+    {.key = "accept_certificates",
+     .type = PARAM_BOOL,
+     .offset = SESSION(accept_certificates),
+     PARAM_DOC("Show pages whose certificate is not trusted", "false")},
+    {.key = "devtools",
+     .type = PARAM_BOOL,
+     .offset = SESSION(devtools),
+     PARAM_DOC("Let web_devtools work", "false")},
+    {.key = "downloads",
+     .type = PARAM_NAME,
+     .offset = SESSION(downloads),
+     PARAM_DOC("Absolute path of a folder for what is downloaded, that the browser's user can write to",
+               "downloads are refused")},
     {.key = "ends_with",
      .type = PARAM_INT,
      .offset = SESSION(ends_with),
@@ -184,10 +201,135 @@ static const struct param tabs_list[] = {
 };
 const struct params_table web_tabs_params = PARAMS_TABLE(tabs_list);
 
+static const struct param dialog_list[] = {
+    NAME,
+    {.key = "accept", .type = PARAM_BOOL, .offset = WEB(accept), PARAM_DOC("Yes, or no", "true")},
+    {.key = "text",
+     .type = PARAM_TEXT,
+     .offset = WEB(text),
+     PARAM_DOC("What to answer a prompt with", "what stands there")}};
+const struct params_table web_dialog_params = PARAMS_TABLE(dialog_list);
+
+static const struct param network_list[] = {
+    NAME, {.key = "url", .type = PARAM_NAME, .offset = WEB(url), PARAM_DOC("A part of the address", "all")}};
+const struct params_table web_network_params = PARAMS_TABLE(network_list);
+
+#define LIST(member) offsetof(struct web_list_params, member)
+#define LIST_NAME                                                                                            \
+    {                                                                                                        \
+        .key = "session_name", .type = PARAM_NAME, .offset = LIST(session_name), .required = true,           \
+        PARAM_DOC("The session, as web_new_session named it", NULL)                                          \
+    }
+
+static const struct param upload_list[] = {
+    LIST_NAME,
+    {.key = "element_id",
+     .type = PARAM_INT,
+     .offset = LIST(element_id),
+     .required = true,
+     PARAM_DOC("An input for files, its label, or what asks for files when it is clicked", NULL)},
+    {.key = "paths",
+     .type = PARAM_LIST,
+     .offset = LIST(list),
+     .required = true,
+     PARAM_DOC("Absolute paths of files that the browser's user can read", NULL)}};
+const struct params_table web_upload_params = PARAMS_TABLE(upload_list);
+
+static const struct param state_list[] = {
+    LIST_NAME,
+    {.key = "load",
+     .type = PARAM_RAW,
+     .offset = LIST(object),
+     PARAM_DOC("{cookies, origins}, as this method or Playwright has given it: to be had from now on",
+               "what there is is told")}};
+const struct params_table web_state_params = PARAMS_TABLE(state_list);
+
+static const struct param devtools_list[] = {
+    LIST_NAME,
+    {.key = "method",
+     .type = PARAM_NAME,
+     .offset = LIST(method),
+     .required = true,
+     PARAM_DOC("Of the DevTools protocol: Page.getLayoutMetrics", NULL)},
+    {.key = "params", .type = PARAM_RAW, .offset = LIST(object), PARAM_DOC("Its params", "none")},
+    {.key = "browser",
+     .type = PARAM_BOOL,
+     .offset = LIST(browser),
+     PARAM_DOC("Ask the browser itself rather than the page", "false")}};
+const struct params_table web_devtools_params = PARAMS_TABLE(devtools_list);
+
+#define EMULATE(member) offsetof(struct web_emulate_params, member)
+
+static const struct param emulate_list[] = {
+    {.key = "session_name",
+     .type = PARAM_NAME,
+     .offset = EMULATE(session_name),
+     .required = true,
+     PARAM_DOC("The session, as web_new_session named it", NULL)},
+    {.key = "width",
+     .type = PARAM_INT,
+     .offset = EMULATE(width),
+     .min = 100,
+     .max = 8192,
+     PARAM_DOC("Of the window, in CSS pixels; with height", "1280")},
+    {.key = "height",
+     .type = PARAM_INT,
+     .offset = EMULATE(height),
+     .min = 100,
+     .max = 8192,
+     PARAM_DOC("", "1080")},
+    {.key = "scale",
+     .type = PARAM_NUMBER,
+     .offset = EMULATE(scale),
+     .min = 0.1,
+     .max = 10,
+     PARAM_DOC("Pixels of the device for each of these", "1")},
+    {.key = "touch",
+     .type = PARAM_BOOL,
+     .offset = EMULATE(touch),
+     PARAM_DOC("With the size: a touch screen", "false")},
+    {.key = "user_agent",
+     .type = PARAM_NAME,
+     .offset = EMULATE(user_agent),
+     PARAM_DOC("What the browser calls itself", "as it is")},
+    {.key = "language",
+     .type = PARAM_NAME,
+     .offset = EMULATE(language),
+     PARAM_DOC("Languages that pages are asked for: de-DE,de", "as they are")},
+    {.key = "timezone",
+     .type = PARAM_NAME,
+     .offset = EMULATE(timezone),
+     PARAM_DOC("Europe/Berlin", "as it is")},
+    {.key = "latitude",
+     .type = PARAM_NUMBER,
+     .offset = EMULATE(latitude),
+     .min = -90,
+     .max = 90,
+     PARAM_DOC("Where the browser is, with longitude; pages may ask for it then", "not told")},
+    {.key = "longitude",
+     .type = PARAM_NUMBER,
+     .offset = EMULATE(longitude),
+     .min = -180,
+     .max = 180,
+     PARAM_DOC("", "not told")},
+    {.key = "color_scheme",
+     .type = PARAM_NAME,
+     .offset = EMULATE(color_scheme),
+     PARAM_DOC("dark or light", "as it is")},
+    {.key = "network",
+     .type = PARAM_NAME,
+     .offset = EMULATE(network),
+     PARAM_DOC("offline, or online again", "as it is")},
+    {.key = "permissions",
+     .type = PARAM_NAMES,
+     .offset = EMULATE(permissions),
+     PARAM_DOC("What pages may do without asking: clipboardReadWrite, notifications, …", "as it is")}};
+const struct params_table web_emulate_params = PARAMS_TABLE(emulate_list);
+
 void web_params_release(struct web_params *p)
 {
-    struct text *texts[] = {&p->session_name, &p->url,        &p->direction, &p->text,  &p->value,
-                            &p->key,          &p->expression, &p->gone,      &p->format};
+    struct text *texts[] = {&p->session_name, &p->url,        &p->direction, &p->text,   &p->value,
+                            &p->key,          &p->expression, &p->gone,      &p->format, &p->raw};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         free(texts[i]->s);
         *texts[i] = (struct text){0};

@@ -84,7 +84,7 @@ class Web:
         self.name = client.rpc("web_new_session", params)["session_name"]
         self.page = self.at = None
 
-    def call(self, method, **params):
+    def call(self, method, /, **params):
         return self.client.rpc("web_" + method, {"session_name": self.name, **params}, timeout=90)
 
     def act(self, method, error=None, **params):
