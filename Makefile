@@ -81,13 +81,16 @@ PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_st
 
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c %/web_commands.c %/web_behind.c,$(wildcard applets/tools/web_browser/*.c))
-CODE_tls = $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
+CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_progress.c release_fetch.c) \
+    $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
 CODE_mcp := $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
 CODE_serve := $(addprefix applets/commands/model_proxy/,$(addsuffix .c,command_source limits rules serve_model tape upstream upstream_ask usage_count))
 CODE_proxy := $(filter-out %/model_proxy.c %/proxy_http.c %/proxy_events.c %/proxy_gate.c $(CODE_serve),$(wildcard applets/commands/model_proxy/*.c))
 CODE_zstd = $(patsubst %,vendor/%.c,$(ZSTD))
-code_parts = $(if $(filter amd64,$(ARCH)),browser mcp zstd proxy $(if $(GUEST),,transfer) serve tls)
+CODE_inject := $(addprefix applets/host/inject/,$(addsuffix .c,inject_copy inject_dir inject_doctor inject_many inject_place inject_recon \
+    inject_verdict inject_with injection open_in pack script))
+code_parts = $(if $(filter amd64,$(ARCH)),browser mcp zstd proxy $(if $(GUEST),,inject transfer tls) serve)
 code_objects = $(patsubst %.c,$(B)/%.o,$(CODE_$1))
 packed_code = $(foreach p,$(code_parts),$p: $(call code_objects,$p))
 code_is_data = $(if $(filter $(foreach p,$(code_parts),$(call code_objects,$p)),$1),&& $(OBJCOPY) --set-section-flags '.text*=alloc$(comma)readonly$(comma)data' $1)

@@ -24,11 +24,13 @@ void relocate_all(void);
 
 /* Those of code. */
 #define CODE_PART(name) CODE_##name,
+#define HOST_CODE_PART CODE_PART
 enum code_part {
 #include "code_parts.def"
     CODE_PARTS
 };
 #undef CODE_PART
+#undef HOST_CODE_PART
 
 /* Unpacks a part, once: before anything of it is called. -1 where no program may add code to its memory. */
 int code_unpack(enum code_part which, struct err *err);

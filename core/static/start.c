@@ -73,6 +73,12 @@ bool constants_packed(struct packed *p)
     return true;
 }
 
+#ifdef TOOLBOX_GUEST
+#define HOST_CODE_PART(name)
+#else
+#define HOST_CODE_PART CODE_PART
+#endif
+
 #define CODE_PART(name)                                                                                      \
     extern const char packed_##name[] LINKER, packed_##name##_end[] LINKER;                                  \
     extern char unpacked_##name[] LINKER, unpacked_##name##_end[] LINKER;
@@ -89,10 +95,9 @@ bool code_packed(enum code_part which, struct packed *p)
         return true;
 #include "code_parts.def"
 #undef CODE_PART
-    case CODE_PARTS:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 void constants_unpacked(void)

@@ -43,14 +43,14 @@ static void openai_fields(struct buf *out, int kind, long long limit, long long 
 
 static void anthropic_fields(struct buf *out, int kind, long long limit, long long wait_ms)
 {
-    char reset[32];
     struct tm tm;
     time_t at = (time_t)((wall_ms() + wait_ms + 999) / 1000);
-    strftime(reset, sizeof reset, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+    gmtime_r(&at, &tm); /* strftime would bring the time zones of all the world along */
     buf_addf(out,
              "anthropic-ratelimit-%s-limit: %lld\r\nanthropic-ratelimit-%s-remaining: 0\r\n"
-             "anthropic-ratelimit-%s-reset: %s\r\n",
-             kinds[kind], limit, kinds[kind], kinds[kind], reset);
+             "anthropic-ratelimit-%s-reset: %04d-%02d-%02dT%02d:%02d:%02dZ\r\n",
+             kinds[kind], limit, kinds[kind], kinds[kind], tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+             tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 static void google_body(struct buf *out, const char *message, const char *detail)

@@ -11,6 +11,7 @@
 #include "host/inject/inject_report.h"
 #include "io.h"
 #include "osinfo.h"
+#include "relocate.h"
 #include "commands/settle/settle.h"
 #include "words.h"
 
@@ -219,6 +220,8 @@ static int run(int argc, char **argv, const struct option *options, inject_many_
     int status = parse(&o, options, &with, argc, argv);
     if (status != EXIT_OK)
         return status;
+    if (code_unpack(CODE_inject, &err) < 0)
+        return applet_failed(argv[0], "%s", err.msg);
     if (with && pack_folder(&packed, with, &err) < 0)
         return applet_failed(argv[0], "--with %s", err.msg);
     o.with = with ? &packed : NULL;

@@ -8,6 +8,7 @@
 #include "host/inject/inject_steps.h"
 #include "io.h"
 #include "osinfo.h"
+#include "relocate.h"
 #include "commands/settle/settle.h"
 
 int inject_command(const struct target *t, const struct inject_result *r, const char *const *arguments,
@@ -177,11 +178,14 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     size_t sent = transport->sent;
     name_temporary(&i);
     long long began = now_us();
-    int result = o->own ? 0 : release_pick("linux", os_arch(), &i.choice.picked, &err);
+    const char *advice = "let this program call mprotect or memfd_create";
+    int result = code_unpack(CODE_inject, &err);
+    if (result == 0)
+        advice = "this program's own file has to be what was released";
+    if (result == 0 && !o->own)
+        result = release_pick("linux", os_arch(), &i.choice.picked, &err);
     i.choice.picked_us = now_us() - began;
-    result = result < 0
-                 ? inject_fail(r, STEP_CHOICE, "this program's own file has to be what was released", &err)
-                 : take_steps(&i);
+    result = result < 0 ? inject_fail(r, STEP_CHOICE, advice, &err) : take_steps(&i);
     if (transport->interrupted)
         r->exit = EXIT_BY_SIGNAL + transport->interrupted;
     r->calls = transport->calls - calls;

@@ -13,6 +13,7 @@
 #include "io.h"
 #include "mem.h"
 #include "osinfo.h"
+#include "relocate.h"
 #include "release_fetch.h"
 #include "release_folder.h"
 #include "self.h"
@@ -225,7 +226,7 @@ static int do_fetch(const struct command_line *c)
         f.dir = folder_of(self);
     if (!f.dir)
         return usage_error(NAME, "where to? (--dir DIR)");
-    if (release_fetch(&f, &err) < 0)
+    if (code_unpack(CODE_tls, &err) < 0 || release_fetch(&f, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     return stdout_flushed();
 }

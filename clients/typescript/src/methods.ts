@@ -389,12 +389,16 @@ export class Methods {
      *
      * @param params.headful With a window (default: false)
      * @param params.accept_dialogs Answer yes to dialogs (default: false)
+     * @param params.ask_dialogs Leave dialogs to web_dialog (default: false)
+     * @param params.accept_certificates Show pages whose certificate is not trusted (default: false)
+     * @param params.devtools Let web_devtools work (default: false)
+     * @param params.downloads Absolute path of a folder for what is downloaded, that the browser's user can write to (default: downloads are refused)
      * @param params.ends_with A process with whose end it ends, however that comes (default: none)
      * @param params.user Whom it runs as; another user than its own takes a server of root (default: the server's user)
      * @param params.surroundings What it begins with in the place of the server's own (default: the server's)
      * @returns {session_name}
      */
-    web_new_session(params: { headful?: boolean | undefined; accept_dialogs?: boolean | undefined; ends_with?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; surroundings?: { env: Readonly<Record<string, string>>; cwd?: string; umask: number; limits?: readonly number[] } | undefined } = {}, options: Abortable = {}): Promise<Json> {
+    web_new_session(params: { headful?: boolean | undefined; accept_dialogs?: boolean | undefined; ask_dialogs?: boolean | undefined; accept_certificates?: boolean | undefined; devtools?: boolean | undefined; downloads?: string | undefined; ends_with?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; surroundings?: { env: Readonly<Record<string, string>>; cwd?: string; umask: number; limits?: readonly number[] } | undefined } = {}, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("web_new_session", given(params), options.signal);
     }
 
@@ -592,6 +596,117 @@ export class Methods {
      */
     web_tabs(params: { session_name: string; tab?: number | undefined; new?: boolean | undefined; close?: boolean | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("web_tabs", given(params), options.signal);
+    }
+
+    /**
+     * Choose files for an input.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @param params.element_id An input for files, its label, or what asks for files when it is clicked
+     * @param params.paths Absolute paths of files that the browser's user can read
+     * @returns a page
+     */
+    web_upload(params: { session_name: string; element_id: number; paths: readonly Message[] }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_upload", given(params), options.signal);
+    }
+
+    /**
+     * List what was downloaded.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @returns an array of {name, state, bytes, total, folder, url}; state is running, done, canceled, or what is wrong
+     */
+    web_downloads(params: { session_name: string }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_downloads", given(params), options.signal);
+    }
+
+    /**
+     * Answer the dialog that a page shows.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @param params.accept Yes, or no (default: true)
+     * @param params.text What to answer a prompt with (default: what stands there)
+     * @returns a page
+     */
+    web_dialog(params: { session_name: string; accept?: boolean | undefined; text?: string | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_dialog", given(params), options.signal);
+    }
+
+    /**
+     * Print the page as PDF.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @returns {mime_type, data}: in base64
+     */
+    web_pdf(params: { session_name: string }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_pdf", given(params), options.signal);
+    }
+
+    /**
+     * Tell what the page has written to its console.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @returns an array of {level, text, url, line}
+     */
+    web_console(params: { session_name: string }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_console", given(params), options.signal);
+    }
+
+    /**
+     * List the newest requests of pages.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @param params.url A part of the address (default: all)
+     * @returns an array of {method, url, type, status, mime_type, bytes, error}, 200 at most
+     */
+    web_network(params: { session_name: string; url?: string | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_network", given(params), options.signal);
+    }
+
+    /**
+     * Be another browser: size, language, place, ….
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @param params.width Of the window, in CSS pixels; with height (default: 1280)
+     * @param params.height  (default: 1080)
+     * @param params.scale Pixels of the device for each of these (default: 1)
+     * @param params.touch With the size: a touch screen (default: false)
+     * @param params.user_agent What the browser calls itself (default: as it is)
+     * @param params.language Languages that pages are asked for: de-DE,de (default: as they are)
+     * @param params.timezone Europe/Berlin (default: as it is)
+     * @param params.latitude Where the browser is, with longitude; pages may ask for it then (default: not told)
+     * @param params.longitude  (default: not told)
+     * @param params.color_scheme dark or light (default: as it is)
+     * @param params.network offline, or online again (default: as it is)
+     * @param params.permissions What pages may do without asking: clipboardReadWrite, notifications, … (default: as it is)
+     * @returns a page
+     */
+    web_emulate(params: { session_name: string; width?: number | undefined; height?: number | undefined; scale?: number | undefined; touch?: boolean | undefined; user_agent?: string | undefined; language?: string | undefined; timezone?: string | undefined; latitude?: number | undefined; longitude?: number | undefined; color_scheme?: string | undefined; network?: string | undefined; permissions?: readonly string[] | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_emulate", given(params), options.signal);
+    }
+
+    /**
+     * Tell cookies and local storage, or take them over.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @param params.load {cookies, origins}, as this method or Playwright has given it: to be had from now on (default: what there is is told)
+     * @returns {cookies, origins}; with load a page
+     */
+    web_state(params: { session_name: string; load?: Message | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_state", given(params), options.signal);
+    }
+
+    /**
+     * Call a method of the DevTools protocol.
+     *
+     * @param params.session_name The session, as web_new_session named it
+     * @param params.method Of the DevTools protocol: Page.getLayoutMetrics
+     * @param params.params Its params (default: none)
+     * @param params.browser Ask the browser itself rather than the page (default: false)
+     * @returns its result
+     */
+    web_devtools(params: { session_name: string; method: string; params?: Message | undefined; browser?: boolean | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("web_devtools", given(params), options.signal);
     }
 
     /**
