@@ -69,6 +69,9 @@ int web_do_upload(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf page BUF_AUTO = BUF_INIT;
+    char *here MEM_AUTO = getcwd(NULL, 0);
+    if (!here)
+        return applet_failed(c->applet->name, "the current directory: %s", err_text(errno));
     int result = web_begin(c, false, &params);
     if (result == EXIT_OK)
         result = web_put_number(c, &params, "element_id", c->words[0]);
@@ -76,9 +79,8 @@ int web_do_upload(const struct command_line *c)
         return result;
     json_key(&params, "paths");
     for (int i = 1; i < c->n_words; i++) {
-        char *path MEM_AUTO = realpath(c->words[i], NULL);
-        if (!path)
-            return applet_failed(c->applet->name, "%s: %s", c->words[i], err_text(errno));
+        char *path MEM_AUTO =
+            *c->words[i] == '/' ? mem_strdup(c->words[i]) : mem_printf("%s/%s", here, c->words[i]);
         buf_adds(&params, i > 1 ? "," : "[");
         json_put_string(&params, path, strlen(path));
     }
