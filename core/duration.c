@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SECONDS_MAX 1e9
 
@@ -23,4 +24,13 @@ bool duration_read(const char *text, double *seconds)
         return *seconds <= SECONDS_MAX;
     }
     return false;
+}
+
+void time_put(struct buf *out, long long seconds)
+{
+    time_t at = (time_t)seconds;
+    struct tm tm = {0};
+    gmtime_r(&at, &tm);
+    buf_addf(out, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+             tm.tm_min, tm.tm_sec);
 }

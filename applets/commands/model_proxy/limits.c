@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "io.h"
+#include "duration.h"
 
 #define MINUTE_MS 60000.0
 
@@ -43,14 +44,12 @@ static void openai_fields(struct buf *out, int kind, long long limit, long long 
 
 static void anthropic_fields(struct buf *out, int kind, long long limit, long long wait_ms)
 {
-    struct tm tm;
-    time_t at = (time_t)((wall_ms() + wait_ms + 999) / 1000);
-    gmtime_r(&at, &tm); /* strftime would bring the time zones of all the world along */
     buf_addf(out,
              "anthropic-ratelimit-%s-limit: %lld\r\nanthropic-ratelimit-%s-remaining: 0\r\n"
-             "anthropic-ratelimit-%s-reset: %04d-%02d-%02dT%02d:%02d:%02dZ\r\n",
-             kinds[kind], limit, kinds[kind], kinds[kind], tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-             tm.tm_hour, tm.tm_min, tm.tm_sec);
+             "anthropic-ratelimit-%s-reset: ",
+             kinds[kind], limit, kinds[kind], kinds[kind]);
+    time_put(out, (wall_ms() + wait_ms + 999) / 1000);
+    buf_adds(out, "\r\n");
 }
 
 static void google_body(struct buf *out, const char *message, const char *detail)

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "proxy_streams.h"
+#include "duration.h"
 
 /* ---- what is asked ---- */
 
@@ -116,11 +117,9 @@ void ollama_request(struct buf *out, struct span body)
 
 static void begin(struct buf *out, struct span model)
 {
-    char now[32];
-    struct tm tm;
-    time_t at = time(NULL);
-    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-    buf_addf(out, "{\"model\":%.*s,\"created_at\":\"%s\"", (int)model.n, model.s, now);
+    buf_addf(out, "{\"model\":%.*s,\"created_at\":\"", (int)model.n, model.s);
+    time_put(out, (long long)time(NULL));
+    buf_addc(out, '"');
 }
 
 static const char *text_key(bool chat)

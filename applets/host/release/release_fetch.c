@@ -88,7 +88,8 @@ static struct span arch_of(struct span name)
 static bool is_wanted(const struct fetching *f, struct span name)
 {
     struct span arch = arch_of(name);
-    if (arch.n == 0) /* those that can be verified only by the signature; what people install is not for here */
+    if (arch.n ==
+        0) /* those that can be verified only by the signature; what people install is not for here */
         return f->is_signed && (name.n < 7 || memcmp(name.s, "toolbox", 7) != 0 || has_end(name, ".json"));
     for (size_t i = 0; i < f->want->n_arches; i++)
         if (span_is(arch, f->want->arches[i]))

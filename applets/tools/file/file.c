@@ -16,6 +16,7 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "duration.h"
 
 #define PIECE (1LL << 20) /* bytes of a file in one call */
 #define ALL "100000"
@@ -121,14 +122,10 @@ static int call(const struct command_line *c, int from, struct buf *params, stru
 /* A fact for people: modes octal, times as such. */
 static void put_fact(struct buf *out, const char *name, struct span value)
 {
-    time_t seconds = (time_t)strtoll(value.s, NULL, 10);
-    char text[32];
-    struct tm tm;
     if (strcmp(name, "mode") == 0)
         buf_addf(out, "%04o", (unsigned)strtoul(value.s, NULL, 10));
-    else if (strcmp(name, "mtime") == 0 && localtime_r(&seconds, &tm) &&
-             strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) > 0)
-        buf_adds(out, text);
+    else if (strcmp(name, "mtime") == 0)
+        time_put(out, strtoll(value.s, NULL, 10));
     else if (!json_string_text(value, out))
         buf_add(out, value.s, value.n);
 }
