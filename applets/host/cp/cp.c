@@ -340,12 +340,12 @@ static int sync_main(int argc, char **argv)
 
 const struct applet cp_applet = {
     .name = "cp",
-    .summary = "copy files and trees into a target, out of it, and between targets",
+    .summary = "copy files and trees into a target, out of it, or between two",
     .run = cp_main,
 };
 
 const struct applet sync_applet = {
     .name = "sync",
-    .summary = "make a directory in a target like one here, or the other way round, and keep it so",
+    .summary = "make a directory in a target like one here, or vice versa",
     .run = sync_main,
 };
