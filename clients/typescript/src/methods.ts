@@ -668,14 +668,14 @@ export class Methods {
      *
      * @param params.session_name The session, as web_new_session named it
      * @param params.width Of the window, in CSS pixels; with height (default: 1280)
-     * @param params.height  (default: 1080)
+     * @param params.height Its height (default: 1080)
      * @param params.scale Pixels of the device for each of these (default: 1)
      * @param params.touch With the size: a touch screen (default: false)
      * @param params.user_agent What the browser calls itself (default: as it is)
      * @param params.language Languages that pages are asked for: de-DE,de (default: as they are)
      * @param params.timezone Europe/Berlin (default: as it is)
      * @param params.latitude Where the browser is, with longitude; pages may ask for it then (default: not told)
-     * @param params.longitude  (default: not told)
+     * @param params.longitude Degrees to the east (default: not told)
      * @param params.color_scheme dark or light (default: as it is)
      * @param params.network offline, or online again (default: as it is)
      * @param params.permissions What pages may do without asking: clipboardReadWrite, notifications, … (default: as it is)

@@ -560,14 +560,14 @@ class AsyncMethods:
 
         session_name: The session, as web_new_session named it
         width: Of the window, in CSS pixels; with height (default: 1280)
-        height:  (default: 1080)
+        height: Its height (default: 1080)
         scale: Pixels of the device for each of these (default: 1)
         touch: With the size: a touch screen (default: false)
         user_agent: What the browser calls itself (default: as it is)
         language: Languages that pages are asked for: de-DE,de (default: as they are)
         timezone: Europe/Berlin (default: as it is)
         latitude: Where the browser is, with longitude; pages may ask for it then (default: not told)
-        longitude:  (default: not told)
+        longitude: Degrees to the east (default: not told)
         color_scheme: dark or light (default: as it is)
         network: offline, or online again (default: as it is)
         permissions: What pages may do without asking: clipboardReadWrite, notifications, … (default: as it is)

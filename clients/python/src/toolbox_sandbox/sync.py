@@ -641,17 +641,21 @@ class Methods:
         """
         return wait(self._it.mcp_follow(session_id=session_id, cursor=cursor))
 
-    def web_new_session(self, *, headful: bool | None=None, accept_dialogs: bool | None=None, ends_with: int | None=None, user: str | dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> Any:
+    def web_new_session(self, *, headful: bool | None=None, accept_dialogs: bool | None=None, ask_dialogs: bool | None=None, accept_certificates: bool | None=None, devtools: bool | None=None, downloads: str | None=None, ends_with: int | None=None, user: str | dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> Any:
         """Start a browser.
 
         headful: With a window (default: false)
         accept_dialogs: Answer yes to dialogs (default: false)
+        ask_dialogs: Leave dialogs to web_dialog (default: false)
+        accept_certificates: Show pages whose certificate is not trusted (default: false)
+        devtools: Let web_devtools work (default: false)
+        downloads: Absolute path of a folder for what is downloaded, that the browser's user can write to (default: downloads are refused)
         ends_with: A process with whose end it ends, however that comes (default: none)
         user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
         surroundings: What it begins with in the place of the server's own (default: the server's)
         Result: {session_name}
         """
-        return wait(self._it.web_new_session(headful=headful, accept_dialogs=accept_dialogs, ends_with=ends_with, user=user, surroundings=surroundings))
+        return wait(self._it.web_new_session(headful=headful, accept_dialogs=accept_dialogs, ask_dialogs=ask_dialogs, accept_certificates=accept_certificates, devtools=devtools, downloads=downloads, ends_with=ends_with, user=user, surroundings=surroundings))
 
     def web_list_sessions(self) -> Any:
         """List the browser sessions.
@@ -814,6 +818,99 @@ class Methods:
         Result: an array of {tab, url, title, current}; with other params a page
         """
         return wait(self._it.web_tabs(session_name=session_name, tab=tab, new=new, close=close))
+
+    def web_upload(self, *, session_name: str, element_id: int, paths: list[dict[str, Any]]) -> Any:
+        """Choose files for an input.
+
+        session_name: The session, as web_new_session named it
+        element_id: An input for files, its label, or what asks for files when it is clicked
+        paths: Absolute paths of files that the browser's user can read
+        Result: a page
+        """
+        return wait(self._it.web_upload(session_name=session_name, element_id=element_id, paths=paths))
+
+    def web_downloads(self, *, session_name: str) -> Any:
+        """List what was downloaded.
+
+        session_name: The session, as web_new_session named it
+        Result: an array of {name, state, bytes, total, folder, url}; state is running, done, canceled, or what is wrong
+        """
+        return wait(self._it.web_downloads(session_name=session_name))
+
+    def web_dialog(self, *, session_name: str, accept: bool | None=None, text: str | None=None) -> Any:
+        """Answer the dialog that a page shows.
+
+        session_name: The session, as web_new_session named it
+        accept: Yes, or no (default: true)
+        text: What to answer a prompt with (default: what stands there)
+        Result: a page
+        """
+        return wait(self._it.web_dialog(session_name=session_name, accept=accept, text=text))
+
+    def web_pdf(self, *, session_name: str) -> Any:
+        """Print the page as PDF.
+
+        session_name: The session, as web_new_session named it
+        Result: {mime_type, data}: in base64
+        """
+        return wait(self._it.web_pdf(session_name=session_name))
+
+    def web_console(self, *, session_name: str) -> Any:
+        """Tell what the page has written to its console.
+
+        session_name: The session, as web_new_session named it
+        Result: an array of {level, text, url, line}
+        """
+        return wait(self._it.web_console(session_name=session_name))
+
+    def web_network(self, *, session_name: str, url: str | None=None) -> Any:
+        """List the newest requests of pages.
+
+        session_name: The session, as web_new_session named it
+        url: A part of the address (default: all)
+        Result: an array of {method, url, type, status, mime_type, bytes, error}, 200 at most
+        """
+        return wait(self._it.web_network(session_name=session_name, url=url))
+
+    def web_emulate(self, *, session_name: str, width: int | None=None, height: int | None=None, scale: float | None=None, touch: bool | None=None, user_agent: str | None=None, language: str | None=None, timezone: str | None=None, latitude: float | None=None, longitude: float | None=None, color_scheme: str | None=None, network: str | None=None, permissions: list[str] | None=None) -> Any:
+        """Be another browser: size, language, place, ….
+
+        session_name: The session, as web_new_session named it
+        width: Of the window, in CSS pixels; with height (default: 1280)
+        height:  (default: 1080)
+        scale: Pixels of the device for each of these (default: 1)
+        touch: With the size: a touch screen (default: false)
+        user_agent: What the browser calls itself (default: as it is)
+        language: Languages that pages are asked for: de-DE,de (default: as they are)
+        timezone: Europe/Berlin (default: as it is)
+        latitude: Where the browser is, with longitude; pages may ask for it then (default: not told)
+        longitude:  (default: not told)
+        color_scheme: dark or light (default: as it is)
+        network: offline, or online again (default: as it is)
+        permissions: What pages may do without asking: clipboardReadWrite, notifications, … (default: as it is)
+        Result: a page
+        """
+        return wait(self._it.web_emulate(session_name=session_name, width=width, height=height, scale=scale, touch=touch, user_agent=user_agent, language=language, timezone=timezone, latitude=latitude, longitude=longitude, color_scheme=color_scheme, network=network, permissions=permissions))
+
+    def web_state(self, *, session_name: str, load: dict[str, Any] | None=None) -> Any:
+        """Tell cookies and local storage, or take them over.
+
+        session_name: The session, as web_new_session named it
+        load: {cookies, origins}, as this method or Playwright has given it: to be had from now on (default: what there is is told)
+        Result: {cookies, origins}; with load a page
+        """
+        return wait(self._it.web_state(session_name=session_name, load=load))
+
+    def web_devtools(self, *, session_name: str, method: str, params: dict[str, Any] | None=None, browser: bool | None=None) -> Any:
+        """Call a method of the DevTools protocol.
+
+        session_name: The session, as web_new_session named it
+        method: Of the DevTools protocol: Page.getLayoutMetrics
+        params: Its params (default: none)
+        browser: Ask the browser itself rather than the page (default: false)
+        Result: its result
+        """
+        return wait(self._it.web_devtools(session_name=session_name, method=method, params=params, browser=browser))
 
     def web_close_session(self, *, session_name: str) -> Any:
         """End a browser session.
