@@ -64,7 +64,7 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
 # What main and the server reach by themselves, not through the tables of applets and tools: scripts/link-order puts it in
 # front, and `make check` holds it to that.
-HOT := $(filter-out core/signature.c core/tls.c core/unzstd.c,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
+HOT := $(filter-out core/signature.c core/tls.c core/unzstd.c core/confine%,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
     applets/command.c applets/tool.c applets/usage.c applets/usage_text.c applets/words.c applets/tools/web_browser/profile.c \
     $(addprefix applets/commands/exec/,caller.c exec.c route.c) \
     $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
@@ -72,12 +72,12 @@ HOT_VENDOR := platform_util sha256 cJSON
 
 # What runs behind relocate_all() alone (core/relocate.h): amd64's binary holds their constants packed. `make check` holds the others to
 # that: what answers in the process that was asked, what the server does for a tool when it starts, ends and finds a keeper.
-PACKED := $(filter-out %_methods.c %_params.c %/profile.c %/job_shelf.c %/job_stored.c %/job_text.c %/job_record.c %/exec_remote_answer.c \
+PACKED := $(filter-out %_methods.c %_params.c core/confine_name.c %/profile.c %/job_shelf.c %/job_stored.c %/job_text.c %/job_record.c %/exec_remote_answer.c \
     %/doctor.c %/settle_record.c,applets/install_legacy.c applets/host/release/release.c \
-    $(wildcard $(foreach d,mcp_serve model_proxy settle methods transfer,applets/commands/$d/*.c) \
+    $(wildcard $(foreach d,confine mcp_serve model_proxy settle methods transfer,applets/commands/$d/*.c) \
     applets/host/cp/*.c applets/tools/file/file.c \
     applets/commands/server/adopt.c applets/commands/server/upgrade.c \
-    $(foreach d,bash_session doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
+    core/confine*.c $(foreach d,bash_session doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
 
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c %/web_commands.c %/web_behind.c,$(wildcard applets/tools/web_browser/*.c))
@@ -86,6 +86,7 @@ CODE_commands := $(addprefix applets/tools/,$(addsuffix .c,bash_session/bash_ses
     web_browser/web_browser web_browser/web_commands))
 CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_progress.c release_fetch.c) \
     $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
+CODE_confine := $(filter-out core/confine_name.c,$(wildcard core/confine*.c)) applets/commands/confine/policy.c applets/commands/confine/confine_command.c
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
 CODE_mcp := $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
 CODE_serve := $(addprefix applets/commands/model_proxy/,$(addsuffix .c,command_source limits rules serve_model tape upstream upstream_ask usage_count))
@@ -93,7 +94,7 @@ CODE_proxy := $(filter-out %/model_proxy.c %/proxy_http.c %/proxy_events.c %/pro
 CODE_zstd = $(patsubst %,vendor/%.c,$(ZSTD))
 CODE_inject := $(addprefix applets/host/inject/,$(addsuffix .c,inject_copy inject_dir inject_doctor inject_many inject_place inject_recon \
     inject_verdict inject_with injection open_in pack script))
-code_parts = $(if $(filter amd64,$(ARCH)),browser commands mcp zstd proxy $(if $(GUEST),,inject transfer tls) serve)
+code_parts = $(if $(filter amd64,$(ARCH)),browser commands mcp zstd proxy $(if $(GUEST),,confine inject transfer tls) serve)
 code_objects = $(patsubst %.c,$(B)/%.o,$(CODE_$1))
 packed_code = $(foreach p,$(code_parts),$p: $(call code_objects,$p))
 code_is_data = $(if $(filter $(foreach p,$(code_parts),$(call code_objects,$p)),$1),&& $(OBJCOPY) --set-section-flags '.text*=alloc$(comma)readonly$(comma)data' $1)

@@ -101,6 +101,12 @@ static bool listens(struct keeper *k, const struct pooled_socket *pooled, struct
     return true;
 }
 
+static void at_end(const struct keeper *k)
+{
+    if (k->at_end)
+        k->at_end(k->at_end_arg);
+}
+
 static void be_keeper(struct keeper *k, const struct pooled_socket *pooled, int word, keeper_start_fn start,
                       void *arg)
 {
@@ -115,8 +121,11 @@ static void be_keeper(struct keeper *k, const struct pooled_socket *pooled, int 
         if (tell(word, UP, k->word, strlen(k->word) + 1) < 0)
             kill(getpid(), SIGTERM);
         close(word);
-        _exit(loop_run(k->base.loop)); /* not exit: what stdio holds is the command's, not ours */
+        int status = loop_run(k->base.loop);
+        at_end(k);
+        _exit(status); /* not exit: what stdio holds is the command's, not ours */
     }
+    at_end(k);
     if (*k->name && *k->hidden)
         keeper_hide(k);
     else if (k->listen_fd >= 0)

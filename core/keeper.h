@@ -32,7 +32,9 @@ struct keeper {
     char hidden[IPC_NAME_MAX]; /* owner's name for ipc_show while a listening socket has no other; "": it has
                                 */
     pid_t server;              /* that has forked it */
-    char word[256];            /* what `start` lets its starter know */
+    char word[1024];           /* what `start` lets its starter know */
+    void (*at_end)(void *arg); /* NULL: nothing is to be done */
+    void *at_end_arg;
 };
 
 /* Runs in the keeper: sets the work up (starts the child, serves the socket). -1: the keeper ends, its name

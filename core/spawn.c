@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "confine.h"
 #include "io.h"
 #include "mark.h"
 #include "mem.h"
@@ -95,10 +96,11 @@ void spawn_reset_signals(void)
 
 /* A child that becomes another user has memory of its own: nothing of that user's is to have a part in ours.
  * So has one that can't write its oom_score_adj as long as it is not dumpable, which is a property of the
- * memory. */
+ * memory. So has one that is confined, for which a namespace of users is only where nobody shares its memory.
+ */
 static bool may_share(const struct spawn *s)
 {
-    return !s->user && (!s->victim || geteuid() == 0);
+    return !s->user && !s->confine && (!s->victim || geteuid() == 0);
 }
 
 /* Before the user is switched: afterwards only raising it is allowed, and not everywhere. Best effort. */
@@ -259,11 +261,12 @@ static int child(void *arg)
         if (s->has_umask)
             umask(s->umask);
         enter_limits();
-        if (set_descriptors(s, &err) == 0 && (!s->user || user_become(s->user, &err) == 0) &&
-            enter_directory(s, &err) == 0) {
+        if ((!s->confine || s->confine->begin(s->confine, &err) == 0) && set_descriptors(s, &err) == 0 &&
+            (!s->user || user_become(s->user, &err) == 0) && enter_directory(s, &err) == 0) {
             int keep[1 + SPAWN_MORE_MAX] = {report, 3, 4};
             io_close_others(keep, 1 + (size_t)s->n_more);
-            run_first(s, report, &err);
+            if (!s->confine || s->confine->enter(s->confine, &err) == 0)
+                run_first(s, report, &err);
         }
     }
     if (verdict != REFUSED)

@@ -12,6 +12,7 @@
 #include "err.h"
 
 struct user;
+struct confine;
 
 #define SPAWN_MORE_MAX 2
 
@@ -31,7 +32,9 @@ struct spawn {
                        child  stays in the session, in a group of its own in the foreground */
     bool has_umask; /* otherwise the starter's */
     mode_t umask;
-    bool victim; /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
+    const struct confine
+        *confine; /* prepared walls and limits (confine.h), behind code_unpack(); NULL: none */
+    bool victim;  /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
 
     /* May be NULL. Asked in the child before it runs anything, as whoever starts it: whether its pid will do,
      * when `refused` others would not. 1: yes; 0: no, the child is ended and another one made; -1 with err:

@@ -33,6 +33,7 @@ APPLETS = [
     "call",
     "connect",
     "run",
+    "confine",
     "shell",
     "forward",
     "cp",

@@ -314,6 +314,16 @@ static const char *asked_env(const struct new_session_params *p, const char *nam
     return p->env.list ? spawn_env_get(p->env.list, name) : NULL;
 }
 
+/* Three lines: the shell's path, that of the recording, and what stands in the answer as it is. */
+static void tell(struct keeper *k, const struct hosted *h, const struct confine *walls)
+{
+    const struct recording *r = tape_recording(h->session.terminal.tape);
+    const char *shell = h->session.shell.path, *path = r ? recording_path(r) : "";
+    bool fits = strlen(shell) + strlen(path) + 3 < sizeof k->word;
+    snprintf(k->word, sizeof k->word, "%s\n%s\n", shell, fits ? path : "");
+    walls_tell(k, walls);
+}
+
 int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     const struct starting *o = arg;
@@ -321,10 +331,18 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     if (p->program.list && (p->program.n == 0 || !*p->program.list[0] || p->shell.s))
         return err_set(err, ERR_PARAMS, "Invalid parameters: program: %s",
                        p->shell.s ? "cannot be combined with shell" : "names no program");
+    struct confine *walls;
+    if (p->walls.limits.wall_seconds >= 0)
+        return err_set(err, ERR_PARAMS,
+                       "Invalid parameters: limits.wall_seconds: is for jobs; a session "
+                       "ends with bash_session_close");
+    if (walls_make(k, &p->walls, p->cwd.s, &walls, err) < 0)
+        return -1;
     struct hosted *h = mem_zalloc(sizeof *h);
     h->dirfd = k->base.dirfd;
     struct session_options options = {
         .user = o->user,
+        .walls = walls,
         .user_name = user_label(o->user ? o->user->uid : geteuid()),
         .cwd = p->cwd.s,
         .shell = p->shell.s,
@@ -343,11 +361,7 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
     if (p->ends_with > 0)
         keeper_ends_with(h->service, (pid_t)p->ends_with);
-    snprintf(k->word, sizeof k->word, "%s", h->session.shell.path);
-    const struct recording *r = tape_recording(h->session.terminal.tape);
-    size_t n = strlen(k->word);
-    if (r && n + 1 + strlen(recording_path(r)) < sizeof k->word)
-        snprintf(k->word + n, sizeof k->word - n, "\n%s", recording_path(r));
+    tell(k, h, walls);
     return 0;
 }
 

@@ -76,7 +76,7 @@ static const struct param new_session_list[] = {
      .min = 1,
      .max = INT_MAX,
      PARAM_DOC("A process with whose end it ends, however that comes", "none")},
-    SURROUNDINGS_PARAM(AT(new_session_params, surroundings)),
+    WALLS_PARAMS(AT(new_session_params, walls)) SURROUNDINGS_PARAM(AT(new_session_params, surroundings)),
 };
 const struct params_table session_new_params = PARAMS_TABLE(new_session_list);
 

@@ -17,10 +17,13 @@ static void put_opened(struct buf *out, const char *name, const char *word)
 {
     buf_addc(out, '{');
     put_key(out, name);
-    size_t n = strcspn(word, "\n");
+    size_t n = strcspn(word, "\n"), end;
     json_member_text(out, "shell", word, n);
-    if (word[n])
-        json_member_string(out, "recording", word + n + 1);
+    word += n + (word[n] != '\0');
+    end = strcspn(word, "\n");
+    if (end > 0)
+        json_member_text(out, "recording", word, end);
+    buf_adds(out, word + end + (word[end] != '\0')); /* of its walls */
     buf_addc(out, '}');
 }
 
@@ -72,7 +75,8 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
 
 static const struct rpc_method server_methods[] = {
     {"bash_session_new_session", new_session, &session_new_params,
-     DOC("Start a session: a shell on a terminal of its own"), DOC("{session_name, shell, recording?}"),
+     DOC("Start a session: a shell on a terminal of its own"),
+     DOC("{session_name, shell, enforced?, recording?}"),
      DOC("the directory, the shell or the user can't be used"), DOC("shell_new"), NULL},
     {"bash_session_list", list, NULL, DOC("List the sessions"),
      DOC("an array of {session_name, pid, user, shell, cwd, state, foreground, idle_s, unread_bytes, age_s, "

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "commands/confine/walls.h"
 #include "params.h"
 #include "surroundings_param.h"
 #include "user_param.h"
@@ -20,6 +21,7 @@ struct new_session_params {
     long long rows, cols;
     long long ends_with; /* a pid; 0: none */
     struct surroundings surroundings;
+    struct walls_params walls;
     struct record_params {
         bool on;
         struct text path;
@@ -32,7 +34,7 @@ struct new_session_params {
     }
 #define NEW_SESSION_DEFAULTS                                                                                 \
     {                                                                                                        \
-        .rows = 24, .cols = 200, .record = RECORD_DEFAULTS                                                   \
+        .rows = 24, .cols = 200, .walls = WALLS_DEFAULTS, .record = RECORD_DEFAULTS                          \
     }
 
 struct interact_params {

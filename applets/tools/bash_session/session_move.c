@@ -305,6 +305,8 @@ int session_save(const struct session *s, struct handover_out *out, struct err *
 {
     if (s->calls.first)
         return err_set(err, ERR_TOOL, "a call waits for it");
+    if (s->options.walls)
+        return err_set(err, ERR_TOOL, "it is confined");
     if (tape_is_used(s->terminal.tape))
         return err_set(err, ERR_TOOL, "it is recorded or watched");
     if (s->terminal.viewers.first)

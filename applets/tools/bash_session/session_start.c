@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
@@ -137,6 +138,10 @@ static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
     int code FD_AUTO = sh->kind->start.setup ? give_startup(sh) : -1;
     char **argv = make_argv(sh, shell), **env = make_env(sh);
     const char *programs[] = {shell, NULL};
+    if (sh->options->walls) {
+        sh->options->walls->terminals[0] = sh->channel.path;
+        sh->options->walls->terminals[1] = ttyname(sh->terminal->pty.slave);
+    }
     struct spawn spawn_options = {
         .programs = programs,
         .argv = argv,
@@ -144,6 +149,7 @@ static pid_t spawn_one(struct shell *sh, const char *shell, struct err *err)
         .cwd = sh->options->cwd,
         .start_dir = sh->options->start_dir,
         .user = sh->options->user,
+        .confine = sh->options->walls,
         .fds = {sh->terminal->pty.slave, sh->terminal->pty.slave, sh->terminal->pty.slave},
         .more = &code,
         .n_more = code >= 0,

@@ -14,6 +14,8 @@
 #include "session_wait.h"
 #include "user.h"
 
+struct confine;
+
 struct session_options {
     const struct user *user; /* NULL: the server's own */
     const char *user_name;   /* for those who look; a uid that has no name in decimal */
@@ -23,6 +25,7 @@ struct session_options {
     char **env;              /* whole environment of the shell */
     bool keeps_history;      /* in a file, as it does by itself */
     int start_dir;
+    struct confine *walls; /* NULL: none */
     unsigned short rows, cols;
 };
 

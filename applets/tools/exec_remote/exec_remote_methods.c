@@ -34,6 +34,7 @@ struct hosted {
     struct rpc_call *holder; /* whose end is the job's; NULL: nobody's */
     bool owned;              /* or that of a process */
     bool stored;
+    struct confine *walls; /* NULL: none */
 };
 
 /* Nothing more will happen: what is left goes to a file. Where that can't be written the keeper stays. */
@@ -296,12 +297,22 @@ static char **job_env(char *const *base, const struct start_params *p, const str
     return with_kind;
 }
 
+/* The sooner of both. */
+static int64_t time_of(const struct start_params *p)
+{
+    long long wall = p->walls.limits.wall_seconds;
+    double s = p->timeout_s < 0 || (wall >= 0 && (double)wall < p->timeout_s) ? (double)wall : p->timeout_s;
+    return s < 0 ? -1 : (int64_t)(s * 1000);
+}
+
 static int start_job(struct hosted *h, const struct starting *s, struct claim *claim, struct err *err)
 {
     struct keeper *k = h->keeper;
     const struct start_params *p = s->params;
     char *by_shell[] = {(char *)"/bin/sh", (char *)"-c", p->command.s, NULL};
     pid_t accepted = 0;
+    if (walls_make(k, &p->walls, p->cwd.s, &h->walls, err) < 0)
+        return -1;
     char **env = job_env(k->base.env, p, s->user);
     struct job_options options = {
         .argv = p->command.s ? by_shell : p->argv.list,
@@ -309,6 +320,7 @@ static int start_job(struct hosted *h, const struct starting *s, struct claim *c
         .cwd = p->cwd.s,
         .start_dir = k->base.start_dir,
         .user = s->user,
+        .walls = h->walls,
         .umask = p->umask,
         .input = p->input.s,
         .input_len = p->input.n,
@@ -316,7 +328,7 @@ static int start_job(struct hosted *h, const struct starting *s, struct claim *c
         .latin1 = job_start_is_latin1(p),
         .rows = (unsigned short)(p->pty.on ? p->pty.rows : 0),
         .cols = (unsigned short)p->pty.cols,
-        .timeout_ms = p->timeout_s < 0 ? -1 : (int64_t)(p->timeout_s * 1000),
+        .timeout_ms = time_of(p),
         .accept = claim_pid,
         .accept_arg = claim,
         .accepted = &accepted,
@@ -383,6 +395,7 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     title_set(title);
     h->service = keeper_serve(k, &exec_remote_tool, h, status, hang_up);
     snprintf(k->word, sizeof k->word, "%ld", (long)h->job.pid);
+    walls_tell(k, h->walls);
     return 0;
 }
 
@@ -395,6 +408,8 @@ static int save(void *ctx, struct handover_out *out, struct err *err)
         return err_set(err, ERR_TOOL, "it has ended");
     if (h->job.terminal)
         return err_set(err, ERR_TOOL, "it has a terminal");
+    if (h->walls)
+        return err_set(err, ERR_TOOL, "it is confined");
     if (h->holder || h->owned)
         return err_set(err, ERR_TOOL, "a client holds it (exec_remote run), which would lose it");
     handover_put(out, "hosted.command", h->command, strlen(h->command));

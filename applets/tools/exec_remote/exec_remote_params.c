@@ -71,7 +71,7 @@ static const struct param start_list[] = {
      .min = 1,
      .max = INT_MAX,
      PARAM_DOC("A process with whose end it ends, however that comes", "none")},
-    SURROUNDINGS_PARAM(START(surroundings)),
+    WALLS_PARAMS(START(walls)) SURROUNDINGS_PARAM(START(surroundings)),
 };
 const struct params_table job_start_params = PARAMS_TABLE(start_list);
 

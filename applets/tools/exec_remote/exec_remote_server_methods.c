@@ -126,7 +126,9 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
 
 static const struct rpc_method server_methods[] = {
     {"exec_remote_start", start, &job_start_params, DOC("Start a job: a program in the background"),
-     DOC("{pid}"), DOC("the program, the directory or the user can't be used"), DOC("job_start"), NULL},
+     DOC("{pid, enforced?}"),
+     DOC("the program, the directory or the user can't be used; it can't be confined so"), DOC("job_start"),
+     NULL},
     {"exec_remote_list", list, NULL,
      DOC("List the jobs that run, and those that ended less than an hour ago"),
      DOC("an array of {pid, state, exit_code, user, age_s, duration_s, command, …}"), NULL, DOC("job_list"),

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "commands/confine/walls.h"
 #include "params.h"
 #include "surroundings_param.h"
 #include "user_param.h"
@@ -19,6 +20,7 @@ struct start_params {
     long long umask;     /* < 0: the server's */
     long long ends_with; /* a pid; 0: none */
     struct surroundings surroundings;
+    struct walls_params walls;
     struct pty_params {
         bool on;
         long long rows, cols;
@@ -26,7 +28,7 @@ struct start_params {
 };
 #define START_DEFAULTS                                                                                       \
     {                                                                                                        \
-        .timeout_s = -1, .umask = -1, .pty = {.rows = 24, .cols = 80 }                                       \
+        .timeout_s = -1, .umask = -1, .walls = WALLS_DEFAULTS, .pty = {.rows = 24, .cols = 80 }              \
     }
 
 /* Of every method of a job; each takes those that its table names. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "commands/confine/walls.h"
 #include "io.h"
 #include "job_internal.h"
 #include "signals.h"
@@ -26,6 +27,16 @@ static bool is_oom(const struct job *j, int status)
     return by_kill && !j->kill_began && !j->oom_counter && cgroup_oom_kills() > j->oom_kills;
 }
 
+/* Within the time that a limit gives it. */
+static void note_limit(struct job *j, int status)
+{
+    enum confine_what met = walls_limit_met(j->walls, status);
+    if (j->record.end.limit == 0 && met != CONFINE_PARTS)
+        j->record.end.limit = (unsigned char)(met + 1);
+    if (met == CONFINE_MEMORY)
+        j->record.end.oom_killed = true;
+}
+
 static void main_ended(void *arg, pid_t pid, int status)
 {
     struct job *j = arg;
@@ -39,6 +50,7 @@ static void main_ended(void *arg, pid_t pid, int status)
     end->exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     end->killed = j->kill_began;
     end->oom_killed = is_oom(j, status);
+    note_limit(j, status);
     loop_drop(&j->oom_counter); /* too late to begin */
     job_notify(j);
 }
@@ -83,6 +95,8 @@ static void on_timeout(void *arg)
 {
     struct job *j = arg;
     j->record.end.timed_out = true;
+    if (j->walls && j->walls->wanted[CONFINE_WALL_SECONDS])
+        j->record.end.limit = CONFINE_WALL_SECONDS + 1;
     begin_kill(j);
 }
 
@@ -124,6 +138,7 @@ static pid_t run(const struct job_options *o, int pipes[3][2], struct err *err)
         .cwd = o->cwd,
         .start_dir = o->start_dir,
         .user = o->user,
+        .confine = o->walls,
         .fds = {pipes[0][0], pipes[1][1], pipes[2][1]},
         .has_umask = o->umask >= 0,
         .umask = (mode_t)(o->umask & 0777),
@@ -186,6 +201,7 @@ int job_start(struct job *j, struct loop *loop, const struct job_options *o, str
         .loop = loop,
         .record = RECORD_INIT,
         .latin1 = o->latin1,
+        .walls = o->walls,
         .out = {{.fd = -1}, {.fd = -1}},
         .terminal = o->rows > 0,
         .in = {.fd = -1, .ever_open = o->stdin_open || o->rows > 0},

@@ -23,13 +23,16 @@
 #define JOB_HELD_MAX (100u << 20) /* bytes of a stream that are held */
 #define JOB_STDIN_MAX (64u << 20) /* bytes for stdin that the program has not taken */
 
+struct confine;
+
 struct job_options {
     char *const *argv;
     char *const *env;
     const char *cwd;
     int start_dir;
-    const struct user *user; /* NULL: our own */
-    long long umask;         /* < 0: our own */
+    const struct user *user;     /* NULL: our own */
+    const struct confine *walls; /* NULL: none */
+    long long umask;             /* < 0: our own */
     const char *input;
     size_t input_len;
     bool stdin_open;
@@ -71,7 +74,8 @@ struct job {
     struct record record;
     pid_t pid;
     bool latin1, reaped;
-    bool terminal; /* it has one in the place of pipes: out[0] and stdin are the other end */
+    const struct confine *walls; /* NULL: none */
+    bool terminal;               /* it has one in the place of pipes: out[0] and stdin are the other end */
     struct job_stream out[2];
     struct memory_share share; /* of both streams */
     struct job_stdin in;

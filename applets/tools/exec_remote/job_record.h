@@ -35,6 +35,7 @@ struct record_end {
     bool killed;
     bool timed_out;
     bool oom_killed;
+    unsigned char limit;                /* which has ended it: enum confine_what, and one; 0: none has */
     bool stdin_closed;                  /* by a client, who may write no more; or it never was open */
     unsigned long long stdin_discarded; /* bytes that nobody will read any more */
 };

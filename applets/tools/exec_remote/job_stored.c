@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "io.h"
 #include "ipc.h"
 #include "job_shelf.h"
@@ -34,6 +35,7 @@ enum {
     TIMED_OUT = 16,
     OOM_KILLED = 32,
     STDIN_CLOSED = 64,
+    LIMIT_AT = 8, /* and above */
     FLAGS_END = 128
 };
 
@@ -77,7 +79,8 @@ static uint32_t flags_of(const struct record *r, bool latin1)
 {
     return (latin1 ? LATIN1 : 0U) | (r->told ? TOLD : 0U) | (r->end.ended ? ENDED : 0U) |
            (r->end.killed ? KILLED : 0U) | (r->end.timed_out ? TIMED_OUT : 0U) |
-           (r->end.oom_killed ? OOM_KILLED : 0U) | (r->end.stdin_closed ? STDIN_CLOSED : 0U);
+           (r->end.oom_killed ? OOM_KILLED : 0U) | (r->end.stdin_closed ? STDIN_CLOSED : 0U) |
+           (uint32_t)r->end.limit << LIMIT_AT;
 }
 
 static struct record_end end_of(const struct head *h)
@@ -88,6 +91,7 @@ static struct record_end end_of(const struct head *h)
                                .killed = h->flags & KILLED,
                                .timed_out = h->flags & TIMED_OUT,
                                .oom_killed = h->flags & OOM_KILLED,
+                               .limit = (unsigned char)(h->flags >> LIMIT_AT),
                                .stdin_closed = h->flags & STDIN_CLOSED,
                                .stdin_discarded = h->stdin_discarded};
 }
@@ -162,6 +166,11 @@ int record_store(const struct record *r, const struct fifo *const raw[2], bool l
     return result;
 }
 
+static bool is_flags(uint32_t flags)
+{
+    return (flags & 255) < FLAGS_END && flags >> LIMIT_AT <= CONFINE_PARTS;
+}
+
 /* ---- answering ---- */
 
 /* One that is cut, longer than its place, or larger than any that is written, is none. */
@@ -178,7 +187,7 @@ static bool fits(const struct head *h, size_t size)
             h->given[i] - h->acknowledged[i] > GIVEN_MAX)
             return false;
     const char *end = memchr(h->command, '\0', sizeof h->command);
-    return h->seq >= 0 && h->seq < LLONG_MAX && h->flags < FLAGS_END && h->started_ms <= h->ended_ms && end &&
+    return h->seq >= 0 && h->seq < LLONG_MAX && is_flags(h->flags) && h->started_ms <= h->ended_ms && end &&
            utf8_is_valid(h->command, (size_t)(end - h->command));
 }
 

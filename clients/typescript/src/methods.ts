@@ -62,10 +62,12 @@ export class Methods {
      * @param params.cols Width of the terminal (default: 200)
      * @param params.term Kind of the terminal: TERM of the shell (default: that of env, else dumb)
      * @param params.ends_with A process with whose end it ends, however that comes (default: none)
+     * @param params.confine What it may do, as of 'toolbox confine' (default: all that its user may)
+     * @param params.limits What it may use up (default: none)
      * @param params.surroundings What it begins with in the place of the server's own (default: the server's)
-     * @returns {session_name, shell, recording?}
+     * @returns {session_name, shell, enforced?, recording?}
      */
-    bash_session_new_session(params: { record?: boolean | string | { path?: string; version?: number; max_bytes?: number } | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; cwd?: string | undefined; shell?: string | undefined; program?: readonly string[] | undefined; env?: Readonly<Record<string, string>> | undefined; rows?: number | undefined; cols?: number | undefined; term?: string | undefined; ends_with?: number | undefined; surroundings?: { env: Readonly<Record<string, string>>; cwd?: string; umask: number; limits?: readonly number[] } | undefined } = {}, options: Abortable = {}): Promise<Json> {
+    bash_session_new_session(params: { record?: boolean | string | { path?: string; version?: number; max_bytes?: number } | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; cwd?: string | undefined; shell?: string | undefined; program?: readonly string[] | undefined; env?: Readonly<Record<string, string>> | undefined; rows?: number | undefined; cols?: number | undefined; term?: string | undefined; ends_with?: number | undefined; confine?: { preset?: string; read?: readonly string[]; write?: readonly string[]; execute?: readonly string[]; hide?: readonly string[]; network?: readonly string[]; private_tmp?: boolean; best_effort?: boolean } | undefined; limits?: { memory?: number; processes?: number; cpus?: number; cpu_seconds?: number; wall_seconds?: number; file_size?: number; open_files?: number } | undefined; surroundings?: { env: Readonly<Record<string, string>>; cwd?: string; umask: number; limits?: readonly number[] } | undefined } = {}, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("bash_session_new_session", given(params), options.signal);
     }
 
@@ -192,10 +194,12 @@ export class Methods {
      * @param params.encoding utf-8, or latin-1: each byte is a character (default: utf-8)
      * @param params.pty Run it on a terminal, whose other end is stdin and stdout (default: false)
      * @param params.ends_with A process with whose end it ends, however that comes (default: none)
+     * @param params.confine What it may do, as of 'toolbox confine' (default: all that its user may)
+     * @param params.limits What it may use up (default: none)
      * @param params.surroundings What it begins with in the place of the server's own (default: the server's)
-     * @returns {pid}
+     * @returns {pid, enforced?}
      */
-    exec_remote_start(params: { command?: string | undefined; argv?: readonly string[] | undefined; input?: string | undefined; stdin_open?: boolean | undefined; env?: Readonly<Record<string, string>> | undefined; cwd?: string | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; timeout?: number | undefined; umask?: number | undefined; encoding?: string | undefined; pty?: boolean | { rows?: number; cols?: number } | undefined; ends_with?: number | undefined; surroundings?: { env: Readonly<Record<string, string>>; cwd?: string; umask: number; limits?: readonly number[] } | undefined } = {}, options: Abortable = {}): Promise<Json> {
+    exec_remote_start(params: { command?: string | undefined; argv?: readonly string[] | undefined; input?: string | undefined; stdin_open?: boolean | undefined; env?: Readonly<Record<string, string>> | undefined; cwd?: string | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; timeout?: number | undefined; umask?: number | undefined; encoding?: string | undefined; pty?: boolean | { rows?: number; cols?: number } | undefined; ends_with?: number | undefined; confine?: { preset?: string; read?: readonly string[]; write?: readonly string[]; execute?: readonly string[]; hide?: readonly string[]; network?: readonly string[]; private_tmp?: boolean; best_effort?: boolean } | undefined; limits?: { memory?: number; processes?: number; cpus?: number; cpu_seconds?: number; wall_seconds?: number; file_size?: number; open_files?: number } | undefined; surroundings?: { env: Readonly<Record<string, string>>; cwd?: string; umask: number; limits?: readonly number[] } | undefined } = {}, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("exec_remote_start", given(params), options.signal);
     }
 

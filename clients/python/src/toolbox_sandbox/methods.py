@@ -45,7 +45,7 @@ class AsyncMethods:
         """
         return await self._call("sandbox_tools_shutdown", {})
 
-    async def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None = None, user: str | dict[str, Any] | None = None, cwd: str | None = None, shell: str | None = None, program: list[str] | None = None, env: dict[str, str] | None = None, rows: int | None = None, cols: int | None = None, term: str | None = None, ends_with: int | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+    async def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None = None, user: str | dict[str, Any] | None = None, cwd: str | None = None, shell: str | None = None, program: list[str] | None = None, env: dict[str, str] | None = None, rows: int | None = None, cols: int | None = None, term: str | None = None, ends_with: int | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> Any:
         """Start a session: a shell on a terminal of its own.
 
         record: Record what is shown and typed, for asciinema and bash_session replay (default: false)
@@ -58,10 +58,12 @@ class AsyncMethods:
         cols: Width of the terminal (default: 200)
         term: Kind of the terminal: TERM of the shell (default: that of env, else dumb)
         ends_with: A process with whose end it ends, however that comes (default: none)
+        confine: What it may do, as of 'toolbox confine' (default: all that its user may)
+        limits: What it may use up (default: none)
         surroundings: What it begins with in the place of the server's own (default: the server's)
-        Result: {session_name, shell, recording?}
+        Result: {session_name, shell, enforced?, recording?}
         """
-        return await self._call("bash_session_new_session", {"record": record, "user": user, "cwd": cwd, "shell": shell, "program": program, "env": env, "rows": rows, "cols": cols, "term": term, "ends_with": ends_with, "surroundings": surroundings})
+        return await self._call("bash_session_new_session", {"record": record, "user": user, "cwd": cwd, "shell": shell, "program": program, "env": env, "rows": rows, "cols": cols, "term": term, "ends_with": ends_with, "confine": confine, "limits": limits, "surroundings": surroundings})
 
     async def bash_session_list(self) -> Any:
         """List the sessions.
@@ -153,7 +155,7 @@ class AsyncMethods:
         """
         return await self._call("bash_session_attach", {"session_name": session_name})
 
-    async def exec_remote_start(self, *, command: str | None = None, argv: list[str] | None = None, input: str | None = None, stdin_open: bool | None = None, env: dict[str, str] | None = None, cwd: str | None = None, user: str | dict[str, Any] | None = None, timeout: float | None = None, umask: int | None = None, encoding: str | None = None, pty: bool | dict[str, Any] | None = None, ends_with: int | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+    async def exec_remote_start(self, *, command: str | None = None, argv: list[str] | None = None, input: str | None = None, stdin_open: bool | None = None, env: dict[str, str] | None = None, cwd: str | None = None, user: str | dict[str, Any] | None = None, timeout: float | None = None, umask: int | None = None, encoding: str | None = None, pty: bool | dict[str, Any] | None = None, ends_with: int | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> Any:
         """Start a job: a program in the background.
 
         command: A command for /bin/sh -c; or argv
@@ -168,10 +170,12 @@ class AsyncMethods:
         encoding: utf-8, or latin-1: each byte is a character (default: utf-8)
         pty: Run it on a terminal, whose other end is stdin and stdout (default: false)
         ends_with: A process with whose end it ends, however that comes (default: none)
+        confine: What it may do, as of 'toolbox confine' (default: all that its user may)
+        limits: What it may use up (default: none)
         surroundings: What it begins with in the place of the server's own (default: the server's)
-        Result: {pid}
+        Result: {pid, enforced?}
         """
-        return await self._call("exec_remote_start", {"command": command, "argv": argv, "input": input, "stdin_open": stdin_open, "env": env, "cwd": cwd, "user": user, "timeout": timeout, "umask": umask, "encoding": encoding, "pty": pty, "ends_with": ends_with, "surroundings": surroundings})
+        return await self._call("exec_remote_start", {"command": command, "argv": argv, "input": input, "stdin_open": stdin_open, "env": env, "cwd": cwd, "user": user, "timeout": timeout, "umask": umask, "encoding": encoding, "pty": pty, "ends_with": ends_with, "confine": confine, "limits": limits, "surroundings": surroundings})
 
     async def exec_remote_list(self) -> Any:
         """List the jobs that run, and those that ended less than an hour ago.
