@@ -48,7 +48,7 @@ static void add(struct parser *p, struct expression_step step)
 
 static struct expression_step go(enum expression_op op, size_t first, size_t second)
 {
-    return (struct expression_step){.op = op, .to = {(int)first, (int)second}};
+    return (struct expression_step){.op = (unsigned char)op, .to = {(int)first, (int)second}};
 }
 
 /* ---- sets of characters ---- */

@@ -446,6 +446,7 @@ static int start(struct run *r, const struct run_params *p, const struct user *u
                             .terminal = p->terminal,
                             .timeout_ms = p->timeout_s < 0 ? -1 : (long long)(p->timeout_s * 1000),
                             .descriptors = ends.descriptors};
+    (void)own; /* freed at the end */
     if (!argv[0])
         err_set(err, ERR_TOOL, "this program can't tell its own path");
     else if (open_ends(r, p, user, &how, err) == 0)

@@ -79,7 +79,10 @@ static void put_param(struct buf *out, const struct param *p, int indent)
         buf_addf(out, " from %.15g", p->min);
     else if (has_bounds(p))
         buf_addf(out, " from %.15g to %.15g", p->min, p->max);
-    buf_addf(out, p->required ? ", required" : p->otherwise ? ", default: %s" : "", p->otherwise);
+    if (p->required)
+        buf_adds(out, ", required");
+    else if (p->otherwise)
+        buf_addf(out, ", default: %s", p->otherwise);
     buf_addf(out, "\n%*s%s\n", indent + 4, "", p->about);
 }
 

@@ -81,7 +81,6 @@ static void put_nested(struct buf *out, const char *name, const char *value)
 static void put_changed(struct buf *out, struct span key, struct span old, const char *rest,
                         const char *value)
 {
-    struct buf inner BUF_AUTO = BUF_INIT;
     if (!rest && !value)
         return;
     comma(out);

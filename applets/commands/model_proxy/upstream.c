@@ -293,6 +293,7 @@ static void put_key(struct buf *out, enum dialect dialect, const char *key)
 /* The version that the client has named last, or that the dialect has. */
 static void put_path(struct buf *out, const struct upstream *u, const struct proxy_asked *a)
 {
+    static const char reserved[] = "?#%";
     const char *end = a->what, *version = end;
     while (version > a->path && (version == end || *version != '/'))
         version--;
@@ -305,7 +306,10 @@ static void put_path(struct buf *out, const struct upstream *u, const struct pro
     else if (!u->versioned && strncmp(a->what, "/api/", 5) != 0) /* Ollama's has none */
         buf_adds(out, a->dialect == GOOGLE ? "/v1beta" : "/v1");
     for (const char *s = a->what; *s; s++)
-        buf_addf(out, *s <= ' ' || *s >= 127 || strchr("?#%", *s) ? "%%%02X" : "%c", (unsigned char)*s);
+        if (*s <= ' ' || *s >= 127 || strchr(reserved, *s))
+            buf_addf(out, "%%%02X", (unsigned char)*s);
+        else
+            buf_addc(out, *s);
 }
 
 /* The client's own key is none of ours. */

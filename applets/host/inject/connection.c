@@ -237,6 +237,7 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms)
     struct span line;
     int own FD_AUTO = fd;
     long long until = now_ms() + timeout_ms;
+    (void)own;                /* closed at the end */
     signal(SIGPIPE, SIG_IGN); /* who doesn't read any more is seen by the error */
     /* It says hello when it takes us: before that it has read nothing. */
     if (read_line(fd, &in, until, &line) < 0)
