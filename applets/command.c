@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "mem.h"
+#include "relocate.h"
 #include "usage_text.h"
 #include "utf8.h"
 #include "words.h"
@@ -274,7 +275,12 @@ static int run(const struct applet *applet, const struct command *command, int a
     bool answered = false;
     usage_command(command->name);
     int result = parse(&c, argc, argv, &answered);
-    return result == EXIT_OK && !answered ? command->run(&c) : result;
+    if (result != EXIT_OK || answered)
+        return result;
+    struct err err;
+    if (applet->commands->packed && code_unpack(CODE_commands, &err) < 0)
+        return applet_failed(applet->name, "%s", err.msg);
+    return command->run(&c);
 }
 
 int command_main(const struct applet *applet, int argc, char **argv)

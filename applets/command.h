@@ -43,6 +43,7 @@ struct command_set {
     /* What is said here for what the methods' messages say, and for the parameters that they refuse: pairs,
      * the last one empty; each may be NULL. */
     const char *const (*words)[2], *const (*params)[2];
+    bool packed; /* what the commands run is CODE_commands (core/relocate.h) */
 };
 
 /* A command as it was given. */

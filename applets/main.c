@@ -52,15 +52,6 @@ static const struct applet *const others[] = {
 #undef APPLET
 #undef PACKED_APPLET
 
-/* Constants, and what the commands of applets with many of them do. */
-static void unpack_commands(const char *name)
-{
-    struct err err;
-    relocate_all();
-    if (code_unpack(CODE_commands, &err) < 0)
-        exit(applet_failed(name, "%s", err.msg));
-}
-
 /* Every call comes by here: it does without the tables of the other applets, so that they are relocated after
  * that, and constants are unpacked for those alone that have them. */
 static const struct applet *find(const char *name)
@@ -77,7 +68,7 @@ static const struct applet *find(const char *name)
             return others[i];
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
         if (strcmp(packed[i].name, name) == 0) {
-            unpack_commands(name);
+            relocate_all();
             return packed[i].applet;
         }
     return NULL;

@@ -6,6 +6,7 @@
 #include "io.h"
 #include "log.h"
 #include "mem.h"
+#include "params.h"
 
 struct rpc_call {
     struct rpc_message *message;
@@ -295,6 +296,15 @@ void rpc_fail(struct rpc_call *call, const struct err *err)
     if (out)
         rpc_put_error(out, call->id, err);
     answered(call, err->code);
+}
+
+bool rpc_unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *into)
+{
+    struct err err;
+    if (params_unpack(table, params, into, &err) == 0)
+        return true;
+    rpc_fail(call, &err);
+    return false;
 }
 
 void rpc_fail_kind(struct rpc_call *call, const struct err *err, const char *kind)

@@ -45,6 +45,9 @@ void rpc_fail(struct rpc_call *call, const struct err *err);
 /* The same with a member `data` of the error: {"kind": …}, for programs (NULL: without). */
 void rpc_fail_kind(struct rpc_call *call, const struct err *err, const char *kind);
 
+/* The params by their table into *into (params_unpack); or fails with what is wrong. */
+bool rpc_unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *into);
+
 /* An answer made elsewhere: the whole JSON-RPC response object with this call's own id. */
 void rpc_response(struct rpc_call *call, struct span response);
 

@@ -29,7 +29,7 @@ void transfer_note(const char *path, const char *what)
         say(path, what);
 }
 
-char *transfer_name(const char *path)
+const char *transfer_last_part(const char *path, size_t *n)
 {
     size_t end = strlen(path);
     while (end > 0 && path[end - 1] == '/')
@@ -37,8 +37,14 @@ char *transfer_name(const char *path)
     size_t begin = end;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    const char *last = path + begin;
-    size_t n = end - begin;
+    *n = end - begin;
+    return path + begin;
+}
+
+char *transfer_name(const char *path)
+{
+    size_t n;
+    const char *last = transfer_last_part(path, &n);
     bool none = n == 0 || (n == 1 && last[0] == '.') || (n == 2 && last[0] == '.' && last[1] == '.');
     return none ? mem_strdup(".") : mem_dup(last, n);
 }

@@ -8,24 +8,12 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "commands/transfer/transfer.h"
 #include "mem.h"
 #include "tools/file/file_path.h"
 #include "tools/text_editor/edit_path.h"
 
 #define PATH_LONGEST 65536
-
-/* Where the last part of a path begins and ends, slashes behind it aside. */
-static const char *last_part(const char *path, size_t *n)
-{
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/')
-        begin--;
-    *n = end - begin;
-    return path + begin;
-}
 
 static int open_dir(const char *path)
 {
@@ -60,7 +48,7 @@ int dest_open(struct dest *d, const char *path, char *const *names, bool make, s
     if (several || !names[0] || strcmp(names[0], ".") == 0)
         return open_whole(d, path, several, make, err);
     size_t n;
-    const char *last = last_part(path, &n);
+    const char *last = transfer_last_part(path, &n);
     if (n == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
         return fail(err, path);
     char *above MEM_AUTO = last == path ? mem_strdup(".") : mem_dup(path, (size_t)(last - path));

@@ -33,6 +33,8 @@ int transfer_list(const struct transfer_options *o, char *const *excludes, const
 #define TRANSFER_SAME "toolbox-same: "   /* and how many files were there already */
 enum { TRANSFER_AGAIN = 75 };            /* exit status: changes were lost; all is to be compared again */
 
+/* Where a path's last part begins, and how long it is, slashes behind it aside; *n may be 0. */
+const char *transfer_last_part(const char *path, size_t *n);
 /* The name that a source has in a stream: its path's last part, or "." where that names none. free() it. */
 char *transfer_name(const char *path);
 

@@ -498,6 +498,7 @@ static const char *const params_said[][2] = {
 };
 
 static const struct command_set commands = {
+    .packed = true,
     .about =
         "Shells on terminals of their own that keep their directory, variables and programs between calls.",
     .more = COMMAND_TIME_HELP,

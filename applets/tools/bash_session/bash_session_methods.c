@@ -111,7 +111,7 @@ static void interact(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct interact_params p = INTERACT_DEFAULTS;
     struct err err;
-    if (!session_unpack(call, &session_interact_params, params, &p))
+    if (!rpc_unpack(call, &session_interact_params, params, &p))
         return;
     if (check_interact(&p, &err) < 0) {
         rpc_fail(call, &err);
@@ -175,7 +175,7 @@ static void run(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct run_params p = RUN_DEFAULTS;
-    if (!session_unpack(call, &session_run_params, params, &p))
+    if (!rpc_unpack(call, &session_run_params, params, &p))
         return;
     struct pending *pending = pending_new(call, &h->session);
     struct run_request r = {
@@ -194,7 +194,7 @@ static void close_session(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct signal_params p = {0};
-    if (!session_unpack(call, &session_name_params, params, &p))
+    if (!rpc_unpack(call, &session_name_params, params, &p))
         return;
     params_release(&session_name_params, &p);
     keeper_end(h->service, call, KEEPER_CLOSED);
@@ -205,7 +205,7 @@ static void resize(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct resize_params p = {0};
     struct err err;
-    if (!session_unpack(call, &session_resize_params, params, &p))
+    if (!rpc_unpack(call, &session_resize_params, params, &p))
         return;
     if (session_resize(&h->session, (int)p.rows, (int)p.cols, &err) < 0)
         rpc_fail(call, &err);
@@ -219,7 +219,7 @@ static void signal_session(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct signal_params p = {0};
     struct err err;
-    if (!session_unpack(call, &session_signal_params, params, &p))
+    if (!rpc_unpack(call, &session_signal_params, params, &p))
         return;
     if (session_signal(&h->session, p.signal.s, &err) < 0)
         rpc_fail(call, &err);
@@ -235,7 +235,7 @@ static void attach_viewer(struct rpc_call *call, struct span params, void *ctx)
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err;
     char name[IPC_NAME_MAX];
-    if (!session_unpack(call, &session_name_params, params, &p))
+    if (!rpc_unpack(call, &session_name_params, params, &p))
         return;
     params_release(&session_name_params, &p);
     if (viewers_invite(&h->session.terminal.viewers, h->dirfd, name, sizeof name, &err) < 0) {

@@ -196,14 +196,6 @@ static const struct param close_list[] = {
 const struct params_table session_name_params = PARAMS_TABLE(close_list);
 
 /* Unpacks, or answers with what is wrong. */
-bool session_unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *into)
-{
-    struct err err;
-    if (params_unpack(table, params, into, &err) == 0)
-        return true;
-    rpc_fail(call, &err);
-    return false;
-}
 
 #ifndef TOOLBOX_GUEST
 #define TAPE_SESSION                                                                                         \

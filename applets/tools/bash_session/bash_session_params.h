@@ -13,7 +13,4 @@ extern const struct params_table session_signal_params;
 extern const struct params_table session_name_params;
 extern const struct params_table session_record_params, session_watch_params; /* struct tape_params */
 
-/* Unpacks, or answers with what is wrong. */
-bool session_unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *into);
-
 #endif

@@ -76,7 +76,7 @@ static void watch_abandoned(void *arg)
 void session_watch(struct rpc_call *call, struct span params, struct session *s)
 {
     struct tape_params p = TAPE_DEFAULTS;
-    if (!session_unpack(call, &session_watch_params, params, &p))
+    if (!rpc_unpack(call, &session_watch_params, params, &p))
         return;
     params_release(&session_watch_params, &p);
     if (answer(call, s, p.cursor, p.cursor < 0 || p.timeout_s == 0))
@@ -142,7 +142,7 @@ void session_record(struct rpc_call *call, struct span params, struct session *s
     struct tape_params p = TAPE_DEFAULTS;
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err;
-    if (!session_unpack(call, &session_record_params, params, &p))
+    if (!rpc_unpack(call, &session_record_params, params, &p))
         return;
     if (record(s, &p, &text, &err) < 0)
         rpc_fail(call, &err);

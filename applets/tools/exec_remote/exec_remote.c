@@ -246,6 +246,7 @@ static const char *const params_said[][2] = {
 };
 
 static const struct command_set commands = {
+    .packed = true,
     .about = "Programs that run in the background (jobs), with their output kept until it is acknowledged.",
     .more = "poll, wait, kill, write and close print their result as JSON. " COMMAND_TIME_HELP,
     .options = options,

@@ -61,14 +61,10 @@ static void on_gone(void *arg)
 static bool unpack(struct hosted *h, struct rpc_call *call, const char *method,
                    const struct params_table *table, struct span params, struct job_params *p)
 {
-    struct err err;
     *p = (struct job_params)JOB_DEFAULTS;
     if (h->stored && job_answer_from_file(call, method, params, h->keeper->name, h->keeper->base.dirfd))
         return false;
-    if (params_unpack(table, params, p, &err) == 0)
-        return true;
-    rpc_fail(call, &err);
-    return false;
+    return rpc_unpack(call, table, params, p);
 }
 
 static void poll_job(struct rpc_call *call, struct span params, void *ctx)

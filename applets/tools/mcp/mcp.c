@@ -166,6 +166,7 @@ static const char *const params_said[][2] = {
 };
 
 static const struct command_set commands = {
+    .packed = true,
     .about = "MCP servers of this container, and this container as one.",
     .options = options,
     .list = list,

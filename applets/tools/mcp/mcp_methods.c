@@ -33,12 +33,8 @@ struct hosted {
 static bool unpack(struct rpc_call *call, const struct params_table *table, struct span params,
                    struct mcp_session_params *p)
 {
-    struct err err;
     *p = (struct mcp_session_params)MCP_SESSION_DEFAULTS;
-    if (params_unpack(table, params, p, &err) == 0)
-        return true;
-    rpc_fail(call, &err);
-    return false;
+    return rpc_unpack(call, table, params, p);
 }
 
 static void send_request(struct rpc_call *call, struct span params, void *ctx)

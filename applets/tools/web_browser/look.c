@@ -17,12 +17,6 @@ static void measure(struct action *a)
     step_ask(a, page_session(a), "Page.getLayoutMetrics", NULL, LOOK_MS);
 }
 
-static long long number_of(struct span object, const char *key)
-{
-    struct span value;
-    return json_member(object, key, &value, NULL) ? strtoll(value.s, NULL, 10) : 0;
-}
-
 static void capture(struct action *a, long long x, long long y, long long width, long long height)
 {
     struct buf params BUF_AUTO = BUF_INIT;
@@ -44,7 +38,7 @@ static void capture_page(struct action *a)
 {
     struct span size;
     if (a->params.full_page && json_member(a->result, "cssContentSize", &size, NULL))
-        capture(a, 0, 0, number_of(size, "width"), number_of(size, "height"));
+        capture(a, 0, 0, member_number(size, "width"), member_number(size, "height"));
     else
         capture(a, 0, 0, 0, 0);
 }

@@ -4,13 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "page_number.h"
 #include "tab_internal.h"
+
+#define MEMBER_MAX (1LL << 60)
 
 bool member_text(struct span object, const char *key, struct buf *out)
 {
     struct span value;
     return json_kind(object) == JSON_OBJECT && json_member(object, key, &value, NULL) &&
            json_string_text(value, out);
+}
+
+long long member_number(struct span object, const char *key)
+{
+    struct span value;
+    return json_member(object, key, &value, NULL) ? page_number(value, MEMBER_MAX) : 0;
 }
 
 char *member_dup(struct span object, const char *key)

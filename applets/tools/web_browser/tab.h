@@ -101,6 +101,9 @@ void tabs_make_current(struct tabs *tabs, struct tab *tab);
 /* Session of a frame by its number (0: the page itself); NULL when it is gone. */
 const char *tab_session(const struct tab *tab, int number);
 
+/* A member's whole part, as page_number has it; 0 where there is none. */
+long long member_number(struct span object, const char *key);
+
 /* Appends a member of an object as text; false when it isn't there. */
 bool member_text(struct span object, const char *key, struct buf *out);
 

@@ -9,14 +9,12 @@
 
 #include "io.h"
 #include "mem.h"
-#include "page_number.h"
 #include "page_text.h"
 #include "tab_internal.h"
 
 #define NOTE_MAX 500
 #define NAME_BYTES 200
 #define TRIES 1000
-#define BYTES_MAX (1LL << 60)
 
 int downloads_open(struct downloads *d, const char *dir, struct err *err)
 {
@@ -134,12 +132,6 @@ static void ended(struct tabs *tabs, struct download *f, bool whole)
         tabs_note(tabs, "the download of %s came to nothing: %s", buf_str(&shown), f->state);
 }
 
-static long long number(struct span object, const char *key)
-{
-    struct span value;
-    return json_member(object, key, &value, NULL) ? page_number(value, BYTES_MAX) : 0;
-}
-
 void download_goes_on(struct tabs *tabs, struct span params)
 {
     struct downloads *d = &tabs->downloads;
@@ -147,8 +139,8 @@ void download_goes_on(struct tabs *tabs, struct span params)
         struct download *f = &d->list[i];
         if (!member_is(params, "guid", f->id) || strcmp(f->state, "running") != 0)
             continue;
-        f->bytes = number(params, "receivedBytes");
-        f->total = number(params, "totalBytes");
+        f->bytes = member_number(params, "receivedBytes");
+        f->total = member_number(params, "totalBytes");
         if (!member_is(params, "state", "inProgress"))
             ended(tabs, f, member_is(params, "state", "completed"));
     }

@@ -3,13 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "page_number.h"
 #include "tab_internal.h"
 
 #define URL_BYTES 2000
 #define TEXT_BYTES 4000            /* of one message */
 #define CONSOLE_BYTES (512u << 10) /* of all */
-#define NUMBER_MAX (1LL << 52)
 
 /* ---- requests ---- */
 
@@ -32,18 +30,12 @@ static void forget(struct request *r)
     *r = (struct request){0};
 }
 
-static long long number(struct span object, const char *key)
-{
-    struct span value;
-    return json_member(object, key, &value, NULL) ? page_number(value, NUMBER_MAX) : 0;
-}
-
 static void answered(struct request *r, struct span params, const char *key)
 {
     struct span response;
     if (!r || !json_member(params, key, &response, NULL) || json_kind(response) != JSON_OBJECT)
         return;
-    r->status = (int)number(response, "status");
+    r->status = (int)member_number(response, "status");
     free(r->mime_type);
     r->mime_type = member_dup(response, "mimeType");
 }
@@ -69,7 +61,7 @@ static void ended(struct request *r, struct span params)
 {
     if (!r)
         return;
-    r->bytes = number(params, "encodedDataLength");
+    r->bytes = member_number(params, "encodedDataLength");
     free(r->error);
     r->error = member_dup(params, "errorText");
 }
@@ -108,7 +100,7 @@ static void put_entry(struct buf *out, const char *level, const struct buf *text
     json_member_text(out, "text", buf_str(text), text->len < TEXT_BYTES ? text->len : TEXT_BYTES);
     bool there = where.s && json_kind(where) == JSON_OBJECT && member_text(where, "url", &url) && url.len > 0;
     json_member_string(out, "url", there ? buf_str(&url) : NULL);
-    json_member_int_or_null(out, "line", there ? number(where, "lineNumber") + 1 : -1);
+    json_member_int_or_null(out, "line", there ? member_number(where, "lineNumber") + 1 : -1);
     buf_addc(out, '}');
 }
 

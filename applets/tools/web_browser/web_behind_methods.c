@@ -6,15 +6,6 @@
 #include "web.h"
 #include "web_params.h"
 
-static bool unpack(struct rpc_call *call, const struct params_table *table, struct span params, void *p)
-{
-    struct err err;
-    if (params_unpack(table, params, p, &err) == 0)
-        return true;
-    rpc_fail(call, &err);
-    return false;
-}
-
 /* Lists of calls are elements of an array. */
 static void tell(struct web *web, struct rpc_call *call, const struct buf *list)
 {
@@ -28,7 +19,7 @@ void web_upload(struct rpc_call *call, struct span params, void *ctx)
 {
     struct web_list_params list = {0};
     struct web_params p = WEB_PARAMS_DEFAULTS;
-    if (!unpack(call, &web_upload_params, params, &list))
+    if (!rpc_unpack(call, &web_upload_params, params, &list))
         return;
     p.element_id = list.element_id;
     p.raw = (struct text){mem_dup(list.list.s, list.list.n), list.list.n};
@@ -42,7 +33,7 @@ void web_emulate(struct rpc_call *call, struct span params, void *ctx)
     struct web_emulate_params p = WEB_EMULATE_DEFAULTS;
     struct buf list BUF_AUTO = BUF_INIT;
     struct err err;
-    if (!unpack(call, &web_emulate_params, params, &p))
+    if (!rpc_unpack(call, &web_emulate_params, params, &p))
         return;
     int result = emulate_calls(&p, &web->emulated, web->context, &list, &err);
     if (result == 0 && p.width > 0) {
@@ -62,7 +53,7 @@ void web_state(struct rpc_call *call, struct span params, void *ctx)
     struct web_list_params list = {0};
     struct web_params p = WEB_PARAMS_DEFAULTS;
     struct buf calls BUF_AUTO = BUF_INIT;
-    if (!unpack(call, &web_state_params, params, &list))
+    if (!rpc_unpack(call, &web_state_params, params, &list))
         return;
     if (list.object.s)
         state_calls(list.object, web->context, &calls);
@@ -79,7 +70,7 @@ void web_devtools(struct rpc_call *call, struct span params, void *ctx)
     struct web_list_params list = {0};
     struct web_params p = WEB_PARAMS_DEFAULTS;
     struct err err;
-    if (!unpack(call, &web_devtools_params, params, &list))
+    if (!rpc_unpack(call, &web_devtools_params, params, &list))
         return;
     p.of_browser = list.browser;
     p.text = (struct text){mem_strdup(list.method.s), list.method.n};

@@ -257,6 +257,7 @@ static const char *const params_said[][2] = {
 };
 
 static const struct command_set commands = {
+    .packed = true,
     .about = "Drives a browser (a Chromium that is here already), and shows pages as text: one element a "
              "line, with "
              "the number by which it is clicked or typed into.",

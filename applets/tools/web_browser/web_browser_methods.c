@@ -29,12 +29,8 @@ struct hosted {
 static bool unpack(struct rpc_call *call, const struct params_table *table, struct span params,
                    struct web_params *p)
 {
-    struct err err;
     *p = (struct web_params)WEB_PARAMS_DEFAULTS;
-    if (params_unpack(table, params, p, &err) == 0)
-        return true;
-    rpc_fail(call, &err);
-    return false;
+    return rpc_unpack(call, table, params, p);
 }
 
 /* One of the methods that are an action each. */
