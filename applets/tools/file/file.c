@@ -268,38 +268,60 @@ static void put_entry(struct buf *out, struct span entry)
     buf_addc(out, '\n');
 }
 
+/* The answer: what `put` makes of each element of that member, which is in `out` as well, or with --json as
+ * it is. */
+static int print_each(const struct command_line *c, struct buf *params, struct buf *result, const char *key,
+                      void (*put)(struct buf *out, struct span element), struct buf *out)
+{
+    struct span list, element;
+    int status = call(c, 0, params, result);
+    if (status != EXIT_OK || command_value(c, "json"))
+        return status == EXIT_OK ? command_print_line(c, span_of(result)) : status;
+    json_member(span_of(result), key, &list, NULL);
+    for (size_t at = 0; json_element(list, &at, &element);)
+        put(out, element);
+    return command_print(c, span_of(out));
+}
+
+/* Whether people read it, and it says more than what was printed. */
+static bool has_more(const struct command_line *c, const struct buf *result, const char *key,
+                     struct span *value)
+{
+    return result->len > 0 && !command_value(c, "json") && json_member(span_of(result), key, value, NULL);
+}
+
 static int do_list(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf out BUF_AUTO = BUF_INIT;
-    struct span entries, entry, next;
+    struct span next;
     if (c->n_words == 0)
         buf_adds(&params, "{\"path\":\".\"");
     if (!command_value(c, "limit")) {
         buf_addc(&params, params.len == 0 ? '{' : ',');
         buf_adds(&params, "\"limit\":" ALL);
     }
-    int status = call(c, 0, &params, &result);
-    if (status != EXIT_OK || command_value(c, "json"))
-        return status == EXIT_OK ? command_print_line(c, span_of(&result)) : status;
-    json_member(span_of(&result), "entries", &entries, NULL);
-    for (size_t at = 0; json_element(entries, &at, &entry);)
-        put_entry(&out, entry);
-    status = command_print(c, span_of(&out));
-    if (json_member(span_of(&result), "next", &next, NULL))
+    int status = print_each(c, &params, &result, "entries", put_entry, &out);
+    if (has_more(c, &result, "next", &next))
         fprintf(stderr, "toolbox file: there are more: --after %.*s\n", (int)next.n, next.s);
     return status;
 }
 
 /* What has ended it before its end. */
-static void say_cut(struct span result)
+static void say_cut(const struct command_line *c, const struct buf *result)
 {
     struct span cut, late;
-    if (!json_member(result, "truncated", &cut, NULL) || !span_is(cut, "true"))
+    if (!has_more(c, result, "truncated", &cut) || !span_is(cut, "true"))
         return;
-    bool by_time = json_member(result, "timed_out", &late, NULL) && span_is(late, "true");
+    bool by_time = json_member(span_of(result), "timed_out", &late, NULL) && span_is(late, "true");
     fprintf(stderr, "toolbox file: there may be more: %s\n", by_time ? "--timeout" : "--limit");
+}
+
+static void put_path(struct buf *out, struct span path)
+{
+    json_string_text(path, out);
+    buf_addc(out, '\n');
 }
 
 static int do_find(const struct command_line *c)
@@ -307,15 +329,8 @@ static int do_find(const struct command_line *c)
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf out BUF_AUTO = BUF_INIT;
-    struct span paths, path;
-    int status = call(c, 0, &params, &result);
-    if (status != EXIT_OK || command_value(c, "json"))
-        return status == EXIT_OK ? command_print_line(c, span_of(&result)) : status;
-    json_member(span_of(&result), "paths", &paths, NULL);
-    for (size_t at = 0; json_element(paths, &at, &path); buf_addc(&out, '\n'))
-        json_string_text(path, &out);
-    status = command_print(c, span_of(&out));
-    say_cut(span_of(&result));
+    int status = print_each(c, &params, &result, "paths", put_path, &out);
+    say_cut(c, &result);
     return status;
 }
 
@@ -364,16 +379,11 @@ static int do_search(const struct command_line *c)
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct buf out BUF_AUTO = BUF_INIT;
-    struct span matches, match;
-    int status = call(c, 0, &params, &result);
-    if (status != EXIT_OK || command_value(c, "json"))
-        return status == EXIT_OK ? command_print_line(c, span_of(&result)) : status;
-    json_member(span_of(&result), "matches", &matches, NULL);
-    for (size_t at = 0; json_element(matches, &at, &match);)
-        put_match(&out, match);
-    status = command_print(c, span_of(&out));
-    say_cut(span_of(&result));
-    return status != EXIT_OK || out.len > 0 ? status : applet_failed(c->applet->name, "nothing was found");
+    int status = print_each(c, &params, &result, "matches", put_match, &out);
+    say_cut(c, &result);
+    return status != EXIT_OK || out.len > 0 || command_value(c, "json")
+               ? status
+               : applet_failed(c->applet->name, "nothing was found");
 }
 
 /* ---- their table ---- */

@@ -37,31 +37,20 @@ static int save_data(const struct command_line *c, struct buf *answer)
     return write_file(c, c->words[0], &data);
 }
 
-int web_do_shot(const struct command_line *c)
+int web_do_save(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
+    const char *name = c->command->name;
     if (c->n_words != (command_value(c, "json") ? 0 : 1))
-        return usage_error(c->applet->name, "shot takes a file, or --json in its place");
+        return usage_error(c->applet->name, "%s takes a file, or --json in its place", name);
     int result = web_begin(c, false, &params);
     if (result == EXIT_OK && command_value(c, "full"))
         json_member_bool(&params, "full_page", true);
     if (result == EXIT_OK && command_value(c, "element"))
         result = web_put_number(c, &params, "element_id", command_value(c, "element"));
     if (result == EXIT_OK)
-        result = command_call(c, "web_screenshot", &params, &answer);
-    return result == EXIT_OK ? save_data(c, &answer) : result;
-}
-
-int web_do_pdf(const struct command_line *c)
-{
-    struct buf params BUF_AUTO = BUF_INIT;
-    struct buf answer BUF_AUTO = BUF_INIT;
-    if (c->n_words != (command_value(c, "json") ? 0 : 1))
-        return usage_error(c->applet->name, "pdf takes a file, or --json in its place");
-    int result = web_begin(c, false, &params);
-    if (result == EXIT_OK)
-        result = command_call(c, "web_pdf", &params, &answer);
+        result = command_call(c, strcmp(name, "pdf") == 0 ? "web_pdf" : "web_screenshot", &params, &answer);
     return result == EXIT_OK ? save_data(c, &answer) : result;
 }
 

@@ -4,8 +4,7 @@
 
 #include "command.h"
 
-int web_do_shot(const struct command_line *c);
-int web_do_pdf(const struct command_line *c);
+int web_do_save(const struct command_line *c); /* shot, pdf */
 int web_do_upload(const struct command_line *c);
 int web_do_downloads(const struct command_line *c);
 int web_do_dialog(const struct command_line *c);
