@@ -152,7 +152,7 @@ def test_another_browser(client, site):
     w.act("emulate", "(?i)timezone", timezone="No/Where")
     w.act("emulate", timezone="Europe/Rome")
     w.go(site.url("/self"))
-    assert "Europe/Rome" in w.at
+    assert "Europe/Rome" in w.act("wait", text="Europe/Rome")
     w.act("emulate", network="offline")
     w.go(site.url("/self"), error="there is no network")
     w.act("emulate", network="online")
