@@ -195,6 +195,8 @@ static int check_words(struct serve_words *w)
     w->http.idle_ms = (long long)(w->idle_s * 1000);
     if (w->http.n == 0 && (w->token_file || w->token_env || w->http.share))
         return usage_error(NAME, "--token-file, --token-env and --share are for --http");
+    if (w->http.far && w->http.share)
+        return usage_error(NAME, "--share is for one place: with --in each client has its own");
     if (w->token_file && w->token_env)
         return usage_error(NAME, "has one token: --token-file or --token-env");
     if (!w->token_file && !w->token_env)
@@ -203,7 +205,8 @@ static int check_words(struct serve_words *w)
     return w->http.token ? EXIT_OK : EXIT_USAGE;
 }
 
-int mcp_serve_main(int argc, char **argv)
+/* Takes those of our own, and runs. */
+static int serve_here(struct serve_words *words, int argc, char **argv)
 {
     static const struct option options[] = {
 #ifndef TOOLBOX_GUEST /* where whoever put it there talks to it himself */
@@ -221,28 +224,101 @@ int mcp_serve_main(int argc, char **argv)
 #endif
         "--keep-sessions", "--structured",     "--read-only", "--tools", "--profile",
         "--prefix",        "--interrupt-busy", "--in",        "--help",  NULL};
-    static struct serve_words words = {.offer = {.prefix = ""}, .idle_s = 1800};
-#ifndef TOOLBOX_GUEST /* it is the one that is served in */
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--in") == 0 || strncmp(argv[i], "--in=", 5) == 0)
-            return serve_in(argc, argv);
-#endif
     struct err err;
     if (code_unpack(CODE_mcp, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, names)) >= 0;) {
         if (option == 'k' && strcmp(argv[at], "--keep-sessions") != 0) /* not by a part of its name */
             return usage_unknown(NAME, "option", argv[at], names);
-        if (take_option(&words, option) != EXIT_OK)
+        if (take_option(words, option) != EXIT_OK)
             return EXIT_USAGE;
     }
     if (optind < argc)
         return usage_error(NAME, "takes no argument, not '%s'", argv[optind]);
-    if (check_words(&words) != EXIT_OK)
+    if (check_words(words) != EXIT_OK)
         return EXIT_USAGE;
 #ifndef TOOLBOX_GUEST
-    if (words.http.n > 0)
-        return serve_http(&words.http, &words.offer);
+    if (words->http.n > 0)
+        return serve_http(&words->http, &words->offer);
 #endif
-    return serve_pipe(&words.offer);
+    return serve_pipe(&words->offer);
+}
+
+#ifndef TOOLBOX_GUEST
+/* One of `options`, or its value: --NAME VALUE or --NAME=VALUE. How many words it has; 0: it is another. */
+static int words_of(const struct option *options, char **argv, char **value)
+{
+    for (const struct option *o = options; o->name; o++) {
+        size_t n = strlen(o->name);
+        if (strncmp(argv[0], "--", 2) != 0 || strncmp(argv[0] + 2, o->name, n) != 0)
+            continue;
+        if (o->has_arg && argv[0][2 + n] == '=') {
+            *value = argv[0] + 2 + n + 1;
+            return 1;
+        }
+        if (argv[0][2 + n])
+            continue;
+        *value = o->has_arg ? argv[1] : argv[0];
+        return o->has_arg && argv[1] ? 2 : 1;
+    }
+    return 0;
+}
+
+/* Targets over HTTP: options of ours are taken here, the others by who serves in each (serve_relay.h). */
+static int serve_far(struct serve_words *words, int argc, char **argv)
+{
+    static const struct option in[] = {{"in", 1, NULL, 0}, {0}},
+                               own[] = {{"http", 1, NULL, 0},      {"token-file", 1, NULL, 0},
+                                        {"token-env", 1, NULL, 0}, {"idle", 1, NULL, 0},
+                                        {"share", 0, NULL, 0},     {0}};
+    static struct serve_far far;
+    char *value = NULL, **ours = mem_zalloc((size_t)(argc + 1) * sizeof *ours);
+    int n_ours = 0, n_rest = 0, n;
+    far.patterns = mem_zalloc((size_t)(argc + 1) * sizeof *far.patterns);
+    far.rest = mem_zalloc((size_t)(argc + 1) * sizeof *far.rest);
+    ours[n_ours++] = argv[0];
+    for (int i = 1; i < argc; i += n) {
+        if ((n = words_of(in, argv + i, &value)) > 0 && value)
+            far.patterns[far.n++] = value;
+        else if ((n = words_of(own, argv + i, &value)) > 0)
+            for (int k = 0; k < n; k++)
+                ours[n_ours++] = argv[i + k];
+        else
+            far.rest[n_rest++] = argv[i], n = 1;
+    }
+    for (size_t i = 0; i < far.n; i++) {
+        char **all MEM_AUTO = mem_zalloc((size_t)(n_rest + 4) * sizeof *all);
+        all[0] = argv[0];
+        all[1] = (char *)"--in";
+        all[2] = far.patterns[i];
+        memcpy(all + 3, far.rest, (size_t)n_rest * sizeof *all);
+        if (serve_in_check(n_rest + 3, all) != EXIT_OK)
+            return EXIT_USAGE;
+    }
+    if (far.n == 0)
+        return usage_error(NAME, "--in takes one target, such as docker:NAME");
+    words->http.far = &far;
+    optind = 1;
+    return serve_here(words, n_ours, ours);
+}
+
+static bool has_option(int argc, char **argv, const struct option *option)
+{
+    char *value;
+    for (int i = 1; i < argc; i++)
+        if (words_of(option, argv + i, &value) > 0)
+            return true;
+    return false;
+}
+#endif
+
+int mcp_serve_main(int argc, char **argv)
+{
+    static struct serve_words words = {.offer = {.prefix = ""}, .idle_s = 1800};
+#ifndef TOOLBOX_GUEST /* it is the one that is served in */
+    static const struct option in[] = {{"in", 1, NULL, 0}, {0}}, http[] = {{"http", 1, NULL, 0}, {0}};
+    if (has_option(argc, argv, in))
+        return has_option(argc, argv, http) ? serve_far(&words, argc, argv) : serve_in(argc, argv);
+#endif
+    return serve_here(&words, argc, argv);
 }

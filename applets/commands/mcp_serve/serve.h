@@ -5,6 +5,8 @@
  *
  *   mcp_serve.c       the command line
  *   serve_http.c      clients that come by HTTP: who may, sessions
+ *   serve_doors.c     where they come in
+ *   serve_relay.c     those whose server runs elsewhere, and serve_far.c where
  *   serve_events.c    what they are answered with: events, which can be asked for again
  *   serve_end.c       begin and end
  *   serve_message.c   what a message is, and whether it is one: revisions, methods, errors

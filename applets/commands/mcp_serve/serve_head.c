@@ -41,6 +41,8 @@ void serve_look(struct span body, struct body_look *look)
     text_member(params, "name", &look->name);
     look->initialize =
         json_string_is(look->method, "initialize") && json_member(params, "protocolVersion", &version, NULL);
+    if (look->initialize)
+        look->wanted = version;
     if (!look->initialize && json_member(params, "_meta", &meta, NULL) && json_kind(meta) == JSON_OBJECT)
         json_member(meta, "io.modelcontextprotocol/protocolVersion", &look->version, NULL);
 }

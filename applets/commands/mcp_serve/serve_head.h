@@ -10,6 +10,7 @@
 
 struct body_look {
     struct span method, name, id, version; /* s == NULL: none; `version` of _meta */
+    struct span wanted;                    /* the revision, of one that begins a session */
     bool asks;                             /* something in it is to be answered */
     bool initialize;                       /* it begins a session */
     bool later;                            /* its answer may take its time */

@@ -1,22 +1,22 @@
 #include "serve_http.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "applet.h"
-#include "commands/exec/dial.h"
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
 #include "random.h"
 #include "rpc.h"
-#include "serve_head.h"
+#include "serve_doors.h"
 #include "serve_events.h"
+#include "serve_head.h"
+#include "serve_relay.h"
 
 #define SESSIONS_MAX 4096
+#define FAR_SESSIONS_MAX 512 /* each has processes of its own */
 #define SWEEP_MS 5000
 #define SWEEP_SOON_MS 20 /* while something is ending */
 #define END_MS 6000      /* for all sessions, when the server ends */
@@ -29,6 +29,8 @@ struct session {
     char id[33]; /* "": those without one */
     struct client client;
     struct serve own, *serve; /* its own, or that of all */
+    struct relay *relay;      /* instead of it, in a target */
+    char *target;             /* NULL: where we are */
     struct sse *streams;
     unsigned numbers;
     long long seen_ms;
@@ -43,7 +45,7 @@ struct http {
     struct loop *loop;
     struct proxy_server *servers[SERVE_DOORS_MAX];
     struct session *sessions; /* the last is the one for those without */
-    struct session *nobody;
+    struct session *nobody;   /* NULL: of each target another one */
     size_t n;
     struct loop_source *sweep, *patience;
     bool ending;
@@ -67,12 +69,35 @@ static void over(struct serve *s, int status)
 static const struct serve_owner owner = {
     .stalled = nothing, .deaf = nothing, .advanced = serve_advanced, .over = over, .said = sse_said};
 
-/* NULL: no random bytes can be had. */
-static struct session *session_new(struct http *h, bool named)
+static void relay_over(void *arg)
+{
+    struct session *x = arg;
+    x->ending = x->over = true;
+    loop_timer_set(x->http->sweep, SWEEP_SOON_MS);
+}
+
+static int begin_serving(struct session *x, const char *target, bool named, struct err *err)
+{
+    struct http *h = x->http;
+    if (target) {
+        const struct relay_owner to = {sse_said, relay_over, x};
+        x->target = mem_strdup(target);
+        x->relay = relay_new(h->loop, h->options->far, target, !named, &to, err);
+        return x->relay ? 0 : -1;
+    }
+    x->own = (struct serve){.owner = &owner, .offer = h->offer, .loop = h->loop};
+    serve_begin(&x->own);
+    x->serve = named && h->options->share ? h->nobody->serve : &x->own;
+    return 0;
+}
+
+/* NULL: with err. */
+static struct session *session_new(struct http *h, const char *target, bool named, struct err *err)
 {
     unsigned char bytes[16];
     struct session *x = mem_zalloc(sizeof *x);
     if (named && random_bytes(bytes, sizeof bytes) < 0) {
+        err_set(err, ERR_INTERNAL, "no random numbers can be had");
         free(x);
         return NULL;
     }
@@ -82,9 +107,11 @@ static struct session *session_new(struct http *h, bool named)
         snprintf(x->fields, sizeof x->fields, "Mcp-Session-Id: %s\r\n", x->id);
     x->http = h;
     x->client = (struct client){.level = LEVEL_WARNING, .many = !named};
-    x->own = (struct serve){.owner = &owner, .offer = h->offer, .loop = h->loop};
-    serve_begin(&x->own);
-    x->serve = named && h->options->share ? h->nobody->serve : &x->own;
+    if (begin_serving(x, target, named, err) < 0) {
+        free(x->target);
+        free(x);
+        return NULL;
+    }
     x->seen_ms = now_ms();
     x->next = h->sessions;
     h->sessions = x;
@@ -92,16 +119,19 @@ static struct session *session_new(struct http *h, bool named)
     return x;
 }
 
-static struct session *session_find(const struct http *h, const char *id)
+/* `id` "": that for requests without one. */
+static struct session *session_find(const struct http *h, const char *target, const char *id)
 {
     struct session *x = h->sessions;
-    while (x && (x->ending || !x->id[0] || strcmp(x->id, id) != 0))
+    while (x && (x->ending || strcmp(x->id, id) != 0 || (target && strcmp(x->target, target) != 0)))
         x = x->next;
     return x;
 }
 
 static bool has_calls(const struct session *x)
 {
+    if (x->relay)
+        return relay_is_busy(x->relay);
     const struct call *c = x->serve->calls.first;
     while (c && c->origin.client != &x->client)
         c = c->next;
@@ -114,7 +144,9 @@ static void session_end(struct session *x)
     if (x->ending)
         return;
     x->ending = true;
-    if (x->serve == &x->own) {
+    if (x->relay) {
+        relay_end(x->relay);
+    } else if (x->serve == &x->own) {
         serve_finish(x->serve);
     } else {
         for (struct call *c = x->serve->calls.first, *next; c; c = next) {
@@ -135,7 +167,10 @@ static void session_free(struct http *h, struct session *x)
     while (*at != x)
         at = &(*at)->next;
     *at = x->next;
-    serve_release(&x->own);
+    if (!x->relay)
+        serve_release(&x->own);
+    relay_free(x->relay);
+    free(x->target);
     while (x->streams)
         sse_free(&x->streams, x->streams);
     h->n--;
@@ -212,6 +247,10 @@ static void gone(struct sse *st, void *arg)
     struct session *x = arg;
     if (!x->client.many) /* it may come again for the rest */
         return;
+    if (x->relay) {
+        relay_cancel(x->relay, st);
+        return;
+    }
     for (struct call *c = x->serve->calls.first, *next; c; c = next) {
         next = c->next;
         if (c->origin.stream == st && c->tool)
@@ -232,22 +271,36 @@ static struct sse *stream_for(struct session *x, struct proxy_conn *conn)
     return st;
 }
 
+/* One that begins. NULL: refused. */
+static struct session *session_begin(struct http *h, struct proxy_conn *conn, const char *target, bool named)
+{
+    struct err err;
+    struct session *x = NULL;
+    if (h->n >= (target ? FAR_SESSIONS_MAX : SESSIONS_MAX))
+        err_set(&err, ERR_INTERNAL, "Too many sessions are open");
+    else
+        x = session_new(h, target, named, &err);
+    if (!x)
+        refuse(conn, 503, "Retry-After: 5\r\n", &err, (struct span){0});
+    return x;
+}
+
 /* NULL: refused. */
-static struct session *session_for(struct http *h, struct proxy_conn *conn, const struct http_parser *head,
-                                   const struct body_look *look)
+static struct session *session_for(struct http *h, struct proxy_conn *conn, const char *target,
+                                   const struct http_parser *head, const struct body_look *look)
 {
     const char *id = http_field(head, "mcp-session-id");
     struct session *x = NULL;
     if (*id && !look->version.s) {
-        x = session_find(h, id);
+        x = session_find(h, target, id);
         if (!x)
             refuse_with(conn, 404, "", "Session not found: it has ended; begin another one with initialize");
     } else if (look->initialize) {
-        x = h->n < SESSIONS_MAX ? session_new(h, true) : NULL;
-        if (!x)
-            refuse_with(conn, 503, "Retry-After: 5\r\n", "Too many sessions are open");
+        x = session_begin(h, conn, target, true);
     } else if (look->version.s || look->asks || !look->method.s) {
-        x = h->nobody; /* as of 2026-07-28, or told what is wrong with it */
+        x = session_find(h, target, ""); /* as of 2026-07-28, or told what is wrong with it */
+        if (!x)
+            x = session_begin(h, conn, target, false);
     } else {
         refuse_with(conn, 400, "", "Bad request: Mcp-Session-Id is missing; begin a session with initialize");
     }
@@ -256,7 +309,24 @@ static struct session *session_for(struct http *h, struct proxy_conn *conn, cons
     return x;
 }
 
-static void take_post(struct http *h, struct proxy_conn *conn, const struct proxy_request *r)
+/* A message on its way to whoever serves the session. */
+static void pass_on(struct session *x, struct sse *st, const struct body_look *look, struct span body)
+{
+    if (!x->relay) {
+        serve_message(x->serve, &x->client, st, body);
+        return;
+    }
+    if (look->initialize) { /* what is agreed on is told by the answer, which is to come */
+        x->client.revision = REVISION_2025_11_25;
+        for (enum revision r = REVISION_NONE + 1; r < REVISION_2025_11_25; r++)
+            if (json_string_is(look->wanted, revision_names[r]))
+                x->client.revision = r;
+    }
+    relay_message(x->relay, st, body);
+}
+
+static void take_post(struct http *h, struct proxy_conn *conn, const char *target,
+                      const struct proxy_request *r)
 {
     struct body_look look;
     struct err err;
@@ -273,12 +343,12 @@ static void take_post(struct http *h, struct proxy_conn *conn, const struct prox
         refuse(conn, 400, "", &err, look.id);
         return;
     }
-    struct session *x = session_for(h, conn, r->head, &look);
+    struct session *x = session_for(h, conn, target, r->head, &look);
     if (!x)
         return;
     struct sse *st = stream_for(x, conn);
     bool events = look.later && serve_accepts(r->head, "text/event-stream");
-    serve_message(x->serve, &x->client, st, r->body);
+    pass_on(x, st, &look, r->body);
     if (!look.asks || st->ended || !events) {
         st->ended = st->ended || !look.asks;
         sse_answer(st);
@@ -289,10 +359,17 @@ static void take_post(struct http *h, struct proxy_conn *conn, const struct prox
         session_end(x);
 }
 
-/* What came behind an event that a client has got, or whatever comes. */
-static void take_get(struct http *h, struct proxy_conn *conn, const struct proxy_request *r)
+static struct session *session_named(const struct http *h, const char *target, const struct proxy_request *r)
 {
-    struct session *x = session_find(h, http_field(r->head, "mcp-session-id"));
+    const char *id = http_field(r->head, "mcp-session-id");
+    return *id ? session_find(h, target, id) : NULL;
+}
+
+/* What came behind an event that a client has got, or whatever comes. */
+static void take_get(struct http *h, struct proxy_conn *conn, const char *target,
+                     const struct proxy_request *r)
+{
+    struct session *x = session_named(h, target, r);
     const char *last = http_field(r->head, "last-event-id");
     char *end;
     unsigned number = (unsigned)strtoul(last, &end, 10), after = 0;
@@ -320,15 +397,29 @@ static void take_get(struct http *h, struct proxy_conn *conn, const struct proxy
     sse_begin(st, 0);
 }
 
-static void take_delete(struct http *h, struct proxy_conn *conn, const struct proxy_request *r)
+static void take_delete(struct http *h, struct proxy_conn *conn, const char *target,
+                        const struct proxy_request *r)
 {
-    struct session *x = session_find(h, http_field(r->head, "mcp-session-id"));
+    struct session *x = session_named(h, target, r);
     if (!x) {
         refuse_with(conn, 404, "", "Session not found: it has ended");
         return;
     }
     session_end(x);
     proxy_answer(conn, 204, "", (struct span){"", 0});
+}
+
+/* Whether something is served at a path: here (*target NULL), or in a target. */
+static bool is_endpoint(const struct http *h, const char *path, char **target)
+{
+    static const char mcp[] = "/mcp";
+    size_t n = sizeof mcp - 1;
+    if (strncmp(path, mcp, n) != 0 || (path[n] && path[n] != '/'))
+        return false;
+    if (!h->options->far)
+        return !path[n] || !path[n + 1];
+    *target = far_target(h->options->far, path + n);
+    return *target != NULL;
 }
 
 static void take(void *arg, struct proxy_conn *conn, const struct proxy_request *r)
@@ -341,19 +432,23 @@ static void take(void *arg, struct proxy_conn *conn, const struct proxy_request 
                      h->ending ? (struct span){"ending\n", 7} : (struct span){"ok\n", 3});
         return;
     }
-    if (strcmp(r->path, "/mcp") != 0 && strcmp(r->path, "/mcp/") != 0) {
-        refuse_with(conn, 404, "", "Nothing is here: the endpoint is /mcp");
+    char *target MEM_AUTO = NULL;
+    if (!is_endpoint(h, r->path, &target)) {
+        refuse_with(conn, 404, "",
+                    h->options->far
+                        ? "Nothing is here: the endpoint is /mcp/TARGET, of a target that is served"
+                        : "Nothing is here: the endpoint is /mcp");
         return;
     }
     int status = serve_may_ask(r->head, h->options->token, &why);
     if (status != 0)
         refuse_with(conn, status, status == 401 ? "WWW-Authenticate: Bearer\r\n" : "", buf_str(&why));
     else if (strcmp(r->method, "POST") == 0)
-        take_post(h, conn, r);
+        take_post(h, conn, target, r);
     else if (strcmp(r->method, "GET") == 0)
-        take_get(h, conn, r);
+        take_get(h, conn, target, r);
     else if (strcmp(r->method, "DELETE") == 0)
-        take_delete(h, conn, r);
+        take_delete(h, conn, target, r);
     else
         refuse_with(conn, 405, "Allow: POST, GET, DELETE\r\n",
                     "Method not allowed: POST, GET and DELETE are");
@@ -380,42 +475,6 @@ static void on_signal(void *arg, int signal)
     loop_timer_set(h->sweep, SWEEP_SOON_MS);
 }
 
-static const char *path_of(const char *where)
-{
-    return strncmp(where, "unix:", 5) == 0 ? where + 5 : where;
-}
-
-/* -1: it was said why. */
-static int open_doors(struct http *h, int *fds)
-{
-    const struct serve_http_options *o = h->options;
-    struct err err;
-    for (size_t i = 0; i < o->n; i++) {
-        fds[i] = dial_listen(path_of(o->where[i]), &err);
-        if (fds[i] < 0) {
-            applet_failed(NAME, "%s", err.msg);
-            return -1;
-        }
-        if (!o->token && !proxy_is_local(fds[i])) {
-            applet_failed(NAME,
-                          "%s can be reached from elsewhere: give --token-file FILE or --token-env NAME",
-                          o->where[i]);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static void tell(const struct http *h, const int *fds)
-{
-    for (size_t i = 0; i < h->options->n; i++) {
-        struct buf text BUF_AUTO = BUF_INIT;
-        proxy_put_address(fds[i], &text);
-        printf("Server running on %s%s\n", buf_str(&text), text.data[0] == 'u' ? "" : "/mcp");
-    }
-    fflush(stdout);
-}
-
 int serve_http(const struct serve_http_options *o, const struct serve_offer *offer)
 {
     struct err err;
@@ -423,20 +482,19 @@ int serve_http(const struct serve_http_options *o, const struct serve_offer *off
     int fds[SERVE_DOORS_MAX];
     if (!h.loop)
         return applet_failed(NAME, "%s", err.msg);
-    if (open_doors(&h, fds) < 0)
+    if (doors_open(o, fds) < 0)
         return EXIT_FAILED;
     h.sweep = loop_timer(h.loop, SWEEP_MS, sweep, &h);
-    h.nobody = session_new(&h, false);
+    if (!o->far)
+        h.nobody = session_new(&h, NULL, false, &err);
     for (size_t i = 0; i < o->n; i++)
         h.servers[i] = proxy_server_new(h.loop, fds[i], take, &h);
     loop_on_signal(h.loop, on_signal, &h);
-    tell(&h, fds); /* only now: whoever reads it may end us at once */
+    doors_tell(o, fds); /* only now: whoever reads it may end us at once */
     int status = loop_run(h.loop);
-    for (size_t i = 0; i < o->n; i++) {
+    for (size_t i = 0; i < o->n; i++)
         proxy_server_free(h.servers[i]);
-        if (*path_of(o->where[i]) == '/')
-            unlink(path_of(o->where[i]));
-    }
+    doors_close(o);
     while (h.sessions)
         session_free(&h, h.sessions);
     proc_reap(REAP_MS);

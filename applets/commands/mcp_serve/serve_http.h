@@ -5,15 +5,17 @@
 
 #include "json.h"
 #include "serve.h"
+#include "serve_far.h"
 
 #define SERVE_DOORS_MAX 8
 
 struct serve_http_options {
     const char *where[SERVE_DOORS_MAX]; /* [ADDRESS:]PORT or unix:PATH */
     size_t n;
-    char *token;       /* NULL: none is asked for */
-    bool share;        /* one set of shells and jobs for all */
-    long long idle_ms; /* after which a session that nobody uses is ended */
+    char *token;                 /* NULL: none is asked for */
+    bool share;                  /* one set of shells and jobs for all */
+    const struct serve_far *far; /* targets that are served, at /mcp/TARGET; NULL: where we are, at /mcp */
+    long long idle_ms;           /* after which a session that nobody uses is ended */
 };
 
 /* Serves until it is told to end; an exit status. */

@@ -49,7 +49,14 @@ static bool serve_over_connection(const struct link_options *how, const struct t
     return link || how->persist_ms >= 0;
 }
 
-int serve_in(int argc, char **argv)
+/* What the command line says. */
+struct said {
+    struct link_options how;
+    struct serve_words words;
+    const char *where;
+};
+
+static int take_words(struct said *s, int argc, char **argv)
 {
     static const struct option options[] = {INJECT_OPTIONS,
                                             LINK_OPTIONS,
@@ -62,33 +69,53 @@ int serve_in(int argc, char **argv)
                                             {"profile", 1, NULL, OPT_WORD},
                                             {"prefix", 1, NULL, OPT_WORD},
                                             {0}};
-    struct link_options how = {.persist_ms = -1};
-    struct target t TARGET_AUTO = {0};
-    const char *where = NULL;
-    struct serve_words words = {.list = {(char *)"mcp", (char *)"serve"}, .n = 2};
-    inject_options_init(&how.inject);
+    struct serve_words *words = &s->words;
+    *s = (struct said){.how.persist_ms = -1, .words = {.list = {(char *)"mcp", (char *)"serve"}, .n = 2}};
+    inject_options_init(&s->how.inject);
     int index = 0;
     opterr = 0;
+    optind = 1;
     for (int option, at; (at = optind, option = getopt_long(argc, argv, ":", options, &index)) >= 0;) {
         if (option == OPT_IN)
-            where = optarg;
-        else if ((option == OPT_KEEP || option == OPT_WORD) && words.n + 2 > WORDS_MAX)
+            s->where = optarg;
+        else if ((option == OPT_KEEP || option == OPT_WORD) && words->n + 2 > WORDS_MAX)
             return usage_error(NAME, "has too many options");
         else if (option == OPT_KEEP)
-            words.list[words.n++] = argv[at];
+            words->list[words->n++] = argv[at];
         else if (option == OPT_WORD) {
-            words.list[words.n++] =
+            words->list[words->n++] =
                 (char *)(strcmp(options[index].name, "prefix") == 0 ? "--prefix" : "--tools");
-            words.list[words.n++] = optarg;
-        } else if (link_option(&how, options, option, NAME, argv[at]) != EXIT_OK)
+            words->list[words->n++] = optarg;
+        } else if (link_option(&s->how, options, option, NAME, argv[at]) != EXIT_OK)
             return EXIT_USAGE;
     }
-    if (optind < argc || !where)
+    if (optind < argc || !s->where)
         return usage_error(NAME, "--in takes one target, such as docker:NAME");
-    if (inject_running_target(&t, where, &how.inject, NAME) != EXIT_OK)
+    return EXIT_OK;
+}
+
+int serve_in_check(int argc, char **argv)
+{
+    struct target t TARGET_AUTO = {0};
+    struct said s;
+    struct err err;
+    if (take_words(&s, argc, argv) != EXIT_OK)
         return EXIT_USAGE;
+    if (!strpbrk(s.where, "*?["))
+        return inject_running_target(&t, s.where, &s.how.inject, NAME);
+    return target_parse(&t, s.where, &s.how.inject.runtimes, &err) < 0 ? usage_error(NAME, "%s", err.msg)
+                                                                       : EXIT_OK;
+}
+
+int serve_in(int argc, char **argv)
+{
+    struct target t TARGET_AUTO = {0};
+    struct said s;
     int status;
-    return serve_over_connection(&how, &t, &words, &status)
+    if (take_words(&s, argc, argv) != EXIT_OK ||
+        inject_running_target(&t, s.where, &s.how.inject, NAME) != EXIT_OK)
+        return EXIT_USAGE;
+    return serve_over_connection(&s.how, &t, &s.words, &status)
                ? status
-               : inject_then(NAME, &how.inject, &t, become, &words, NULL);
+               : inject_then(NAME, &s.how.inject, &t, become, &s.words, NULL);
 }

@@ -6,4 +6,8 @@
  * runs `mcp serve` there; returns an exit status where it comes to neither. */
 int serve_in(int argc, char **argv);
 
+/* Whether those arguments would do, also where the target is a pattern: EXIT_OK, or EXIT_USAGE and a message.
+ */
+int serve_in_check(int argc, char **argv);
+
 #endif
