@@ -177,10 +177,14 @@ static bool try_other_scheme(struct action *a, const char *error)
 
 static void navigated(struct action *a)
 {
+    struct tab *t = a->web->tabs.first;
     struct buf error BUF_AUTO = BUF_INIT;
+    struct buf loader BUF_AUTO = BUF_INIT;
     const char *words = "it can't be loaded";
     if (!a->result.s && action_retry(a))
         return;
+    if (t && a->result.s && member_text(a->result, "loaderId", &loader))
+        awaited_set(&t->awaited, buf_take(&loader, NULL));
     if (!a->result.s) {
         step_fail(a, "cannot open '%.300s': %s", a->params.url.s, a->why.msg);
         return;

@@ -72,6 +72,7 @@ void tabs_watch(struct tabs *tabs)
     tabs->chooser = (struct chooser){0};
     for (struct tab *t = tabs->first; t; t = t->next) {
         t->unreachable = false;
+        awaited_set(&t->awaited, NULL);
         ids_clear(&t->requests);
     }
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "cdp.h"
+#include "tab_awaited.h"
 #include "tab_dialog.h"
 #include "tab_downloads.h"
 #include "tab_overrides.h"
@@ -51,6 +52,7 @@ struct tab {
     bool parsed;      /* DOMContentLoaded */
     bool loaded;      /* load */
     unsigned loads;   /* documents that have come */
+    struct awaited awaited;
     /* When what has been announced is due: another document by a refresh, a download; as now_ms, 0: nothing.
      */
     long long due_ms;

@@ -22,7 +22,8 @@ static void document_came(struct tab *t, struct span frame)
     }
     free(t->url);
     t->url = buf_take(&url, NULL);
-    t->navigation = NAVIGATION_NONE;
+    bool more = awaited_came(&t->awaited, member_dup(frame, "loaderId"));
+    t->navigation = more ? NAVIGATION_STARTED : NAVIGATION_NONE;
     t->parsed = t->loaded = t->crashed = t->stuck = false;
     t->due_ms = 0;
     t->loads++;
@@ -56,8 +57,10 @@ static void started_navigating(struct tab *t, struct span params)
     if (!member_is(params, "frameId", t->target) || !json_member(params, "navigationType", &type, NULL))
         return;
     json_string_text(type, &name);
-    if (!strstr(buf_str(&name), "ameDocument"))
+    if (!strstr(buf_str(&name), "ameDocument")) {
         t->navigation = NAVIGATION_STARTED;
+        awaited_starts(&t->awaited, member_dup(params, "loaderId"));
+    }
 }
 
 static void frame_loads(struct tab *t, struct span params, bool loads)
@@ -78,8 +81,10 @@ static void frame_loads(struct tab *t, struct span params, bool loads)
 
 static void wants_to_navigate(struct tab *t, struct span params)
 {
-    if (member_is(params, "frameId", t->target) && member_is(params, "disposition", "currentTab") &&
-        t->navigation == NAVIGATION_NONE)
+    if (!member_is(params, "frameId", t->target) || !member_is(params, "disposition", "currentTab"))
+        return;
+    t->awaited.leads = true;
+    if (t->navigation == NAVIGATION_NONE)
         t->navigation = NAVIGATION_REQUESTED;
 }
 

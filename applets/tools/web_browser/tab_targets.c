@@ -24,6 +24,7 @@ static void tab_free(struct tab *t)
     ids_clear(&t->requests);
     free(t->target);
     free(t->session);
+    awaited_release(&t->awaited);
     free(t->url);
     free(t);
 }

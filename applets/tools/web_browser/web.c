@@ -6,6 +6,8 @@
 #include "mem.h"
 #include "web_params.h"
 
+#define OVERTAKEN_MAX 3
+
 static void begin_next(struct web *web);
 
 /* ---- the end of an action ---- */
@@ -102,10 +104,24 @@ static void finish(struct action *a)
 
 /* ---- behind the steps of every action ---- */
 
+/* The page before, which leads on by itself again and again, was quicker: it is asked for again, and at last
+ * in another tab that takes its place. */
+static bool was_overtaken(struct action *a)
+{
+    struct tab *t = a->web->tabs.first;
+    if (!t || !t->awaited.overtaken || a->failed || a->web->tabs.failure || a->overtaken == OVERTAKEN_MAX)
+        return false;
+    a->was_stuck = ++a->overtaken == OVERTAKEN_MAX;
+    a->doubt.code = 0;
+    awaited_set(&t->awaited, NULL);
+    step_branch(a, go_steps);
+    return true;
+}
+
 static void check_what_happened(struct action *a)
 {
     const char *failure = a->web->tabs.failure;
-    if (action_retry(a))
+    if (action_retry(a) || was_overtaken(a))
         return;
     downloads_note(&a->web->tabs);
     if (!failure && a->doubt.code != 0)

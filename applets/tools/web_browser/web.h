@@ -70,8 +70,9 @@ struct action {
     struct err doubt; /* and what will have, if nothing better is known when the page has come to rest */
     bool was_stuck;   /* the current page, when it began */
     const step_fn
-        *retry; /* ask for the page once more, should it crash before a document has come; NULL: nothing */
-    bool again; /* that has been done */
+        *retry;    /* ask for the page once more, should it crash before a document has come; NULL: nothing */
+    bool again;    /* that has been done */
+    int overtaken; /* how often another document came in the place of the one that was asked for */
     bool other_scheme; /* http and https, of which neither was given, are tried the other way round */
     bool lax;          /* the question that is open may fail, */
     struct err why;    /* and did */
