@@ -66,6 +66,10 @@ static int check(const struct confine *c, struct err *err)
 
 int confine_enter(const struct confine *c, struct err *err)
 {
+    c->report->uid = geteuid();
+    c->report->gid = getegid();
+    if (!getcwd(c->report->cwd, sizeof c->report->cwd))
+        *c->report->cwd = '\0';
     confine_rlimits(c);
     bool walls = wants_walls(c);
     if (walls && geteuid() != 0 && confine_namespaces(c, err) < 0)

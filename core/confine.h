@@ -58,6 +58,15 @@ struct confine_port {
 struct confine_report {
     unsigned char by[CONFINE_PARTS];
     int abi; /* Landlock's; 0: none */
+    unsigned uid, gid;
+    char cwd[2048]; /* where it begins */
+};
+
+enum { CONFINE_SAID = 200 };
+
+struct confine_refusal {
+    enum confine_what what; /* the wall: CONFINE_READ, …, CONFINE_NETWORK */
+    char path[CONFINE_SAID / 2], said[CONFINE_SAID];
 };
 
 struct confine_group {
@@ -77,6 +86,7 @@ struct confine {
     long long limits[CONFINE_PARTS]; /* of those that are wanted */
     const char *terminals[2];        /* that it may write to as well; NULL: none */
     bool best_effort;
+    char preset[12]; /* that it was made of; "": none */
     struct confine_group group;
     struct confine_report *report;
 };
@@ -95,8 +105,15 @@ int confine_enter(const struct confine *c, struct err *err);
  * wanted and isn't held. */
 void confine_put_enforced(const struct confine *c, struct buf *out);
 
-/* The limit whose control group has ended or refused something, CONFINE_PARTS: none has. */
-enum confine_what confine_limit_met(const struct confine_group *g);
+/* Whether a program that is confined so says in its output that it met a wall: the last one that it names, in
+ * words for people ("Read-only: /etc/passwd (policy workspace)"). The kernel tells nobody else. Paths count
+ * from cwd (NULL: where it began). */
+bool confine_refused(const struct confine *c, const char *cwd, const char *text, size_t n,
+                     struct confine_refusal *refusal);
+
+/* The limit whose control group has ended or refused something more often than met[] says, which is then what
+ * has been; CONFINE_PARTS: none has. */
+enum confine_what confine_limit_met(const struct confine_group *g, unsigned long long met[2]);
 
 /* Removes the groups, which what was started has left. */
 void confine_group_remove(struct confine_group *g);

@@ -129,23 +129,26 @@ int confine_group_enter(const struct confine *c, struct err *err)
     return 0;
 }
 
-static bool counts(const char *group, const char *file, const char *key)
+static unsigned long long count(const char *group, const char *file, const char *key)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     const char *at = read_file(group, file, &text) ? strstr(buf_str(&text), key) : NULL;
-    return at && strtoull(at + strlen(key), NULL, 10) > 0;
+    return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-enum confine_what confine_limit_met(const struct confine_group *g)
+enum confine_what confine_limit_met(const struct confine_group *g, unsigned long long met[2])
 {
+    unsigned long long now[2] = {0};
     for (size_t i = 0; i < g->n; i++) {
-        if (counts(g->dirs[i], "memory.events", "oom_kill ") ||
-            counts(g->dirs[i], "memory.oom_control", "oom_kill "))
-            return CONFINE_MEMORY;
-        if (counts(g->dirs[i], "pids.events", "max "))
-            return CONFINE_PROCESSES;
+        now[0] += count(g->dirs[i], "memory.events", "oom_kill ") +
+                  count(g->dirs[i], "memory.oom_control", "oom_kill ");
+        now[1] += count(g->dirs[i], "pids.events", "max ");
     }
-    return CONFINE_PARTS;
+    enum confine_what what = now[0] > met[0]   ? CONFINE_MEMORY
+                             : now[1] > met[1] ? CONFINE_PROCESSES
+                                               : CONFINE_PARTS;
+    memcpy(met, now, sizeof now);
+    return what;
 }
 
 void confine_group_remove(struct confine_group *g)

@@ -598,9 +598,3 @@ def test_what_is_wrong_is_said(client, params, said):
         with pytest.raises(RpcError) as e:
             client.rpc(method, {**params, **more})
         assert said in e.value.message
-
-
-def test_a_session_has_no_end_by_time(client):
-    with pytest.raises(RpcError) as e:
-        client.rpc("bash_session_new_session", {"limits": {"wall_seconds": 5}})
-    assert "limits.wall_seconds: is for jobs" in e.value.message

@@ -269,8 +269,9 @@ static int supervise(struct confine *c, char **command)
     sigprocmask(SIG_SETMASK, &before, NULL);
     int status = wait_for_command();
     end_the_rest();
+    unsigned long long times[2] = {0};
     enum confine_what met = over                            ? CONFINE_WALL_SECONDS
-                            : status == BY_SIGNAL + SIGKILL ? confine_limit_met(&c->group)
+                            : status == BY_SIGNAL + SIGKILL ? confine_limit_met(&c->group, times)
                                                             : CONFINE_PARTS;
     if (met != CONFINE_PARTS)
         applet_failed(NAME, "ended by its limit: %s", confine_name(met));

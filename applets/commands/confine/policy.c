@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,6 +72,7 @@ static void forbid_network(struct confine *c)
 
 static int take_preset(struct confine *c, const char *name, const char *cwd, struct err *err)
 {
+    snprintf(c->preset, sizeof c->preset, "%s", name);
     static const char *const open[] = {"/tmp", "/var/tmp", "/dev/shm"};
     char real[PATH_MAX];
     if (strcmp(name, "readonly") == 0) {

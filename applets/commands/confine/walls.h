@@ -20,6 +20,11 @@ struct walls_params {
 #define walls_make(k, p, cwd, walls, err) ((void)(p), *(walls) = NULL, 0)
 #define walls_tell(k, walls) ((void)(walls))
 #define walls_limit_met(walls, status) ((void)(status), CONFINE_PARTS)
+#define walls_limit_now(walls, exit_code) ((void)(walls), CONFINE_PARTS)
+#define walls_put(out, walls) ((void)(walls))
+#define walls_look(walls, cwd, text, n, said) ((void)(text), (void)(said))
+#define walls_look_on(walls, stream, text, n, said) ((void)(text), (void)(said))
+#define walls_end_in_time(k, walls, service) ((void)(walls))
 #else
 #define WALLS_PARAMS(at)                                                                                     \
     {.key = "confine",                                                                                       \
@@ -41,8 +46,25 @@ int walls_make(struct keeper *k, const struct walls_params *p, const char *cwd, 
 /* Behind the keeper's word: a comma and the member `enforced`; nothing without walls. */
 void walls_tell(struct keeper *k, const struct confine *walls);
 
+/* The member `enforced` of an object. */
+void walls_put(struct buf *out, const struct confine *walls);
+
+/* What the program says of a wall that it met, if it does: into `said`. */
+void walls_look(const struct confine *walls, const char *cwd, const char *text, size_t n,
+                char said[CONFINE_SAID]);
+
+/* The same of a stream, 0 or 1, of the keeper's program, of which this comes now. */
+void walls_look_on(const struct confine *walls, int stream, const char *text, size_t n,
+                   char said[CONFINE_SAID]);
+
+/* Ends the keeper when the time is over that it was given. */
+struct keeper_service;
+void walls_end_in_time(const struct keeper *k, const struct confine *walls, struct keeper_service *service);
+
 /* The limit that has ended it, which ended so (as of waitpid) or after its time: CONFINE_PARTS: none has. */
 enum confine_what walls_limit_met(const struct confine *walls, int status);
+/* The same of what a shell has run, which ended with that: since the last time that it was asked. */
+enum confine_what walls_limit_now(const struct confine *walls, int exit_code);
 
 #endif
 

@@ -131,7 +131,19 @@ static void interact(struct rpc_call *call, struct span params, void *ctx)
     params_release(&session_interact_params, &p);
 }
 
-static void put_run_result(struct buf *out, const struct run_result *r)
+/* What ended a command, or what it met. */
+static void put_walls(struct buf *out, const struct run_result *r, const struct confine *walls)
+{
+    char refused[CONFINE_SAID] = "";
+    enum confine_what met = r->has_exit_code ? walls_limit_now(walls, r->exit_code) : CONFINE_PARTS;
+    walls_look(walls, r->cwd, r->output, r->output_len, refused);
+    if (met != CONFINE_PARTS)
+        json_member_string(out, "limit", confine_name(met));
+    if (*refused)
+        json_member_string(out, "refused", refused);
+}
+
+static void put_run_result(struct buf *out, const struct run_result *r, const struct confine *walls)
 {
     static const char *const states[] = {"completed", "timeout", "awaiting_input", "exited"};
     buf_addc(out, '{');
@@ -156,6 +168,7 @@ static void put_run_result(struct buf *out, const struct run_result *r)
     json_member_int(out, "omitted_bytes", (long long)r->omitted_bytes);
     if (r->notice)
         json_member_string(out, "notice", r->notice);
+    put_walls(out, r, walls);
     buf_addc(out, '}');
 }
 
@@ -167,7 +180,7 @@ static void run_done(void *arg, const struct run_result *result, const struct er
         rpc_fail(p->call, err);
         return;
     }
-    put_run_result(&text, result);
+    put_run_result(&text, result, p->session->options.walls);
     rpc_result(p->call, span_of(&text));
 }
 
@@ -298,6 +311,7 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     const struct recording *r = tape_recording(h->session.terminal.tape);
     if (r)
         json_member_string(&text, "recording", recording_path(r));
+    walls_put(&text, h->session.options.walls);
     keeper_put_usage(&text, h->service);
     buf_addc(&text, '}');
     rpc_result(call, span_of(&text));
@@ -332,10 +346,6 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
         return err_set(err, ERR_PARAMS, "Invalid parameters: program: %s",
                        p->shell.s ? "cannot be combined with shell" : "names no program");
     struct confine *walls;
-    if (p->walls.limits.wall_seconds >= 0)
-        return err_set(err, ERR_PARAMS,
-                       "Invalid parameters: limits.wall_seconds: is for jobs; a session "
-                       "ends with bash_session_close");
     if (walls_make(k, &p->walls, p->cwd.s, &walls, err) < 0)
         return -1;
     struct hosted *h = mem_zalloc(sizeof *h);
@@ -361,6 +371,7 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
     if (p->ends_with > 0)
         keeper_ends_with(h->service, (pid_t)p->ends_with);
+    walls_end_in_time(k, walls, h->service);
     tell(k, h, walls);
     return 0;
 }

@@ -28,6 +28,8 @@ void job_put_end(struct buf *out, const struct record_end *end)
         json_member_bool(out, "oom_killed", true);
     if (end->ended && end->limit > 0 && end->limit <= CONFINE_PARTS)
         json_member_string(out, "limit", confine_name((enum confine_what)(end->limit - 1)));
+    if (*end->refused)
+        json_member_string(out, "refused", end->refused);
 }
 
 void job_put_user(struct buf *out, const struct record_job *job)

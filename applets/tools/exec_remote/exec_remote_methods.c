@@ -218,6 +218,7 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     job_put_user(&text, &j->record.job);
     if (j->terminal)
         json_member_bool(&text, "pty", true);
+    walls_put(&text, h->walls);
     json_member_int(&text, "unread_stdout", (long long)unread(j, 0));
     json_member_int(&text, "unread_stderr", (long long)unread(j, 1));
     keeper_put_usage(&text, h->service);

@@ -46,6 +46,7 @@ static void main_ended(void *arg, pid_t pid, int status)
     end->ended_ms = now_ms();
     loop_drop(&j->timeout);
     job_finish_streams(j);
+    job_look_at_rest(j);
     job_stdin_drop(j);
     end->exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     end->killed = j->kill_began;

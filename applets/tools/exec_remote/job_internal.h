@@ -19,6 +19,8 @@ static inline bool job_stream_is_final(const struct job_stream *s)
 void job_open_stream(struct job *j, int i, int fd);
 /* Reads what is in the pipes by now, and nothing after that. */
 void job_finish_streams(struct job *j);
+/* For what they say of a wall that they met. */
+void job_look_at_rest(struct job *j);
 void job_close_streams(struct job *j);
 
 /* Goes on reading, after job_take_over. */

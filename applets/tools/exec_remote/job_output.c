@@ -6,6 +6,7 @@
 #include "io.h"
 #include "job_internal.h"
 #include "job_text.h"
+#include "commands/confine/walls.h"
 
 #define READ_STEP (256u << 10) /* bytes read in one go: others get their turn */
 
@@ -112,6 +113,19 @@ void job_finish_streams(struct job *j)
     }
 }
 
+/* What nobody has asked for yet. */
+void job_look_at_rest(struct job *j)
+{
+    for (int i = 0; i < 2; i++) {
+        struct buf bytes BUF_AUTO = BUF_INIT;
+        size_t n = j->out[i].raw.len < READ_STEP ? j->out[i].raw.len : READ_STEP;
+        if (j->walls && n > 0) {
+            fifo_peek(&j->out[i].raw, n, &bytes);
+            walls_look_on(j->walls, i, bytes.data, n, j->record.end.refused);
+        }
+    }
+}
+
 void job_close_streams(struct job *j)
 {
     end_stream(&j->out[0]);
@@ -128,6 +142,7 @@ static void take_stream(struct job *j, int i)
         struct buf bytes BUF_AUTO = BUF_INIT;
         size_t before = text->len, step = text_step(&room, s->raw.len);
         fifo_peek(&s->raw, step, &bytes);
+        walls_look_on(j->walls, i, bytes.data, step, j->record.end.refused);
         taken = text_add(text, bytes.data, step, j->latin1, job_stream_is_final(s) && step == s->raw.len);
         fifo_drop(&s->raw, taken);
         text_room_use(&room, step, buf_str(text) + before, text->len - before);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "buf.h"
+#include "confine.h"
 
 #define RECORD_MARKS_MAX 65536
 
@@ -37,6 +38,7 @@ struct record_end {
     bool oom_killed;
     unsigned char limit;                /* which has ended it: enum confine_what, and one; 0: none has */
     bool stdin_closed;                  /* by a client, who may write no more; or it never was open */
+    char refused[CONFINE_SAID];         /* by its walls, in words; "": nothing */
     unsigned long long stdin_discarded; /* bytes that nobody will read any more */
 };
 

@@ -53,12 +53,14 @@ struct head {
     uint32_t uid;
     char command[RECORD_COMMAND_MAX];
     uint64_t stdin_discarded;
+    uint32_t n_refused; /* bytes of what its walls have refused, behind all else */
 };
 
 struct stored {
     struct shelf shelf;
     struct head head;
     struct record_mark *marks;
+    char refused[CONFINE_SAID];
 };
 
 static size_t marks_size(const struct head *h)
@@ -83,17 +85,20 @@ static uint32_t flags_of(const struct record *r, bool latin1)
            (uint32_t)r->end.limit << LIMIT_AT;
 }
 
-static struct record_end end_of(const struct head *h)
+static struct record_end end_of(const struct stored *s)
 {
-    return (struct record_end){.ended_ms = h->ended_ms,
-                               .exit_code = h->exit_code,
-                               .ended = h->flags & ENDED,
-                               .killed = h->flags & KILLED,
-                               .timed_out = h->flags & TIMED_OUT,
-                               .oom_killed = h->flags & OOM_KILLED,
-                               .limit = (unsigned char)(h->flags >> LIMIT_AT),
-                               .stdin_closed = h->flags & STDIN_CLOSED,
-                               .stdin_discarded = h->stdin_discarded};
+    const struct head *h = &s->head;
+    struct record_end end = {.ended_ms = h->ended_ms,
+                             .exit_code = h->exit_code,
+                             .ended = h->flags & ENDED,
+                             .killed = h->flags & KILLED,
+                             .timed_out = h->flags & TIMED_OUT,
+                             .oom_killed = h->flags & OOM_KILLED,
+                             .limit = (unsigned char)(h->flags >> LIMIT_AT),
+                             .stdin_closed = h->flags & STDIN_CLOSED,
+                             .stdin_discarded = h->stdin_discarded};
+    memcpy(end.refused, s->refused, sizeof end.refused);
+    return end;
 }
 
 static struct record_job job_of(const struct head *h)
@@ -131,6 +136,7 @@ static struct head head_of(const struct record *r, const struct fifo *const raw[
     h.uid = r->job.uid;
     h.stdin_discarded = r->end.stdin_discarded;
     memcpy(h.command, r->job.command, sizeof h.command);
+    h.n_refused = (uint32_t)strlen(r->end.refused);
     h.n_marks = r->n_marks;
     h.max_marks = h.n_marks + 4;
     for (int i = 0; i < 2; i++) {
@@ -155,10 +161,9 @@ int record_store(const struct record *r, const struct fifo *const raw[2], bool l
             {mark_offset(r, &r->marks[m], 0, latin1), mark_offset(r, &r->marks[m], 1, latin1)}};
     h.sum = sum_of(&h, marks);
     const struct shelf_piece pieces[] = {
-        {(const char *)&h, sizeof h, NULL},
-        {(const char *)marks, h.max_marks * sizeof *marks, NULL},
-        {given[0].data, given[0].len, raw[0]},
-        {given[1].data, given[1].len, raw[1]},
+        {(const char *)&h, sizeof h, NULL},    {(const char *)marks, h.max_marks * sizeof *marks, NULL},
+        {given[0].data, given[0].len, raw[0]}, {given[1].data, given[1].len, raw[1]},
+        {r->end.refused, h.n_refused, NULL},
     };
     int result = shelf_put(dirfd, r->pid, pieces, sizeof pieces / sizeof *pieces, err);
     buf_release(&given[0]);
@@ -215,8 +220,10 @@ static bool read_stored(struct stored *s)
     if (s->shelf.size < sizeof *h || !read_at(&s->shelf, h, sizeof *h, 0) || !fits(h, s->shelf.size))
         return false;
     s->marks = mem_alloc(marks_size(h));
+    memset(s->refused, 0, sizeof s->refused);
     return read_at(&s->shelf, s->marks, marks_size(h), sizeof *h) && h->sum == sum_of(h, s->marks) &&
-           marks_follow(h, s->marks);
+           marks_follow(h, s->marks) && h->n_refused < sizeof s->refused &&
+           read_at(&s->shelf, s->refused, h->n_refused, sizeof *h + marks_size(h) + h->len[0] + h->len[1]);
 }
 
 static void release(struct stored *s)
@@ -336,7 +343,7 @@ bool record_answer_stored(struct record *r, int dirfd, pid_t pid, long long ack_
         give(&s, i, &r->text[i]);
     r->pid = pid;
     r->seq = h->seq++;
-    r->end = end_of(h);
+    r->end = end_of(&s);
     r->end.ended = memcmp(h->given, h->len, sizeof h->len) == 0;
     h->flags |= r->end.ended ? TOLD : 0U;
     mark(&s);
@@ -403,7 +410,7 @@ static void visit(void *arg, pid_t pid, const struct shelf *s)
     struct stored stored = {.shelf = *s};
     if (read_stored(&stored)) {
         struct record_job job = job_of(&stored.head);
-        struct record_end end = end_of(&stored.head);
+        struct record_end end = end_of(&stored);
         v->fn(v->arg, pid, &job, &end);
     }
     free(stored.marks);

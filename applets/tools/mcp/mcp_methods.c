@@ -25,6 +25,7 @@ struct hosted {
     char *command, *user;
     struct rpc_call *follower;             /* waits for what the server says; NULL: none */
     unsigned long long told, told_dropped; /* the last that one was given */
+    struct confine *walls;                 /* NULL: none */
     struct rpc_call *kill;                 /* waits for the end; NULL: none, or its client has gone */
     struct loop_source *kill_timer;
 };
@@ -199,6 +200,20 @@ static void put_exit(struct buf *out, const struct mcp_process *process)
                                                        : WEXITSTATUS(process->status));
 }
 
+/* What holds it, and what it met of that. */
+static void put_walls(struct buf *out, const struct hosted *h, const struct buf *log)
+{
+    char refused[CONFINE_SAID] = "";
+    enum confine_what met =
+        h->bridge.process.reaped ? walls_limit_met(h->walls, h->bridge.process.status) : CONFINE_PARTS;
+    walls_put(out, h->walls);
+    walls_look(h->walls, NULL, buf_str(log), log->len, refused);
+    if (met != CONFINE_PARTS)
+        json_member_string(out, "limit", confine_name(met));
+    if (*refused)
+        json_member_string(out, "refused", refused);
+}
+
 static void status(struct rpc_call *call, struct span params, void *ctx)
 {
     const struct hosted *h = ctx;
@@ -218,6 +233,7 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     json_member_int(&text, "unread_notifications", (long long)b->notes.n);
     json_member_int(&text, "dropped_lines", (long long)b->dropped_lines);
     json_member_text(&text, "stderr", buf_str(&log), log.len);
+    put_walls(&text, h, &log);
     keeper_put_usage(&text, h->service);
     buf_addc(&text, '}');
     rpc_result(call, span_of(&text));
@@ -252,9 +268,11 @@ static char *shown(char *const *argv)
     return buf_take(&text, NULL);
 }
 
-static int start_server(struct hosted *h, const struct keeper *k, const struct starting *s, struct err *err)
+static int start_server(struct hosted *h, struct keeper *k, const struct starting *s, struct err *err)
 {
     const struct mcp_launch_params *p = s->params;
+    if (walls_make(k, &p->walls, p->cwd.s, &h->walls, err) < 0)
+        return -1;
     char **argv MEM_AUTO = argv_of(p);
     /* What is given is all that it sees, and where another user is at home. */
     char *home MEM_AUTO = s->user ? mem_printf("HOME=%s", s->user->home) : NULL;
@@ -269,6 +287,7 @@ static int start_server(struct hosted *h, const struct keeper *k, const struct s
         .cwd = p->cwd.s,
         .start_dir = k->base.start_dir,
         .user = s->user,
+        .confine = h->walls,
         .victim = true,
     };
     h->bridge.ascii = mcp_launch_is_ascii(p);
@@ -301,6 +320,7 @@ int mcp_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->service = keeper_serve(k, &mcp_tool, h, status, hang_up);
     if (p->ends_with > 0)
         keeper_ends_with(h->service, (pid_t)p->ends_with);
+    walls_end_in_time(k, h->walls, h->service);
     return 0;
 }
 

@@ -52,7 +52,7 @@ static const struct param launch_list[] = {
      .type = PARAM_USER,
      .offset = LAUNCH(user),
      PARAM_DOC("Whom it runs as; another user than its own takes a server of root", "the server's user")},
-};
+    WALLS_PARAMS(LAUNCH(walls))};
 const struct params_table mcp_launch_params = PARAMS_TABLE(launch_list);
 
 /* A number that can't be is no fault of the form: it is that of no server. */

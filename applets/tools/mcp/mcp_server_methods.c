@@ -20,7 +20,9 @@ static void put_launched(struct buf *out, const char *name, const char *word)
 
 static void launch(struct rpc_call *call, struct span params, void *ctx)
 {
-    static const struct starting_kind kind = {.params = &mcp_launch_params,
+    static const struct mcp_launch_params defaults = MCP_LAUNCH_DEFAULTS;
+    static const struct starting_kind kind = {.defaults = &defaults,
+                                              .params = &mcp_launch_params,
                                               .size = sizeof(struct mcp_launch_params),
                                               .user = offsetof(struct mcp_launch_params, user),
                                               .check = mcp_launch_check,

@@ -4,6 +4,7 @@
 
 #include "params.h"
 #include "user_param.h"
+#include "commands/confine/walls.h"
 
 #define MCP_PREFIX "Mcp" /* a server's keeper listens as Mcp (session 0) or Mcp_SESSION */
 
@@ -12,7 +13,12 @@ struct mcp_launch_params {
     struct texts args, env;
     struct user_param user;
     long long ends_with; /* a pid; 0: none */
+    struct walls_params walls;
 };
+#define MCP_LAUNCH_DEFAULTS                                                                                  \
+    {                                                                                                        \
+        .walls = WALLS_DEFAULTS                                                                              \
+    }
 
 /* Of every method of a server; each takes those that its table names. */
 struct mcp_session_params {

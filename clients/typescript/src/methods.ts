@@ -319,9 +319,11 @@ export class Methods {
      * @param params.server_params What to start
      * @param params.ends_with A process with whose end it ends, however that comes (default: none)
      * @param params.user Whom it runs as; another user than its own takes a server of root (default: the server's user)
+     * @param params.confine What it may do, as of 'toolbox confine' (default: all that its user may)
+     * @param params.limits What it may use up (default: none)
      * @returns the number of its session, from 0
      */
-    mcp_launch_server(params: { server_params: { command: string; args?: readonly string[]; env?: Readonly<Record<string, string>>; cwd?: string; encoding?: string; encoding_error_handler?: string }; ends_with?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<number> {
+    mcp_launch_server(params: { server_params: { command: string; args?: readonly string[]; env?: Readonly<Record<string, string>>; cwd?: string; encoding?: string; encoding_error_handler?: string }; ends_with?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; confine?: { preset?: string; read?: readonly string[]; write?: readonly string[]; execute?: readonly string[]; hide?: readonly string[]; network?: readonly string[]; private_tmp?: boolean; best_effort?: boolean } | undefined; limits?: { memory?: number; processes?: number; cpus?: number; cpu_seconds?: number; wall_seconds?: number; file_size?: number; open_files?: number } | undefined }, options: Abortable = {}): Promise<number> {
         return this.#connection.call("mcp_launch_server", given(params), options.signal);
     }
 

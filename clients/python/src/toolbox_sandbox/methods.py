@@ -267,15 +267,17 @@ class AsyncMethods:
         """
         return await self._call("exec_remote_hold", {"pid": pid})
 
-    async def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None = None, user: str | dict[str, Any] | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None) -> Any:
         """Start an MCP server that speaks on stdin and stdout.
 
         server_params: What to start
         ends_with: A process with whose end it ends, however that comes (default: none)
         user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        confine: What it may do, as of 'toolbox confine' (default: all that its user may)
+        limits: What it may use up (default: none)
         Result: the number of its session, from 0
         """
-        return await self._call("mcp_launch_server", {"server_params": server_params, "ends_with": ends_with, "user": user})
+        return await self._call("mcp_launch_server", {"server_params": server_params, "ends_with": ends_with, "user": user, "confine": confine, "limits": limits})
 
     async def mcp_list_servers(self) -> Any:
         """List the MCP servers.

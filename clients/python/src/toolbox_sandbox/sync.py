@@ -584,15 +584,17 @@ class Methods:
         """
         return wait(self._it.exec_remote_hold(pid=pid))
 
-    def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None=None, user: str | dict[str, Any] | None=None, confine: dict[str, Any] | None=None, limits: dict[str, Any] | None=None) -> Any:
         """Start an MCP server that speaks on stdin and stdout.
 
         server_params: What to start
         ends_with: A process with whose end it ends, however that comes (default: none)
         user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        confine: What it may do, as of 'toolbox confine' (default: all that its user may)
+        limits: What it may use up (default: none)
         Result: the number of its session, from 0
         """
-        return wait(self._it.mcp_launch_server(server_params=server_params, ends_with=ends_with, user=user))
+        return wait(self._it.mcp_launch_server(server_params=server_params, ends_with=ends_with, user=user, confine=confine, limits=limits))
 
     def mcp_list_servers(self) -> Any:
         """List the MCP servers.
