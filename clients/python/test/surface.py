@@ -1,5 +1,6 @@
 """All of the surface without asyncio, in a target that needs no more than a shell and sed. usage: surface.py TARGET [OPTION of connect]..."""
 import contextlib
+import functools
 import inspect
 import os
 import secrets
@@ -10,7 +11,7 @@ import threading
 from pathlib import Path
 
 from toolbox_sandbox import (
-    CannotConnect, CannotRun, ConnectionLost, CopyFailed, FileError, InvalidParams, OutputLimit, RunFailed, RunTimeout, Sandbox, ToolError, UnknownMethod)
+    CallError, CannotConnect, CannotRun, ConnectionLost, CopyFailed, FileError, InvalidParams, OutputLimit, RunFailed, RunTimeout, Sandbox, ToolError, UnknownMethod)
 
 SED = r's/.*"id":\([0-9]*\).*"method":"\([a-z]*\)".*/{"jsonrpc":"2.0","id":\1,"result":"\2"}/p'
 
@@ -38,6 +39,15 @@ def programs(sandbox):
         sandbox.run(["true"], user="nobody-of-that-name")
     with fails(RunFailed, "sh ended with status 4: why"):
         sandbox.run(["sh", "-c", "echo why >&2; exit 4"], check=True)
+    with fails(TypeError, "list of words"):
+        sandbox.run("echo hi")
+    with fails(CannotRun, "too long"):
+        sandbox.run(["echo", "x" * 3_000_000])
+    with fails(CallError, "nested too deeply"):
+        sandbox.call("version", functools.reduce(lambda inner, _: {"a": inner}, range(800), {}))
+    with fails(TypeError, "can't be sent"):
+        sandbox.call("version", {"a": b"bytes"})
+    assert sandbox.run([Path("/bin/pwd")], cwd=Path("/usr")).text == "/usr\n"
     with fails(RunTimeout, "was ended after 0.2 s"):
         sandbox.run(["sleep", "1000"], timeout=0.2)
     with fails(OutputLimit, "1000 bytes"):
@@ -50,6 +60,8 @@ def programs(sandbox):
         process.resize(30, 90)
         process.signal(9)
         assert list(process) == [] and process.status == 137
+        with fails(ConnectionLost, "sleep has ended"):
+            process.write(b"x")
 
 
 def shells(sandbox):

@@ -7,10 +7,10 @@ import json
 import os
 import signal
 from collections.abc import Sequence
-from typing import Any
 
 from . import host
 from .errors import CannotConnect, CopyFailed
+from .results import Copied
 
 COPY_FAILED = 1  # its exit status where something was not copied
 
@@ -54,14 +54,14 @@ class Place:
     def __init__(self, target: str, options: Sequence[str]) -> None:
         self._target, self._options = target, options
 
-    async def copy(self, source: str, to: str, inwards: bool, more: Sequence[str]) -> dict[str, Any]:
+    async def copy(self, source: str, to: str, inwards: bool, more: Sequence[str]) -> Copied:
         """`toolbox cp`, in one of its directions: the sum of what was copied."""
         there = self._target if self._target.endswith(":") else f"{self._target}:"  # as `local:` does
         source, to = (source, there + to) if inwards else (there + source, to)
         status, out, said = await _run(["cp", "--json", *self._options, *more, "--", source, to])
         if status not in (0, COPY_FAILED):
             raise CannotConnect(said, status)
-        copied: dict[str, Any] = json.loads(out or "{}")
+        copied: Copied = json.loads(out or "{}")
         if status:
             raise CopyFailed(said, copied)
         return copied

@@ -4,14 +4,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
 import signal
+import weakref
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from .calling import end_process
-from .errors import CannotConnect, ConnectionLost, of_answer
-from .wire import FRAME_DATA_MAX, WINDOW_FIRST, WINDOW_MAX, Frame, Message, Wire, frame, line
+from .errors import CannotConnect, ConnectionLost, InvalidParams, of_answer
+from .wire import FRAME_DATA_MAX, FRAME_OPEN_MAX, STREAMS_MAX, WINDOW_FIRST, WINDOW_MAX, Frame, Message, Wire, frame, line
 
 READ_AT_ONCE = 1 << 18
 LEAVES_AFTER_S = 5  # the command of a stream that has ended: then it is told to end, and after as long again it is killed
@@ -23,8 +25,13 @@ class Connection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: asyncio.subprocess.Process | None) -> None:
         self._reader, self._writer, self._process = reader, writer, process
+        self._loop = asyncio.get_running_loop()
+        self._draining = asyncio.Lock()  # Python 3.10 lets one wait at a time
+        self._may_call = asyncio.Semaphore(1)
+        self._may_stream = asyncio.Semaphore(STREAMS_MAX)
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._sizes: dict[int, int] = {}  # bytes of the requests that are open
         self._subscriptions: dict[int, asyncio.Queue[Message | None]] = {}
         self._streams: dict[int, ByteStream] = {}
         self._arrived: list[int] = []  # ids of answers that are to be acknowledged
@@ -33,11 +40,15 @@ class Connection:
         self._why = "the connection was closed"
         self._read_task = asyncio.create_task(self._read())
         self.hello: Message = {}
+        _open.add(self)
 
     @classmethod
     async def open(cls, socket: str) -> Connection:
         """A connection to a socket that `toolbox connect` keeps."""
-        reader, writer = await asyncio.open_unix_connection(socket)
+        try:
+            reader, writer = await asyncio.open_unix_connection(socket)
+        except OSError as error:
+            raise CannotConnect(f"the connection has ended while it was being used for the first time ({error.strerror}): try again") from error
         return await cls(reader, writer, None)._greeted()
 
     @classmethod
@@ -53,6 +64,7 @@ class Connection:
     async def _greeted(self) -> Connection:
         try:
             self.hello = await self._hello
+            self._may_call = asyncio.Semaphore(self.hello["limits"]["open"])
         except BaseException:
             if self._process:
                 end_process(self._process, signal.SIGTERM)
@@ -68,21 +80,24 @@ class Connection:
 
     async def call(self, method: str, params: Message | None = None) -> Any:
         """The result of a call. One that is cancelled is cancelled there too: what it waited for goes on, and its answer can be had again."""
-        id, answered = next(self._ids), asyncio.get_running_loop().create_future()
-        self._waiting[id] = answered
-        try:
-            self._request(id, method, params)
-            await self._writer.drain()
-            return await answered
-        except asyncio.CancelledError:
-            self._notify("rpc.cancel", {"id": id})
-            raise
-        finally:
-            self._waiting.pop(id, None)
+        self._check()
+        async with self._may_call:
+            id, answered = next(self._ids), self._loop.create_future()
+            self._waiting[id] = answered
+            try:
+                self._request(id, method, params)
+                await self._drain()
+                return await answered
+            except asyncio.CancelledError:
+                self._notify("rpc.cancel", {"id": id})
+                raise
+            finally:
+                self._forget_call(id)
 
     async def subscribe(self, method: str, params: Message) -> AsyncIterator[Message]:
         """What a `_follow` or `_watch` method tells. An event is acknowledged when the next one is asked for."""
-        id, answered = next(self._ids), asyncio.get_running_loop().create_future()
+        self._check()
+        id, answered = next(self._ids), self._loop.create_future()
         events: asyncio.Queue[Message | None] = asyncio.Queue()
         self._waiting[id], self._subscriptions[id] = answered, events
         answered.add_done_callback(lambda _: events.put_nowait(None))
@@ -96,16 +111,39 @@ class Connection:
             if not answered.done():
                 self._notify("rpc.cancel", {"id": id})
                 answered.cancel()
-            self._waiting.pop(id, None)
+            self._forget_call(id)
             self._subscriptions.pop(id, None)
 
-    def _request(self, id: int, method: str, params: Message | None) -> None:
+    def _check(self) -> None:
+        """Who may use it: a fork would speak between what this process says, and another loop is never woken."""
+        if self._loop is not asyncio.get_running_loop():
+            raise ConnectionLost("the connection is another process's or event loop's: connect here, too")
         if self.closed:
             raise ConnectionLost(self._why)
+
+    def _request(self, id: int, method: str, params: Message | None) -> None:
+        self._check()
         message: Message = {"jsonrpc": "2.0", "id": id, "method": method}
         if params is not None:
             message["params"] = params
-        self._writer.write(self._acks() + line(message))
+        data = line(message)
+        most = self.hello["limits"]["line"]
+        if len(data) > most:
+            raise InvalidParams(-32602, f"the params are too long: {len(data)} bytes with the rest of the call, of at most {most}")
+        self._sizes[id] = len(data)
+        self._writer.write(self._acks() + data)
+
+    def _forget_call(self, id: int) -> None:
+        self._waiting.pop(id, None)
+        self._sizes.pop(id, None)
+
+    async def _drain(self) -> None:
+        """Waits while too much is on its way."""
+        try:
+            async with self._draining:
+                await self._writer.drain()
+        except OSError as error:
+            raise ConnectionLost(self._why if self.closed else f"the connection has ended: {error.strerror or error}") from error
 
     def _notify(self, method: str, params: Message) -> None:
         if not self.closed and not self._writer.is_closing():
@@ -120,27 +158,39 @@ class Connection:
         return line({"jsonrpc": "2.0", "method": "rpc.ack", "params": {"ids": ids}}) if ids else b""
 
     def _flush_acks(self) -> None:
-        if not self.closed:
+        if not self.closed and not self._writer.is_closing():
             self._writer.write(self._acks())
 
     # ---- byte streams ----
 
     async def stream(self, leads_to: Message) -> ByteStream:
         """A byte stream to a program, a port or a listener there."""
-        if self.closed:
-            raise ConnectionLost(self._why)
+        self._check()
+        where = line(leads_to)[:-1]
+        if len(where) > FRAME_OPEN_MAX:
+            raise ValueError(f"argv and env are too long: {len(where)} bytes, of at most {FRAME_OPEN_MAX}")
+        await self._may_stream.acquire()
+        try:
+            self._check()
+        except BaseException:
+            self._may_stream.release()
+            raise
         number = next(self._ids)
         opened = self._streams[number] = ByteStream(self, number)
-        self._writer.write(frame(b"o", number, line(leads_to)[:-1]))
+        self._writer.write(frame(b"o", number, where))
         opened.grant(WINDOW_MAX - WINDOW_FIRST)
-        await self._writer.drain()
+        try:
+            await self._drain()
+        except BaseException:
+            opened.reset()
+            raise
         return opened
 
     async def send_frame(self, kind: bytes, number: int, data: bytes = b"") -> None:
         """For ByteStream: a frame of an open stream."""
         self.put_frame(kind, number, data)
         if not self.closed:
-            await self._writer.drain()
+            await self._drain()
 
     def put_frame(self, kind: bytes, number: int, data: bytes = b"") -> None:
         """The same without waiting for who reads it."""
@@ -149,7 +199,8 @@ class Connection:
 
     def forget(self, number: int) -> None:
         """For ByteStream: it is over."""
-        self._streams.pop(number, None)
+        if self._streams.pop(number, None):
+            self._may_stream.release()
 
     # ---- what comes ----
 
@@ -165,6 +216,8 @@ class Connection:
             self._end("the connection has ended")
         except (OSError, ValueError) as error:
             self._end(f"the connection has ended: {error}")
+        finally:
+            self._writer.close()
 
     def _take_frame(self, arrived: Frame) -> None:
         stream = self._streams.get(arrived.number)
@@ -183,6 +236,8 @@ class Connection:
             self._why = f"the connection has ended: {message['params'].get('reason', '')}"
         elif method is None and isinstance(id, int):
             self._take_answer(id, message)
+        elif method is None and self._sizes:  # a line that could not be read, so nobody knows whose: too long, as the longest would be
+            self._take_answer(max(self._sizes, key=lambda one: self._sizes[one]), message)
 
     def _take_answer(self, id: int, message: Message) -> None:
         answered = self._waiting.get(id)
@@ -207,13 +262,23 @@ class Connection:
         for stream in list(self._streams.values()):
             stream.take(b"r", self._why.encode())
 
+    def lead_to(self, descriptor: int) -> None:
+        """What is written from now on goes there."""
+        for name in ("socket", "pipe"):
+            end: Any = self._writer.get_extra_info(name)
+            if end is not None and end.fileno() >= 0:
+                os.dup2(descriptor, end.fileno(), inheritable=False)
+
     async def close(self) -> None:
         """Ends it. What runs there goes on; what wasn't acknowledged is there for the next one."""
+        if self._loop is not asyncio.get_running_loop():
+            return  # it is not ours to end
         if not self.closed:
             with contextlib.suppress(OSError):
                 self._writer.write(self._acks())
                 self._writer.write_eof()
                 await self._writer.drain()
+        _open.discard(self)
         self._writer.close()
         self._read_task.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -229,11 +294,26 @@ async def _dismissed(process: asyncio.subprocess.Process) -> None:
     """Ends a command that has nothing to do any more, where it doesn't end by itself."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
-            await asyncio.wait_for(process.wait(), LEAVES_AFTER_S)
+            await asyncio.wait_for(process.communicate(), LEAVES_AFTER_S)  # its pipe is read to the end, else it stays open
             return
         except asyncio.TimeoutError:
             end_process(process, number)
     await process.wait()
+
+
+_open: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _let_go_in_fork() -> None:
+    """A fork lets go of the connections, so that they end with the process that has made them; their numbers are kept for who closes them."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for connection in list(_open):
+        connection.lead_to(nowhere)
+    os.close(nowhere)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_fork)
 
 
 class ByteStream:
@@ -247,6 +327,7 @@ class ByteStream:
         self._stirred = asyncio.Event()
         self._ended = self._sent_end = False
         self.reset_because: str | None = None
+        self.when_reset: Callable[[], None] | None = None
 
     @property
     def connection_lost(self) -> bool:
@@ -265,6 +346,8 @@ class ByteStream:
             self._ended = True
         elif kind == b"r":
             self._ended, self.reset_because = True, data.decode(errors="replace")
+            if self.when_reset:
+                self.when_reset()
         if self.reset_because is not None or (self._ended and self._sent_end):
             self._connection.forget(self._number)
         self._stirred.set()

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .results import Copied
+
 
 class ToolboxError(Exception):
     """All errors of this package."""
@@ -86,7 +88,7 @@ class OutputLimit(ToolboxError):
 class CopyFailed(ToolboxError):
     """Not all of it was copied: what `toolbox cp` said, and the sum of what was, with `failed` among it."""
 
-    def __init__(self, said: str, copied: dict[str, Any]) -> None:
+    def __init__(self, said: str, copied: Copied) -> None:
         super().__init__(said)
         self.copied = copied
 

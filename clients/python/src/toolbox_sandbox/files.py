@@ -9,6 +9,8 @@ from typing import Any
 from .calling import Place
 from .connection import Connection
 from .errors import ToolboxError
+from .results import Copied, Entry, Found, SearchResult, Stat
+from .wire import StrPath
 
 AT_ONCE = 1 << 20  # bytes that one call brings or takes
 
@@ -19,11 +21,11 @@ class AsyncFiles:
     def __init__(self, connection: Connection, place: Place | None) -> None:
         self._connection, self._place = connection, place
 
-    async def _call(self, method: str, path: str, **params: Any) -> Any:
+    async def _call(self, method: str, path: StrPath, **params: Any) -> Any:
         given = {name: value for name, value in params.items() if value is not None}
         return await self._connection.call(f"file_{method}", {"path": path, **given})
 
-    async def read(self, path: str, *, limit: int | None = None, user: str | None = None) -> bytes:
+    async def read(self, path: StrPath, *, limit: int | None = None, user: str | None = None) -> bytes:
         """All of it; at most `limit` bytes where that is given."""
         parts: list[bytes] = []
         n = 0
@@ -36,10 +38,10 @@ class AsyncFiles:
                 break
         return b"".join(parts)
 
-    async def read_text(self, path: str, *, user: str | None = None) -> str:
+    async def read_text(self, path: StrPath, *, user: str | None = None) -> str:
         return (await self.read(path, user=user)).decode()
 
-    async def write(self, path: str, data: bytes | str, *, mode: int | None = None, parents: bool = False, user: str | None = None) -> None:
+    async def write(self, path: StrPath, data: bytes | str, *, mode: int | None = None, parents: bool = False, user: str | None = None) -> None:
         """All of it. Up to a megabyte at once: others see the old file or the new one; what is larger is written in parts."""
         data = data.encode() if isinstance(data, str) else data
         for start in range(0, max(len(data), 1), AT_ONCE):
@@ -47,11 +49,11 @@ class AsyncFiles:
             more = {"append": True} if start else {"mode": mode, "parents": parents or None}
             await self._call("write", path, data=part, encoding="base64", user=user, **more)
 
-    async def stat(self, path: str, *, follow: bool = True, user: str | None = None) -> dict[str, Any]:
-        got: dict[str, Any] = await self._call("stat", path, follow=follow, user=user)
+    async def stat(self, path: StrPath, *, follow: bool = True, user: str | None = None) -> Stat:
+        got: Stat = await self._call("stat", path, follow=follow, user=user)
         return got
 
-    async def list(self, path: str, *, depth: int | None = None, glob: str | None = None, user: str | None = None) -> AsyncIterator[dict[str, Any]]:
+    async def list(self, path: StrPath, *, depth: int | None = None, glob: str | None = None, user: str | None = None) -> AsyncIterator[Entry]:
         """What is below it, in the order of bytes."""
         after: Any = None
         while True:
@@ -62,50 +64,50 @@ class AsyncFiles:
             if after is None:
                 return
 
-    async def find(self, path: str, pattern: str | None = None, *, type: str | None = None, hidden: bool = False, limit: int | None = None, user: str | None = None) -> dict[str, Any]:
+    async def find(self, path: StrPath, pattern: str | None = None, *, type: str | None = None, hidden: bool = False, limit: int | None = None, user: str | None = None) -> Found:
         """Names below a directory that match a pattern (`*.py`, `src/**/*.c`), but for what `.gitignore` leaves out: `{paths, truncated, …}`."""
-        got: dict[str, Any] = await self._call("find", path, pattern=pattern, type=type, hidden=hidden, limit=limit, user=user)
+        got: Found = await self._call("find", path, pattern=pattern, type=type, hidden=hidden, limit=limit, user=user)
         return got
 
     async def search(
-        self, path: str, pattern: str, *, literal: bool = False, ignore_case: bool = False, glob: str | None = None, context: int | None = None, limit: int | None = None, user: str | None = None
-    ) -> dict[str, Any]:
+        self, path: StrPath, pattern: str, *, literal: bool = False, ignore_case: bool = False, glob: str | None = None, context: int | None = None, limit: int | None = None, user: str | None = None
+    ) -> SearchResult:
         """Lines that match a regular expression, in the files that `find` finds: `{matches, truncated, …}`, a match has path, line and text."""
         params: dict[str, Any] = {"literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "limit": limit, "user": user}
-        got: dict[str, Any] = await self._call("search", path, pattern=pattern, **params)
+        got: SearchResult = await self._call("search", path, pattern=pattern, **params)
         return got
 
-    async def make_dir(self, path: str, *, parents: bool = False, user: str | None = None) -> None:
+    async def make_dir(self, path: StrPath, *, parents: bool = False, user: str | None = None) -> None:
         await self._call("make_dir", path, parents=parents, user=user)
 
-    async def remove(self, path: str, *, recursive: bool = False, user: str | None = None) -> None:
+    async def remove(self, path: StrPath, *, recursive: bool = False, user: str | None = None) -> None:
         await self._call("remove", path, recursive=recursive, user=user)
 
-    async def move(self, path: str, to: str, *, overwrite: bool = False, user: str | None = None) -> None:
+    async def move(self, path: StrPath, to: StrPath, *, overwrite: bool = False, user: str | None = None) -> None:
         await self._call("move", path, to=to, overwrite=overwrite, user=user)
 
-    async def copy(self, path: str, to: str, *, overwrite: bool = False, recursive: bool = False, user: str | None = None) -> None:
+    async def copy(self, path: StrPath, to: StrPath, *, overwrite: bool = False, recursive: bool = False, user: str | None = None) -> None:
         await self._call("copy", path, to=to, overwrite=overwrite, recursive=recursive, user=user)
 
-    async def copy_in(self, source: str | os.PathLike[str], to: str, *, archive: bool = False, checksum: bool = False, exclude: Sequence[str] = ()) -> dict[str, Any]:
+    async def copy_in(self, source: StrPath, to: StrPath, *, archive: bool = False, checksum: bool = False, exclude: Sequence[str] = ()) -> Copied:
         """A file or a tree of this machine into the target, as `toolbox cp -r`: into `to` where that is a directory; of `DIR/.` what is in it.
 
         `archive`: owners and all attributes, too; `checksum`: only what differs, and proven; `exclude`: patterns. CopyFailed where something is not there then.
         """
-        return await self._copy(_here(source), to, True, archive, checksum, exclude)
+        return await self._copy(_here(source), os.fspath(to), True, archive, checksum, exclude)
 
-    async def copy_out(self, source: str, to: str | os.PathLike[str], *, archive: bool = False, checksum: bool = False, exclude: Sequence[str] = ()) -> dict[str, Any]:
+    async def copy_out(self, source: StrPath, to: StrPath, *, archive: bool = False, checksum: bool = False, exclude: Sequence[str] = ()) -> Copied:
         """The same out of the target."""
-        return await self._copy(source, _here(to), False, archive, checksum, exclude)
+        return await self._copy(os.fspath(source), _here(to), False, archive, checksum, exclude)
 
-    async def _copy(self, source: str, to: str, inwards: bool, archive: bool, checksum: bool, exclude: Sequence[str]) -> dict[str, Any]:
+    async def _copy(self, source: str, to: str, inwards: bool, archive: bool, checksum: bool, exclude: Sequence[str]) -> Copied:
         if self._place is None:
             raise ToolboxError("trees are copied by the program `toolbox` of this host, to a target that it knows: here that is not so")
         more = ["--archive" if archive else "--recursive", *(["--checksum"] if checksum else []), *(f"--exclude={pattern}" for pattern in exclude)]
         return await self._place.copy(source, to, inwards, more)
 
 
-def _here(path: str | os.PathLike[str]) -> str:
+def _here(path: StrPath) -> str:
     """A path that is taken for none of a target: absolute, and what its end says kept."""
     text = os.fspath(path)
     kept = next((end for end in ("/.", "/") if text.endswith(end)), "")

@@ -1,7 +1,7 @@
 """Every method by its name, typed. Written by `clients/generate` from `toolbox methods --json`."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .connection import Connection
 
@@ -16,36 +16,36 @@ class AsyncMethods:
         given = {name: value for name, value in params.items() if value is not None}
         return await self._connection.call(method, given)
 
-    async def version(self, *, _run_as_user: str | None = None) -> Any:
+    async def version(self, *, _run_as_user: str | None = None) -> str:
         """The version of the program.
 
         _run_as_user: A user that has to be there (default: the caller)
         Result: a string: MAJOR.MINOR.PATCH
         """
-        return await self._call("version", {"_run_as_user": _run_as_user})
+        return cast("str", await self._call("version", {"_run_as_user": _run_as_user}))
 
-    async def remote_version(self) -> Any:
+    async def remote_version(self) -> str:
         """The server's path, version, build and pid.
 
         Result: a string
         """
-        return await self._call("remote_version", {})
+        return cast("str", await self._call("remote_version", {}))
 
-    async def server_status(self) -> Any:
+    async def server_status(self) -> dict[str, Any]:
         """What the server is, and what it has counted.
 
         Result: {server, counters}
         """
-        return await self._call("server_status", {})
+        return cast("dict[str, Any]", await self._call("server_status", {}))
 
-    async def sandbox_tools_shutdown(self) -> Any:
+    async def sandbox_tools_shutdown(self) -> None:
         """End everything, and the server.
 
         Result: null
         """
-        return await self._call("sandbox_tools_shutdown", {})
+        await self._call("sandbox_tools_shutdown", {})
 
-    async def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None = None, user: str | dict[str, Any] | None = None, cwd: str | None = None, shell: str | None = None, program: list[str] | None = None, env: dict[str, str] | None = None, rows: int | None = None, cols: int | None = None, term: str | None = None, ends_with: int | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+    async def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None = None, user: str | dict[str, Any] | None = None, cwd: str | None = None, shell: str | None = None, program: list[str] | None = None, env: dict[str, str] | None = None, rows: int | None = None, cols: int | None = None, term: str | None = None, ends_with: int | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> dict[str, Any]:
         """Start a session: a shell on a terminal of its own.
 
         record: Record what is shown and typed, for asciinema and bash_session replay (default: false)
@@ -63,16 +63,16 @@ class AsyncMethods:
         surroundings: What it begins with in the place of the server's own (default: the server's)
         Result: {session_name, shell, enforced?, recording?}
         """
-        return await self._call("bash_session_new_session", {"record": record, "user": user, "cwd": cwd, "shell": shell, "program": program, "env": env, "rows": rows, "cols": cols, "term": term, "ends_with": ends_with, "confine": confine, "limits": limits, "surroundings": surroundings})
+        return cast("dict[str, Any]", await self._call("bash_session_new_session", {"record": record, "user": user, "cwd": cwd, "shell": shell, "program": program, "env": env, "rows": rows, "cols": cols, "term": term, "ends_with": ends_with, "confine": confine, "limits": limits, "surroundings": surroundings}))
 
-    async def bash_session_list(self) -> Any:
+    async def bash_session_list(self) -> list[dict[str, Any]]:
         """List the sessions.
 
         Result: an array of {session_name, pid, user, shell, cwd, state, foreground, idle_s, unread_bytes, age_s, processes, memory_kb, recording?, …}
         """
-        return await self._call("bash_session_list", {})
+        return cast("list[dict[str, Any]]", await self._call("bash_session_list", {}))
 
-    async def bash_session(self, *, session_name: str, input: str | None = None, wait_for_output: int | None = None, idle_timeout: float | None = None, max_output_bytes: int | None = None, restart: bool | None = None) -> Any:
+    async def bash_session(self, *, session_name: str, input: str | None = None, wait_for_output: int | None = None, idle_timeout: float | None = None, max_output_bytes: int | None = None, restart: bool | None = None) -> str:
         """Type into a session, and read what comes.
 
         session_name: The session, as it was named when it began
@@ -83,9 +83,9 @@ class AsyncMethods:
         restart: End everything in the session and start its shell anew (default: false)
         Result: a string: the output
         """
-        return await self._call("bash_session", {"session_name": session_name, "input": input, "wait_for_output": wait_for_output, "idle_timeout": idle_timeout, "max_output_bytes": max_output_bytes, "restart": restart})
+        return cast("str", await self._call("bash_session", {"session_name": session_name, "input": input, "wait_for_output": wait_for_output, "idle_timeout": idle_timeout, "max_output_bytes": max_output_bytes, "restart": restart}))
 
-    async def bash_session_run(self, *, session_name: str, command: str | None = None, timeout: float | None = None, ready_timeout: float | None = None, max_output_bytes: int | None = None, interrupt_abandoned: bool | None = None) -> Any:
+    async def bash_session_run(self, *, session_name: str, command: str | None = None, timeout: float | None = None, ready_timeout: float | None = None, max_output_bytes: int | None = None, interrupt_abandoned: bool | None = None) -> dict[str, Any]:
         """Run a command in a session, and tell its exit status.
 
         session_name: The session, as it was named when it began
@@ -96,17 +96,17 @@ class AsyncMethods:
         interrupt_abandoned: Interrupt the command where the client goes away (default: false)
         Result: {state, exit_code, error?, output, cwd, duration_ms, omitted_bytes, notice?}
         """
-        return await self._call("bash_session_run", {"session_name": session_name, "command": command, "timeout": timeout, "ready_timeout": ready_timeout, "max_output_bytes": max_output_bytes, "interrupt_abandoned": interrupt_abandoned})
+        return cast("dict[str, Any]", await self._call("bash_session_run", {"session_name": session_name, "command": command, "timeout": timeout, "ready_timeout": ready_timeout, "max_output_bytes": max_output_bytes, "interrupt_abandoned": interrupt_abandoned}))
 
-    async def bash_session_close(self, *, session_name: str) -> Any:
+    async def bash_session_close(self, *, session_name: str) -> None:
         """End a session with all that runs in it.
 
         session_name: The session, as it was named when it began
         Result: null
         """
-        return await self._call("bash_session_close", {"session_name": session_name})
+        await self._call("bash_session_close", {"session_name": session_name})
 
-    async def bash_session_resize(self, *, session_name: str, rows: int, cols: int) -> Any:
+    async def bash_session_resize(self, *, session_name: str, rows: int, cols: int) -> None:
         """Change the size of the terminal.
 
         session_name: The session, as it was named when it began
@@ -114,18 +114,18 @@ class AsyncMethods:
         cols: Width of the terminal
         Result: null
         """
-        return await self._call("bash_session_resize", {"session_name": session_name, "rows": rows, "cols": cols})
+        await self._call("bash_session_resize", {"session_name": session_name, "rows": rows, "cols": cols})
 
-    async def bash_session_signal(self, *, session_name: str, signal: str) -> Any:
+    async def bash_session_signal(self, *, session_name: str, signal: str) -> None:
         """Signal the programs in the foreground.
 
         session_name: The session, as it was named when it began
         signal: Name or number of a signal: INT, SIGTERM, 9
         Result: null
         """
-        return await self._call("bash_session_signal", {"session_name": session_name, "signal": signal})
+        await self._call("bash_session_signal", {"session_name": session_name, "signal": signal})
 
-    async def bash_session_watch(self, *, session_name: str, cursor: int | None = None, timeout: float | None = None) -> Any:
+    async def bash_session_watch(self, *, session_name: str, cursor: int | None = None, timeout: float | None = None) -> dict[str, Any]:
         """Follow what a session shows and what is typed, and take nothing of it from anybody.
 
         session_name: The session, as it was named when it began
@@ -133,9 +133,9 @@ class AsyncMethods:
         timeout: Seconds to wait for something (default: no limit)
         Result: {cursor, rows, cols, events, omitted_bytes?, ended?}
         """
-        return await self._call("bash_session_watch", {"session_name": session_name, "cursor": cursor, "timeout": timeout})
+        return cast("dict[str, Any]", await self._call("bash_session_watch", {"session_name": session_name, "cursor": cursor, "timeout": timeout}))
 
-    async def bash_session_record(self, *, session_name: str, path: str | None = None, version: int | None = None, max_bytes: int | None = None, stop: bool | None = None) -> Any:
+    async def bash_session_record(self, *, session_name: str, path: str | None = None, version: int | None = None, max_bytes: int | None = None, stop: bool | None = None) -> dict[str, Any]:
         """Record what a session shows and what is typed.
 
         session_name: The session, as it was named when it began
@@ -145,17 +145,17 @@ class AsyncMethods:
         stop: End the recording that there is (default: false)
         Result: {path, failure?}
         """
-        return await self._call("bash_session_record", {"session_name": session_name, "path": path, "version": version, "max_bytes": max_bytes, "stop": stop})
+        return cast("dict[str, Any]", await self._call("bash_session_record", {"session_name": session_name, "path": path, "version": version, "max_bytes": max_bytes, "stop": stop}))
 
-    async def bash_session_attach(self, *, session_name: str) -> Any:
+    async def bash_session_attach(self, *, session_name: str) -> dict[str, Any]:
         """Let a terminal take part in a session.
 
         session_name: The session, as it was named when it began
         Result: {socket}: a name in the server's directory, there for one viewer for five seconds
         """
-        return await self._call("bash_session_attach", {"session_name": session_name})
+        return cast("dict[str, Any]", await self._call("bash_session_attach", {"session_name": session_name}))
 
-    async def exec_remote_start(self, *, command: str | None = None, argv: list[str] | None = None, input: str | None = None, stdin_open: bool | None = None, env: dict[str, str] | None = None, cwd: str | None = None, user: str | dict[str, Any] | None = None, timeout: float | None = None, umask: int | None = None, encoding: str | None = None, pty: bool | dict[str, Any] | None = None, ends_with: int | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+    async def exec_remote_start(self, *, command: str | None = None, argv: list[str] | None = None, input: str | None = None, stdin_open: bool | None = None, env: dict[str, str] | None = None, cwd: str | None = None, user: str | dict[str, Any] | None = None, timeout: float | None = None, umask: int | None = None, encoding: str | None = None, pty: bool | dict[str, Any] | None = None, ends_with: int | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> dict[str, Any]:
         """Start a job: a program in the background.
 
         command: A command for /bin/sh -c; or argv
@@ -175,25 +175,25 @@ class AsyncMethods:
         surroundings: What it begins with in the place of the server's own (default: the server's)
         Result: {pid, enforced?}
         """
-        return await self._call("exec_remote_start", {"command": command, "argv": argv, "input": input, "stdin_open": stdin_open, "env": env, "cwd": cwd, "user": user, "timeout": timeout, "umask": umask, "encoding": encoding, "pty": pty, "ends_with": ends_with, "confine": confine, "limits": limits, "surroundings": surroundings})
+        return cast("dict[str, Any]", await self._call("exec_remote_start", {"command": command, "argv": argv, "input": input, "stdin_open": stdin_open, "env": env, "cwd": cwd, "user": user, "timeout": timeout, "umask": umask, "encoding": encoding, "pty": pty, "ends_with": ends_with, "confine": confine, "limits": limits, "surroundings": surroundings}))
 
-    async def exec_remote_list(self) -> Any:
+    async def exec_remote_list(self) -> list[dict[str, Any]]:
         """List the jobs that run, and those that ended less than an hour ago.
 
         Result: an array of {pid, state, exit_code, user, age_s, duration_s, command, …}
         """
-        return await self._call("exec_remote_list", {})
+        return cast("list[dict[str, Any]]", await self._call("exec_remote_list", {}))
 
-    async def exec_remote_poll(self, *, pid: int, ack_seq: int) -> Any:
+    async def exec_remote_poll(self, *, pid: int, ack_seq: int) -> dict[str, Any]:
         """Take what a job has printed, and its state.
 
         pid: The job, by the number that exec_remote_start gave
         ack_seq: The last seq that was received; 0: none
         Result: {state, exit_code, seq, stdout, stderr}
         """
-        return await self._call("exec_remote_poll", {"pid": pid, "ack_seq": ack_seq})
+        return cast("dict[str, Any]", await self._call("exec_remote_poll", {"pid": pid, "ack_seq": ack_seq}))
 
-    async def exec_remote_wait(self, *, pid: int, ack_seq: int, timeout: float | None = None) -> Any:
+    async def exec_remote_wait(self, *, pid: int, ack_seq: int, timeout: float | None = None) -> dict[str, Any]:
         """The same, once there is something to say.
 
         pid: The job, by the number that exec_remote_start gave
@@ -201,27 +201,27 @@ class AsyncMethods:
         timeout: Seconds to wait (default: no limit)
         Result: {state, exit_code, seq, stdout, stderr}
         """
-        return await self._call("exec_remote_wait", {"pid": pid, "ack_seq": ack_seq, "timeout": timeout})
+        return cast("dict[str, Any]", await self._call("exec_remote_wait", {"pid": pid, "ack_seq": ack_seq, "timeout": timeout}))
 
-    async def exec_remote_follow(self, *, pid: int, cursor: int | None = None) -> Any:
+    async def exec_remote_follow(self, *, pid: int, cursor: int | None = None) -> dict[str, Any]:
         """The same as it happens, over a stream each as an event.
 
         pid: The job, by the number that exec_remote_start gave
         cursor: That of the last event that was received (default: none was)
         Result: {cursor, ended, state, exit_code, seq, stdout, stderr}
         """
-        return await self._call("exec_remote_follow", {"pid": pid, "cursor": cursor})
+        return cast("dict[str, Any]", await self._call("exec_remote_follow", {"pid": pid, "cursor": cursor}))
 
-    async def exec_remote_kill(self, *, pid: int, ack_seq: int) -> Any:
+    async def exec_remote_kill(self, *, pid: int, ack_seq: int) -> dict[str, Any]:
         """End a job and all its descendants: TERM, after 5 seconds KILL.
 
         pid: The job, by the number that exec_remote_start gave
         ack_seq: The last seq that was received; 0: none
         Result: {seq, stdout, stderr}
         """
-        return await self._call("exec_remote_kill", {"pid": pid, "ack_seq": ack_seq})
+        return cast("dict[str, Any]", await self._call("exec_remote_kill", {"pid": pid, "ack_seq": ack_seq}))
 
-    async def exec_remote_write_stdin(self, *, pid: int, ack_seq: int, data: str) -> Any:
+    async def exec_remote_write_stdin(self, *, pid: int, ack_seq: int, data: str) -> dict[str, Any]:
         """Write to its stdin.
 
         pid: The job, by the number that exec_remote_start gave
@@ -229,18 +229,18 @@ class AsyncMethods:
         data: What to write
         Result: {seq, stdout, stderr}, and stdin_discarded: bytes in all that nobody will read
         """
-        return await self._call("exec_remote_write_stdin", {"pid": pid, "ack_seq": ack_seq, "data": data})
+        return cast("dict[str, Any]", await self._call("exec_remote_write_stdin", {"pid": pid, "ack_seq": ack_seq, "data": data}))
 
-    async def exec_remote_close_stdin(self, *, pid: int, ack_seq: int) -> Any:
+    async def exec_remote_close_stdin(self, *, pid: int, ack_seq: int) -> dict[str, Any]:
         """Close its stdin.
 
         pid: The job, by the number that exec_remote_start gave
         ack_seq: The last seq that was received; 0: none
         Result: {seq, stdout, stderr}
         """
-        return await self._call("exec_remote_close_stdin", {"pid": pid, "ack_seq": ack_seq})
+        return cast("dict[str, Any]", await self._call("exec_remote_close_stdin", {"pid": pid, "ack_seq": ack_seq}))
 
-    async def exec_remote_resize(self, *, pid: int, rows: int, cols: int) -> Any:
+    async def exec_remote_resize(self, *, pid: int, rows: int, cols: int) -> None:
         """Change the size of the terminal of a job that has one.
 
         pid: The job, by the number that exec_remote_start gave
@@ -248,26 +248,26 @@ class AsyncMethods:
         cols: Width of the terminal
         Result: null
         """
-        return await self._call("exec_remote_resize", {"pid": pid, "rows": rows, "cols": cols})
+        await self._call("exec_remote_resize", {"pid": pid, "rows": rows, "cols": cols})
 
-    async def exec_remote_signal(self, *, pid: int, signal: str) -> Any:
+    async def exec_remote_signal(self, *, pid: int, signal: str) -> None:
         """Signal its process group.
 
         pid: The job, by the number that exec_remote_start gave
         signal: Name or number of a signal: INT, SIGTERM, 15
         Result: null
         """
-        return await self._call("exec_remote_signal", {"pid": pid, "signal": signal})
+        await self._call("exec_remote_signal", {"pid": pid, "signal": signal})
 
-    async def exec_remote_hold(self, *, pid: int) -> Any:
+    async def exec_remote_hold(self, *, pid: int) -> None:
         """Wait for the end of a job that ends with the caller.
 
         pid: The job, by the number that exec_remote_start gave
         Result: null
         """
-        return await self._call("exec_remote_hold", {"pid": pid})
+        await self._call("exec_remote_hold", {"pid": pid})
 
-    async def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None = None, user: str | dict[str, Any] | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None) -> Any:
+    async def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None = None, user: str | dict[str, Any] | None = None, confine: dict[str, Any] | None = None, limits: dict[str, Any] | None = None) -> int:
         """Start an MCP server that speaks on stdin and stdout.
 
         server_params: What to start
@@ -277,14 +277,14 @@ class AsyncMethods:
         limits: What it may use up (default: none)
         Result: the number of its session, from 0
         """
-        return await self._call("mcp_launch_server", {"server_params": server_params, "ends_with": ends_with, "user": user, "confine": confine, "limits": limits})
+        return cast("int", await self._call("mcp_launch_server", {"server_params": server_params, "ends_with": ends_with, "user": user, "confine": confine, "limits": limits}))
 
-    async def mcp_list_servers(self) -> Any:
+    async def mcp_list_servers(self) -> list[dict[str, Any]]:
         """List the MCP servers.
 
         Result: an array of {session_id, pid, command, user, state, exit_code, initialized, open_requests, unread_notifications, dropped_lines, stderr, …}
         """
-        return await self._call("mcp_list_servers", {})
+        return cast("list[dict[str, Any]]", await self._call("mcp_list_servers", {}))
 
     async def mcp_send_request(self, *, session_id: int, request: dict[str, Any]) -> Any:
         """Pass a request on to an MCP server.
@@ -295,42 +295,42 @@ class AsyncMethods:
         """
         return await self._call("mcp_send_request", {"session_id": session_id, "request": request})
 
-    async def mcp_send_notification(self, *, session_id: int, notification: dict[str, Any]) -> Any:
+    async def mcp_send_notification(self, *, session_id: int, notification: dict[str, Any]) -> None:
         """Pass a notification on.
 
         session_id: The server, by the number that mcp_launch_server gave
         notification: A JSON-RPC notification
         Result: null
         """
-        return await self._call("mcp_send_notification", {"session_id": session_id, "notification": notification})
+        await self._call("mcp_send_notification", {"session_id": session_id, "notification": notification})
 
-    async def mcp_kill_server(self, *, session_id: int) -> Any:
+    async def mcp_kill_server(self, *, session_id: int) -> None:
         """End an MCP server.
 
         session_id: The server, by the number that mcp_launch_server gave
         Result: null
         """
-        return await self._call("mcp_kill_server", {"session_id": session_id})
+        await self._call("mcp_kill_server", {"session_id": session_id})
 
-    async def mcp_read_notifications(self, *, session_id: int, max: int | None = None) -> Any:
+    async def mcp_read_notifications(self, *, session_id: int, max: int | None = None) -> dict[str, Any]:
         """Take what a server has said without being asked.
 
         session_id: The server, by the number that mcp_launch_server gave
         max: Most notifications (default: all)
         Result: {notifications, dropped, remaining}
         """
-        return await self._call("mcp_read_notifications", {"session_id": session_id, "max": max})
+        return cast("dict[str, Any]", await self._call("mcp_read_notifications", {"session_id": session_id, "max": max}))
 
-    async def mcp_follow(self, *, session_id: int, cursor: int | None = None) -> Any:
+    async def mcp_follow(self, *, session_id: int, cursor: int | None = None) -> dict[str, Any]:
         """What a server says and asks for as it comes, over a stream each as an event; what it asks for was answered, with an error.
 
         session_id: The server, by the number that mcp_launch_server gave
         cursor: That of the last event that was received (default: none was)
         Result: {notifications, dropped, remaining, cursor, ended}
         """
-        return await self._call("mcp_follow", {"session_id": session_id, "cursor": cursor})
+        return cast("dict[str, Any]", await self._call("mcp_follow", {"session_id": session_id, "cursor": cursor}))
 
-    async def web_new_session(self, *, headful: bool | None = None, accept_dialogs: bool | None = None, ask_dialogs: bool | None = None, accept_certificates: bool | None = None, devtools: bool | None = None, downloads: str | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> Any:
+    async def web_new_session(self, *, headful: bool | None = None, accept_dialogs: bool | None = None, ask_dialogs: bool | None = None, accept_certificates: bool | None = None, devtools: bool | None = None, downloads: str | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> dict[str, Any]:
         """Start a browser.
 
         headful: With a window (default: false)
@@ -344,34 +344,34 @@ class AsyncMethods:
         surroundings: What it begins with in the place of the server's own (default: the server's)
         Result: {session_name}
         """
-        return await self._call("web_new_session", {"headful": headful, "accept_dialogs": accept_dialogs, "ask_dialogs": ask_dialogs, "accept_certificates": accept_certificates, "devtools": devtools, "downloads": downloads, "ends_with": ends_with, "user": user, "surroundings": surroundings})
+        return cast("dict[str, Any]", await self._call("web_new_session", {"headful": headful, "accept_dialogs": accept_dialogs, "ask_dialogs": ask_dialogs, "accept_certificates": accept_certificates, "devtools": devtools, "downloads": downloads, "ends_with": ends_with, "user": user, "surroundings": surroundings}))
 
-    async def web_list_sessions(self) -> Any:
+    async def web_list_sessions(self) -> list[dict[str, Any]]:
         """List the browser sessions.
 
         Result: an array of {session_name, pid, state, user, tabs, url, browser, age_s, processes, memory_kb, …}
         """
-        return await self._call("web_list_sessions", {})
+        return cast("list[dict[str, Any]]", await self._call("web_list_sessions", {}))
 
-    async def web_go(self, *, session_name: str, url: str) -> Any:
+    async def web_go(self, *, session_name: str, url: str) -> dict[str, Any]:
         """Open a page.
 
         session_name: The session, as web_new_session named it
         url: Address; without a scheme it is http:// for localhost and its like, else https://
         Result: a page
         """
-        return await self._call("web_go", {"session_name": session_name, "url": url})
+        return cast("dict[str, Any]", await self._call("web_go", {"session_name": session_name, "url": url}))
 
-    async def web_click(self, *, session_name: str, element_id: int) -> Any:
+    async def web_click(self, *, session_name: str, element_id: int) -> dict[str, Any]:
         """Click an element.
 
         session_name: The session, as web_new_session named it
         element_id: The number at the front of the element's line
         Result: a page
         """
-        return await self._call("web_click", {"session_name": session_name, "element_id": element_id})
+        return cast("dict[str, Any]", await self._call("web_click", {"session_name": session_name, "element_id": element_id}))
 
-    async def web_type(self, *, session_name: str, element_id: int, text: str) -> Any:
+    async def web_type(self, *, session_name: str, element_id: int, text: str) -> dict[str, Any]:
         """Type into an element, behind what is there.
 
         session_name: The session, as web_new_session named it
@@ -379,9 +379,9 @@ class AsyncMethods:
         text: What to type
         Result: a page
         """
-        return await self._call("web_type", {"session_name": session_name, "element_id": element_id, "text": text})
+        return cast("dict[str, Any]", await self._call("web_type", {"session_name": session_name, "element_id": element_id, "text": text}))
 
-    async def web_type_submit(self, *, session_name: str, element_id: int, text: str) -> Any:
+    async def web_type_submit(self, *, session_name: str, element_id: int, text: str) -> dict[str, Any]:
         """Type in place of what is there, and press Enter.
 
         session_name: The session, as web_new_session named it
@@ -389,9 +389,9 @@ class AsyncMethods:
         text: What to type
         Result: a page
         """
-        return await self._call("web_type_submit", {"session_name": session_name, "element_id": element_id, "text": text})
+        return cast("dict[str, Any]", await self._call("web_type_submit", {"session_name": session_name, "element_id": element_id, "text": text}))
 
-    async def web_scroll(self, *, session_name: str, direction: str, element_id: int | None = None) -> Any:
+    async def web_scroll(self, *, session_name: str, direction: str, element_id: int | None = None) -> dict[str, Any]:
         """Scroll the page, or a part of it.
 
         session_name: The session, as web_new_session named it
@@ -399,33 +399,33 @@ class AsyncMethods:
         element_id: What to scroll, or something in it (default: what has the focus, was clicked or lies on top, or else the page)
         Result: a page
         """
-        return await self._call("web_scroll", {"session_name": session_name, "direction": direction, "element_id": element_id})
+        return cast("dict[str, Any]", await self._call("web_scroll", {"session_name": session_name, "direction": direction, "element_id": element_id}))
 
-    async def web_back(self, *, session_name: str) -> Any:
+    async def web_back(self, *, session_name: str) -> dict[str, Any]:
         """Go back in the history.
 
         session_name: The session, as web_new_session named it
         Result: a page
         """
-        return await self._call("web_back", {"session_name": session_name})
+        return cast("dict[str, Any]", await self._call("web_back", {"session_name": session_name}))
 
-    async def web_forward(self, *, session_name: str) -> Any:
+    async def web_forward(self, *, session_name: str) -> dict[str, Any]:
         """Go forward in the history.
 
         session_name: The session, as web_new_session named it
         Result: a page
         """
-        return await self._call("web_forward", {"session_name": session_name})
+        return cast("dict[str, Any]", await self._call("web_forward", {"session_name": session_name}))
 
-    async def web_refresh(self, *, session_name: str) -> Any:
+    async def web_refresh(self, *, session_name: str) -> dict[str, Any]:
         """Load the page again.
 
         session_name: The session, as web_new_session named it
         Result: a page
         """
-        return await self._call("web_refresh", {"session_name": session_name})
+        return cast("dict[str, Any]", await self._call("web_refresh", {"session_name": session_name}))
 
-    async def web_select(self, *, session_name: str, element_id: int, value: str) -> Any:
+    async def web_select(self, *, session_name: str, element_id: int, value: str) -> dict[str, Any]:
         """Choose an option of a select.
 
         session_name: The session, as web_new_session named it
@@ -433,18 +433,18 @@ class AsyncMethods:
         value: An option's value, or what it shows
         Result: a page
         """
-        return await self._call("web_select", {"session_name": session_name, "element_id": element_id, "value": value})
+        return cast("dict[str, Any]", await self._call("web_select", {"session_name": session_name, "element_id": element_id, "value": value}))
 
-    async def web_press(self, *, session_name: str, key: str) -> Any:
+    async def web_press(self, *, session_name: str, key: str) -> dict[str, Any]:
         """Press a key.
 
         session_name: The session, as web_new_session named it
         key: Enter, Control+A, é, …
         Result: a page
         """
-        return await self._call("web_press", {"session_name": session_name, "key": key})
+        return cast("dict[str, Any]", await self._call("web_press", {"session_name": session_name, "key": key}))
 
-    async def web_screenshot(self, *, session_name: str, full_page: bool | None = None, element_id: int | None = None) -> Any:
+    async def web_screenshot(self, *, session_name: str, full_page: bool | None = None, element_id: int | None = None) -> dict[str, Any]:
         """Take a picture of the page.
 
         session_name: The session, as web_new_session named it
@@ -452,7 +452,7 @@ class AsyncMethods:
         element_id: An element alone, also where it is out of view (default: none)
         Result: {mime_type, data}: a PNG in base64
         """
-        return await self._call("web_screenshot", {"session_name": session_name, "full_page": full_page, "element_id": element_id})
+        return cast("dict[str, Any]", await self._call("web_screenshot", {"session_name": session_name, "full_page": full_page, "element_id": element_id}))
 
     async def web_evaluate(self, *, session_name: str, expression: str) -> Any:
         """Evaluate a JavaScript expression.
@@ -463,7 +463,7 @@ class AsyncMethods:
         """
         return await self._call("web_evaluate", {"session_name": session_name, "expression": expression})
 
-    async def web_wait(self, *, session_name: str, text: str | None = None, gone: str | None = None, url: str | None = None, element_id: int | None = None, network_idle: bool | None = None, timeout: int | None = None) -> Any:
+    async def web_wait(self, *, session_name: str, text: str | None = None, gone: str | None = None, url: str | None = None, element_id: int | None = None, network_idle: bool | None = None, timeout: int | None = None) -> dict[str, Any]:
         """Wait for something on the page.
 
         session_name: The session, as web_new_session named it
@@ -475,16 +475,16 @@ class AsyncMethods:
         timeout: Seconds (default: 30)
         Result: a page
         """
-        return await self._call("web_wait", {"session_name": session_name, "text": text, "gone": gone, "url": url, "element_id": element_id, "network_idle": network_idle, "timeout": timeout})
+        return cast("dict[str, Any]", await self._call("web_wait", {"session_name": session_name, "text": text, "gone": gone, "url": url, "element_id": element_id, "network_idle": network_idle, "timeout": timeout}))
 
-    async def web_find(self, *, session_name: str, text: str) -> Any:
+    async def web_find(self, *, session_name: str, text: str) -> dict[str, Any]:
         """Find a text on the page, and scroll to it.
 
         session_name: The session, as web_new_session named it
         text: What to look for; capitals don't matter
         Result: a page
         """
-        return await self._call("web_find", {"session_name": session_name, "text": text})
+        return cast("dict[str, Any]", await self._call("web_find", {"session_name": session_name, "text": text}))
 
     async def web_text(self, *, session_name: str, format: str | None = None, offset: int | None = None, max: int | None = None) -> Any:
         """Read the whole text of the page.
@@ -508,7 +508,7 @@ class AsyncMethods:
         """
         return await self._call("web_tabs", {"session_name": session_name, "tab": tab, "new": new, "close": close})
 
-    async def web_upload(self, *, session_name: str, element_id: int, paths: list[dict[str, Any]]) -> Any:
+    async def web_upload(self, *, session_name: str, element_id: int, paths: list[dict[str, Any]]) -> dict[str, Any]:
         """Choose files for an input.
 
         session_name: The session, as web_new_session named it
@@ -516,7 +516,7 @@ class AsyncMethods:
         paths: Absolute paths of files that the browser's user can read
         Result: a page
         """
-        return await self._call("web_upload", {"session_name": session_name, "element_id": element_id, "paths": paths})
+        return cast("dict[str, Any]", await self._call("web_upload", {"session_name": session_name, "element_id": element_id, "paths": paths}))
 
     async def web_downloads(self, *, session_name: str) -> Any:
         """List what was downloaded.
@@ -526,7 +526,7 @@ class AsyncMethods:
         """
         return await self._call("web_downloads", {"session_name": session_name})
 
-    async def web_dialog(self, *, session_name: str, accept: bool | None = None, text: str | None = None) -> Any:
+    async def web_dialog(self, *, session_name: str, accept: bool | None = None, text: str | None = None) -> dict[str, Any]:
         """Answer the dialog that a page shows.
 
         session_name: The session, as web_new_session named it
@@ -534,34 +534,34 @@ class AsyncMethods:
         text: What to answer a prompt with (default: what stands there)
         Result: a page
         """
-        return await self._call("web_dialog", {"session_name": session_name, "accept": accept, "text": text})
+        return cast("dict[str, Any]", await self._call("web_dialog", {"session_name": session_name, "accept": accept, "text": text}))
 
-    async def web_pdf(self, *, session_name: str) -> Any:
+    async def web_pdf(self, *, session_name: str) -> dict[str, Any]:
         """Print the page as PDF.
 
         session_name: The session, as web_new_session named it
         Result: {mime_type, data}: in base64
         """
-        return await self._call("web_pdf", {"session_name": session_name})
+        return cast("dict[str, Any]", await self._call("web_pdf", {"session_name": session_name}))
 
-    async def web_console(self, *, session_name: str) -> Any:
+    async def web_console(self, *, session_name: str) -> list[dict[str, Any]]:
         """Tell what the page has written to its console.
 
         session_name: The session, as web_new_session named it
         Result: an array of {level, text, url, line}
         """
-        return await self._call("web_console", {"session_name": session_name})
+        return cast("list[dict[str, Any]]", await self._call("web_console", {"session_name": session_name}))
 
-    async def web_network(self, *, session_name: str, url: str | None = None) -> Any:
+    async def web_network(self, *, session_name: str, url: str | None = None) -> list[dict[str, Any]]:
         """List the newest requests of pages.
 
         session_name: The session, as web_new_session named it
         url: A part of the address (default: all)
         Result: an array of {method, url, type, status, mime_type, bytes, error}, 200 at most
         """
-        return await self._call("web_network", {"session_name": session_name, "url": url})
+        return cast("list[dict[str, Any]]", await self._call("web_network", {"session_name": session_name, "url": url}))
 
-    async def web_emulate(self, *, session_name: str, width: int | None = None, height: int | None = None, scale: float | None = None, touch: bool | None = None, user_agent: str | None = None, language: str | None = None, timezone: str | None = None, latitude: float | None = None, longitude: float | None = None, color_scheme: str | None = None, network: str | None = None, permissions: list[str] | None = None) -> Any:
+    async def web_emulate(self, *, session_name: str, width: int | None = None, height: int | None = None, scale: float | None = None, touch: bool | None = None, user_agent: str | None = None, language: str | None = None, timezone: str | None = None, latitude: float | None = None, longitude: float | None = None, color_scheme: str | None = None, network: str | None = None, permissions: list[str] | None = None) -> dict[str, Any]:
         """Be another browser: size, language, place, ….
 
         session_name: The session, as web_new_session named it
@@ -579,7 +579,7 @@ class AsyncMethods:
         permissions: What pages may do without asking: clipboardReadWrite, notifications, … (default: as it is)
         Result: a page
         """
-        return await self._call("web_emulate", {"session_name": session_name, "width": width, "height": height, "scale": scale, "touch": touch, "user_agent": user_agent, "language": language, "timezone": timezone, "latitude": latitude, "longitude": longitude, "color_scheme": color_scheme, "network": network, "permissions": permissions})
+        return cast("dict[str, Any]", await self._call("web_emulate", {"session_name": session_name, "width": width, "height": height, "scale": scale, "touch": touch, "user_agent": user_agent, "language": language, "timezone": timezone, "latitude": latitude, "longitude": longitude, "color_scheme": color_scheme, "network": network, "permissions": permissions}))
 
     async def web_state(self, *, session_name: str, load: dict[str, Any] | None = None) -> Any:
         """Tell cookies and local storage, or take them over.
@@ -601,15 +601,15 @@ class AsyncMethods:
         """
         return await self._call("web_devtools", {"session_name": session_name, "method": method, "params": params, "browser": browser})
 
-    async def web_close_session(self, *, session_name: str) -> Any:
+    async def web_close_session(self, *, session_name: str) -> None:
         """End a browser session.
 
         session_name: The session, as web_new_session named it
         Result: null
         """
-        return await self._call("web_close_session", {"session_name": session_name})
+        await self._call("web_close_session", {"session_name": session_name})
 
-    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> Any:
+    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> str:
         """View and edit files, exactly.
 
         command: view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own
@@ -630,17 +630,17 @@ class AsyncMethods:
         edits: The edits, in their order: objects with the params of str_replace, insert or create
         Result: a string: what was done or is there, in words
         """
-        return await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits})
+        return cast("str", await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits}))
 
-    async def server_watch(self, *, cursor: int | None = None) -> Any:
+    async def server_watch(self, *, cursor: int | None = None) -> dict[str, Any]:
         """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
 
         cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
         Result: {cursor, ended, dropped, events}
         """
-        return await self._call("server_watch", {"cursor": cursor})
+        return cast("dict[str, Any]", await self._call("server_watch", {"cursor": cursor}))
 
-    async def file_read(self, *, path: str, offset: int | None = None, length: int | None = None, encoding: str | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_read(self, *, path: str, offset: int | None = None, length: int | None = None, encoding: str | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """Read a file, or a part of it.
 
         path: The file
@@ -651,9 +651,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: {data, offset, length, end, sha256?, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
         """
-        return await self._call("file_read", {"path": path, "offset": offset, "length": length, "encoding": encoding, "sha256": sha256, "user": user})
+        return cast("dict[str, Any]", await self._call("file_read", {"path": path, "offset": offset, "length": length, "encoding": encoding, "sha256": sha256, "user": user}))
 
-    async def file_write(self, *, path: str, data: str, encoding: str | None = None, offset: int | None = None, append: bool | None = None, mode: int | None = None, parents: bool | None = None, exclusive: bool | None = None, if_sha256: str | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_write(self, *, path: str, data: str, encoding: str | None = None, offset: int | None = None, append: bool | None = None, mode: int | None = None, parents: bool | None = None, exclusive: bool | None = None, if_sha256: str | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """Write a file: whole and at once, or a part of it.
 
         path: The file
@@ -668,9 +668,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: {written, created, atomic, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
         """
-        return await self._call("file_write", {"path": path, "data": data, "encoding": encoding, "offset": offset, "append": append, "mode": mode, "parents": parents, "exclusive": exclusive, "if_sha256": if_sha256, "user": user})
+        return cast("dict[str, Any]", await self._call("file_write", {"path": path, "data": data, "encoding": encoding, "offset": offset, "append": append, "mode": mode, "parents": parents, "exclusive": exclusive, "if_sha256": if_sha256, "user": user}))
 
-    async def file_stat(self, *, path: str, follow: bool | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_stat(self, *, path: str, follow: bool | None = None, sha256: bool | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """What is known of a file, directory or link.
 
         path: What is asked about
@@ -679,9 +679,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: {type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?, sha256?}
         """
-        return await self._call("file_stat", {"path": path, "follow": follow, "sha256": sha256, "user": user})
+        return cast("dict[str, Any]", await self._call("file_stat", {"path": path, "follow": follow, "sha256": sha256, "user": user}))
 
-    async def file_list(self, *, path: str, depth: int | None = None, glob: str | None = None, hidden: bool | None = None, limit: int | None = None, after: str | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_list(self, *, path: str, depth: int | None = None, glob: str | None = None, hidden: bool | None = None, limit: int | None = None, after: str | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """What is in a directory, in the order of bytes.
 
         path: The directory
@@ -693,9 +693,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: {entries, next?, incomplete}; an entry has path, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?
         """
-        return await self._call("file_list", {"path": path, "depth": depth, "glob": glob, "hidden": hidden, "limit": limit, "after": after, "user": user})
+        return cast("dict[str, Any]", await self._call("file_list", {"path": path, "depth": depth, "glob": glob, "hidden": hidden, "limit": limit, "after": after, "user": user}))
 
-    async def file_make_dir(self, *, path: str, parents: bool | None = None, mode: int | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_make_dir(self, *, path: str, parents: bool | None = None, mode: int | None = None, user: str | dict[str, Any] | None = None) -> None:
         """Make a directory.
 
         path: The directory
@@ -704,9 +704,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return await self._call("file_make_dir", {"path": path, "parents": parents, "mode": mode, "user": user})
+        await self._call("file_make_dir", {"path": path, "parents": parents, "mode": mode, "user": user})
 
-    async def file_remove(self, *, path: str, recursive: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_remove(self, *, path: str, recursive: bool | None = None, user: str | dict[str, Any] | None = None) -> None:
         """Remove a file, a link or a directory.
 
         path: What is removed; of a link the link itself
@@ -714,9 +714,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return await self._call("file_remove", {"path": path, "recursive": recursive, "user": user})
+        await self._call("file_remove", {"path": path, "recursive": recursive, "user": user})
 
-    async def file_move(self, *, path: str, to: str, overwrite: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_move(self, *, path: str, to: str, overwrite: bool | None = None, user: str | dict[str, Any] | None = None) -> None:
         """Move or rename within a file system.
 
         path: What is moved
@@ -725,9 +725,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return await self._call("file_move", {"path": path, "to": to, "overwrite": overwrite, "user": user})
+        await self._call("file_move", {"path": path, "to": to, "overwrite": overwrite, "user": user})
 
-    async def file_copy(self, *, path: str, to: str, overwrite: bool | None = None, recursive: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_copy(self, *, path: str, to: str, overwrite: bool | None = None, recursive: bool | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """Copy a file, or a tree with its links, modes and times.
 
         path: What is copied
@@ -737,9 +737,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: {files, bytes}
         """
-        return await self._call("file_copy", {"path": path, "to": to, "overwrite": overwrite, "recursive": recursive, "user": user})
+        return cast("dict[str, Any]", await self._call("file_copy", {"path": path, "to": to, "overwrite": overwrite, "recursive": recursive, "user": user}))
 
-    async def file_link(self, *, path: str, to: str, hard: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_link(self, *, path: str, to: str, hard: bool | None = None, user: str | dict[str, Any] | None = None) -> None:
         """Make a link.
 
         path: The link to make
@@ -748,9 +748,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return await self._call("file_link", {"path": path, "to": to, "hard": hard, "user": user})
+        await self._call("file_link", {"path": path, "to": to, "hard": hard, "user": user})
 
-    async def file_chmod(self, *, path: str, mode: int, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_chmod(self, *, path: str, mode: int, user: str | dict[str, Any] | None = None) -> None:
         """Set permission bits.
 
         path: The file
@@ -758,9 +758,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return await self._call("file_chmod", {"path": path, "mode": mode, "user": user})
+        await self._call("file_chmod", {"path": path, "mode": mode, "user": user})
 
-    async def file_chown(self, *, path: str, owner: str | None = None, gid: int | None = None, follow: bool | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_chown(self, *, path: str, owner: str | None = None, gid: int | None = None, follow: bool | None = None, user: str | dict[str, Any] | None = None) -> None:
         """Set owner and group.
 
         path: The file
@@ -770,9 +770,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return await self._call("file_chown", {"path": path, "owner": owner, "gid": gid, "follow": follow, "user": user})
+        await self._call("file_chown", {"path": path, "owner": owner, "gid": gid, "follow": follow, "user": user})
 
-    async def file_touch(self, *, path: str, mtime: float | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_touch(self, *, path: str, mtime: float | None = None, user: str | dict[str, Any] | None = None) -> None:
         """Set the time of change.
 
         path: The file; made where it is missing
@@ -780,27 +780,27 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return await self._call("file_touch", {"path": path, "mtime": mtime, "user": user})
+        await self._call("file_touch", {"path": path, "mtime": mtime, "user": user})
 
-    async def file_disk_usage(self, *, path: str, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_disk_usage(self, *, path: str, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """How much lies there, with all that is below it.
 
         path: A path there
         user: As whom it is done; another user takes root (default: the caller)
         Result: {entries, bytes, disk_bytes, incomplete}
         """
-        return await self._call("file_disk_usage", {"path": path, "user": user})
+        return cast("dict[str, Any]", await self._call("file_disk_usage", {"path": path, "user": user}))
 
-    async def file_space(self, *, path: str, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_space(self, *, path: str, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """What its file system has.
 
         path: A path there
         user: As whom it is done; another user takes root (default: the caller)
         Result: {total_bytes, free_bytes, available_bytes, total_inodes, free_inodes, read_only}
         """
-        return await self._call("file_space", {"path": path, "user": user})
+        return cast("dict[str, Any]", await self._call("file_space", {"path": path, "user": user}))
 
-    async def file_find(self, *, path: str | None = None, pattern: str | None = None, type: str | None = None, min_size: int | None = None, max_size: int | None = None, newer: float | None = None, older: float | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_find(self, *, path: str | None = None, pattern: str | None = None, type: str | None = None, min_size: int | None = None, max_size: int | None = None, newer: float | None = None, older: float | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """Find what has such a name, kind, size or time, sorted by path.
 
         path: Where to begin (default: where toolbox runs)
@@ -818,9 +818,9 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: {paths, truncated, timed_out, unreadable_directories}
         """
-        return await self._call("file_find", {"path": path, "pattern": pattern, "type": type, "min_size": min_size, "max_size": max_size, "newer": newer, "older": older, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user})
+        return cast("dict[str, Any]", await self._call("file_find", {"path": path, "pattern": pattern, "type": type, "min_size": min_size, "max_size": max_size, "newer": newer, "older": older, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user}))
 
-    async def file_search(self, *, pattern: str, path: str | None = None, literal: bool | None = None, ignore_case: bool | None = None, glob: str | None = None, context: int | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_search(self, *, pattern: str, path: str | None = None, literal: bool | None = None, ignore_case: bool | None = None, glob: str | None = None, context: int | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """Find lines in text files.
 
         pattern: A regular expression (POSIX extended, and \\w \\d \\s \\b) for single lines
@@ -837,7 +837,7 @@ class AsyncMethods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?
         """
-        return await self._call("file_search", {"pattern": pattern, "path": path, "literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user})
+        return cast("dict[str, Any]", await self._call("file_search", {"pattern": pattern, "path": path, "literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user}))
 
     async def doctor(self) -> Any:
         """Try what the tools rest on, where they run.

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import os
 import signal as signals
 import struct
 import time
@@ -12,10 +14,11 @@ from typing import Literal
 
 from .connection import ByteStream, Connection
 from .errors import CannotRun, ConnectionLost, OutputLimit, RunFailed, RunTimeout
-from .wire import RUN_DATA_MAX, Message, RunWire, run_frame
+from .wire import RUN_DATA_MAX, Message, RunWire, StrPath, run_frame
 
 STDIN_MAX = 1 << 19  # bytes of stdin that may be on their way
 TIMED_OUT = 124
+CANNOT = 125
 
 Output = tuple[Literal["stdout", "stderr"], bytes]
 
@@ -40,16 +43,27 @@ class Completed:
 class Program:
     """What is to be run: as whom, where, with what, for how long."""
 
-    argv: Sequence[str]
+    argv: Sequence[StrPath]
     env: Mapping[str, str] | None = None
-    cwd: str | None = None
+    cwd: StrPath | None = None
     user: str | None = None
     timeout: float | None = None
     stdin: bool = False
 
+    def words(self) -> list[str]:
+        return words_of(self.argv)
+
     def leads_to(self) -> Message:
-        members = {"argv": list(self.argv), "env": self.env and dict(self.env), "cwd": self.cwd, "user": self.user, "timeout": self.timeout}
+        timeout = None if self.timeout == math.inf else self.timeout
+        members = {"argv": self.words(), "env": self.env and dict(self.env), "cwd": self.cwd, "user": self.user, "timeout": timeout}
         return {"run": {"stdin_open": self.stdin, **{name: value for name, value in members.items() if value is not None}}}
+
+
+def words_of(argv: Sequence[StrPath]) -> list[str]:
+    """A command line as it is sent. A string is a sequence of strings as well, and never what was meant."""
+    if isinstance(argv, (str, bytes)):
+        raise TypeError(f'argv is a list of words, not {argv!r}; a line for a shell is ["sh", "-c", {argv!r}]')
+    return [os.fspath(word) for word in argv]
 
 
 class AsyncProcess:
@@ -58,13 +72,14 @@ class AsyncProcess:
     It ends with the `async with` in which it was begun, with all that it has started.
     """
 
-    def __init__(self, program: Program, stream: ByteStream) -> None:
+    def __init__(self, program: Program, stream: ByteStream, began: float) -> None:
         self.program = program
         self.status: int | None = None
         self._stream = stream
-        self._began = time.monotonic()
+        self._began = began
         self._held = 0  # bytes of stdin that it hasn't taken, as far as was told
         self._taken = asyncio.Event()
+        stream.when_reset = self._taken.set
 
     async def __aenter__(self) -> AsyncProcess:
         return self
@@ -91,7 +106,7 @@ class AsyncProcess:
         except ConnectionLost as error:
             if self._stream.connection_lost:
                 raise
-            raise CannotRun(125, str(error)) from error  # it was refused: there is no such user
+            raise CannotRun(CANNOT, str(error)) from error  # it was refused: there is no such user
         if not data:
             raise ConnectionLost("the program's end was not told")
         return data
@@ -119,25 +134,35 @@ class AsyncProcess:
         """Bytes for its stdin (`stdin=True`); waits while too many are on their way. Somebody has to iterate meanwhile."""
         for start in range(0, len(data), RUN_DATA_MAX):
             part = data[start : start + RUN_DATA_MAX]
-            while self._held + len(part) > STDIN_MAX and self.status is None:
+            while self._held + len(part) > STDIN_MAX and self.status is None and self._stream.reset_because is None:
                 self._taken.clear()
                 await self._taken.wait()
             self._held += len(part)
-            await self._stream.write(run_frame(b"i", part))
+            await self._send(b"i", part)
 
     async def close_stdin(self) -> None:
-        await self._stream.write(run_frame(b"i"))
+        await self._send(b"i")
 
     async def signal(self, number: int = signals.SIGTERM) -> None:
         """For its process group."""
-        await self._stream.write(run_frame(b"s", bytes([number])))
+        await self._send(b"s", bytes([number]))
 
     async def resize(self, rows: int, cols: int) -> None:
-        await self._stream.write(run_frame(b"z", struct.pack(">HH", rows, cols)))
+        await self._send(b"z", struct.pack(">HH", rows, cols))
+
+    async def _send(self, kind: bytes, data: bytes = b"") -> None:
+        if self.status is not None:
+            raise ConnectionLost(f"{self.program.words()[0]} has ended")
+        await self._stream.write(run_frame(kind, data))
 
 
 async def begin(connection: Connection, program: Program) -> AsyncProcess:
-    return AsyncProcess(program, await connection.stream(program.leads_to()))
+    began = time.monotonic()  # not later than there, where its time is measured
+    try:
+        stream = await connection.stream(program.leads_to())
+    except ValueError as error:
+        raise CannotRun(CANNOT, str(error)) from error
+    return AsyncProcess(program, stream, began)
 
 
 async def _feed(process: AsyncProcess, data: bytes) -> None:
@@ -178,7 +203,7 @@ class _Said:
 
 async def run(connection: Connection, program: Program, input: bytes | None, check: bool, limits: Limits) -> Completed:
     """Runs it to its end. Cancelling ends it, with all that it has started."""
-    argv = list(program.argv)
+    argv = program.words()
     said = _Said(argv, limits)
     async with await begin(connection, program) as process:
         feeding = asyncio.create_task(_feed(process, input)) if input is not None else None

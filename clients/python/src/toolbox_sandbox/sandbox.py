@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from . import host, placing, program
 from .calling import Place, said_by
@@ -12,9 +12,11 @@ from .connection import Connection
 from .files import AsyncFiles
 from .job import AsyncJob
 from .methods import AsyncMethods
-from .program import AsyncProcess, Completed, Limits, Program
+from .program import AsyncProcess, Completed, Limits, Program, words_of
+from .results import Doctor, Hello
 from .shell import AsyncShell
 from .tools import AsyncBrowser, AsyncEditor, AsyncForward, AsyncMcp
+from .wire import StrPath
 
 
 async def eject(target: str, options: Sequence[str] = ()) -> None:
@@ -67,9 +69,10 @@ class AsyncSandbox:
         return self._connection.closed
 
     @property
-    def hello(self) -> dict[str, Any]:
+    def hello(self) -> Hello:
         """What the program there said of itself: `version`, `build`, `instance`, `pid`, `features`, `limits`."""
-        return self._connection.hello
+        hello: Any = self._connection.hello
+        return cast("Hello", hello)
 
     async def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Any method of docs/protocol.md."""
@@ -77,11 +80,11 @@ class AsyncSandbox:
 
     async def run(
         self,
-        argv: Sequence[str],
+        argv: Sequence[StrPath],
         *,
         input: str | bytes | None = None,
         env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
+        cwd: StrPath | None = None,
         user: str | None = None,
         timeout: float | None = None,
         check: bool = False,
@@ -100,10 +103,10 @@ class AsyncSandbox:
 
     async def process(
         self,
-        argv: Sequence[str],
+        argv: Sequence[StrPath],
         *,
         env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
+        cwd: StrPath | None = None,
         user: str | None = None,
         timeout: float | None = None,
         stdin: bool = True,
@@ -113,17 +116,17 @@ class AsyncSandbox:
 
     async def start(
         self,
-        argv: Sequence[str] | str,
+        argv: Sequence[StrPath] | str,
         *,
         input: str | None = None,
         stdin: bool = False,
         env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
+        cwd: StrPath | None = None,
         user: str | None = None,
         timeout: float | None = None,
     ) -> AsyncJob:
         """A job: it goes on when this client goes. A string is a command for /bin/sh."""
-        what = {"command": argv} if isinstance(argv, str) else {"argv": list(argv)}
+        what = {"command": argv} if isinstance(argv, str) else {"argv": words_of(argv)}
         more = {"input": input, "env": env and dict(env), "cwd": cwd, "user": user, "timeout": timeout, "stdin_open": stdin or None}
         params = {**what, **{name: value for name, value in more.items() if value is not None}}
         return AsyncJob(self._connection, (await self._connection.call("exec_remote_start", params))["pid"])
@@ -136,22 +139,22 @@ class AsyncSandbox:
         self,
         name: str | None = None,
         *,
-        program: Sequence[str] | None = None,
+        program: Sequence[StrPath] | None = None,
         shell: str | None = None,
         env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
+        cwd: StrPath | None = None,
         user: str | None = None,
         rows: int | None = None,
         cols: int | None = None,
     ) -> AsyncShell:
         """A new session, of bash or what there is of its kind, of another `shell`, or of any interpreter (`program`); or the one that has that name."""
         if name is None:
-            given = {"program": program and list(program), "shell": shell, "env": env and dict(env), "cwd": cwd, "user": user, "rows": rows, "cols": cols}
+            given = {"program": program and words_of(program), "shell": shell, "env": env and dict(env), "cwd": cwd, "user": user, "rows": rows, "cols": cols}
             params = {key: value for key, value in given.items() if value is not None}
             name = str((await self._connection.call("bash_session_new_session", params))["session_name"])
         return AsyncShell(self._connection, name)
 
-    async def patch(self, patch: str, path: str | None = None) -> str:
+    async def patch(self, patch: str, path: StrPath | None = None) -> str:
         """`edit.patch`: a diff, or a text from `*** Begin Patch` on, applied whole or not at all."""
         return await self.edit.patch(patch, path)
 
@@ -163,7 +166,7 @@ class AsyncSandbox:
         async with forwarded:
             yield forwarded
 
-    async def doctor(self) -> dict[str, Any]:
+    async def doctor(self) -> Doctor:
         """What the tools rest on there, tried: `{ok, checks}`."""
-        got: dict[str, Any] = await self._connection.call("doctor")
+        got: Doctor = await self._connection.call("doctor")
         return got

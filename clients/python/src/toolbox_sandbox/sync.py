@@ -1,7 +1,6 @@
 """The same without asyncio: each call is waited for. Written by `clients/generate` from the asynchronous classes."""
 from __future__ import annotations
 
-import os
 import signal as signals
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,10 +10,12 @@ from .files import AsyncFiles
 from .job import AsyncJob, JobOutput
 from .methods import AsyncMethods
 from .program import AsyncProcess, Completed, Output, Program
+from .results import Copied, Doctor, Entry, Found, Hello, Page, SearchResult, Stat
 from .sandbox import AsyncSandbox
 from .shell import AsyncShell, ShellResult
 from .tools import AsyncBrowser, AsyncEditor, AsyncForward, AsyncMcp, AsyncMcpServer
 from .waiting import each, entered, wait
+from .wire import StrPath
 
 
 class Process:
@@ -157,52 +158,52 @@ class Files:
     def __init__(self, it: AsyncFiles) -> None:
         self._it = it
 
-    def read(self, path: str, *, limit: int | None=None, user: str | None=None) -> bytes:
+    def read(self, path: StrPath, *, limit: int | None=None, user: str | None=None) -> bytes:
         """All of it; at most `limit` bytes where that is given."""
         return wait(self._it.read(path, limit=limit, user=user))
 
-    def read_text(self, path: str, *, user: str | None=None) -> str:
+    def read_text(self, path: StrPath, *, user: str | None=None) -> str:
         return wait(self._it.read_text(path, user=user))
 
-    def write(self, path: str, data: bytes | str, *, mode: int | None=None, parents: bool=False, user: str | None=None) -> None:
+    def write(self, path: StrPath, data: bytes | str, *, mode: int | None=None, parents: bool=False, user: str | None=None) -> None:
         """All of it. Up to a megabyte at once: others see the old file or the new one; what is larger is written in parts."""
         wait(self._it.write(path, data, mode=mode, parents=parents, user=user))
 
-    def stat(self, path: str, *, follow: bool=True, user: str | None=None) -> dict[str, Any]:
+    def stat(self, path: StrPath, *, follow: bool=True, user: str | None=None) -> Stat:
         return wait(self._it.stat(path, follow=follow, user=user))
 
-    def list(self, path: str, *, depth: int | None=None, glob: str | None=None, user: str | None=None) -> Iterator[dict[str, Any]]:
+    def list(self, path: StrPath, *, depth: int | None=None, glob: str | None=None, user: str | None=None) -> Iterator[Entry]:
         """What is below it, in the order of bytes."""
         return each(self._it.list(path, depth=depth, glob=glob, user=user))
 
-    def find(self, path: str, pattern: str | None=None, *, type: str | None=None, hidden: bool=False, limit: int | None=None, user: str | None=None) -> dict[str, Any]:
+    def find(self, path: StrPath, pattern: str | None=None, *, type: str | None=None, hidden: bool=False, limit: int | None=None, user: str | None=None) -> Found:
         """Names below a directory that match a pattern (`*.py`, `src/**/*.c`), but for what `.gitignore` leaves out: `{paths, truncated, …}`."""
         return wait(self._it.find(path, pattern, type=type, hidden=hidden, limit=limit, user=user))
 
-    def search(self, path: str, pattern: str, *, literal: bool=False, ignore_case: bool=False, glob: str | None=None, context: int | None=None, limit: int | None=None, user: str | None=None) -> dict[str, Any]:
+    def search(self, path: StrPath, pattern: str, *, literal: bool=False, ignore_case: bool=False, glob: str | None=None, context: int | None=None, limit: int | None=None, user: str | None=None) -> SearchResult:
         """Lines that match a regular expression, in the files that `find` finds: `{matches, truncated, …}`, a match has path, line and text."""
         return wait(self._it.search(path, pattern, literal=literal, ignore_case=ignore_case, glob=glob, context=context, limit=limit, user=user))
 
-    def make_dir(self, path: str, *, parents: bool=False, user: str | None=None) -> None:
+    def make_dir(self, path: StrPath, *, parents: bool=False, user: str | None=None) -> None:
         wait(self._it.make_dir(path, parents=parents, user=user))
 
-    def remove(self, path: str, *, recursive: bool=False, user: str | None=None) -> None:
+    def remove(self, path: StrPath, *, recursive: bool=False, user: str | None=None) -> None:
         wait(self._it.remove(path, recursive=recursive, user=user))
 
-    def move(self, path: str, to: str, *, overwrite: bool=False, user: str | None=None) -> None:
+    def move(self, path: StrPath, to: StrPath, *, overwrite: bool=False, user: str | None=None) -> None:
         wait(self._it.move(path, to, overwrite=overwrite, user=user))
 
-    def copy(self, path: str, to: str, *, overwrite: bool=False, recursive: bool=False, user: str | None=None) -> None:
+    def copy(self, path: StrPath, to: StrPath, *, overwrite: bool=False, recursive: bool=False, user: str | None=None) -> None:
         wait(self._it.copy(path, to, overwrite=overwrite, recursive=recursive, user=user))
 
-    def copy_in(self, source: str | os.PathLike[str], to: str, *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> dict[str, Any]:
+    def copy_in(self, source: StrPath, to: StrPath, *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> Copied:
         """A file or a tree of this machine into the target, as `toolbox cp -r`: into `to` where that is a directory; of `DIR/.` what is in it.
 
         `archive`: owners and all attributes, too; `checksum`: only what differs, and proven; `exclude`: patterns. CopyFailed where something is not there then.
         """
         return wait(self._it.copy_in(source, to, archive=archive, checksum=checksum, exclude=exclude))
 
-    def copy_out(self, source: str, to: str | os.PathLike[str], *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> dict[str, Any]:
+    def copy_out(self, source: StrPath, to: StrPath, *, archive: bool=False, checksum: bool=False, exclude: Sequence[str]=()) -> Copied:
         """The same out of the target."""
         return wait(self._it.copy_out(source, to, archive=archive, checksum=checksum, exclude=exclude))
 
@@ -213,18 +214,18 @@ class Editor:
     def __init__(self, it: AsyncEditor) -> None:
         self._it = it
 
-    def view(self, path: str, lines: tuple[int, int] | None=None) -> str:
+    def view(self, path: StrPath, lines: tuple[int, int] | None=None) -> str:
         """A file with numbers, or some of its lines (from 1; -1: the last); of a directory what is in it."""
         return wait(self._it.view(path, lines))
 
-    def create(self, path: str, text: str, *, overwrite: bool=False, parents: bool=False) -> str:
+    def create(self, path: StrPath, text: str, *, overwrite: bool=False, parents: bool=False) -> str:
         return wait(self._it.create(path, text, overwrite=overwrite, parents=parents))
 
-    def replace(self, path: str, old: str, new: str, *, everywhere: bool=False) -> str:
+    def replace(self, path: StrPath, old: str, new: str, *, everywhere: bool=False) -> str:
         """Text that is there exactly once, or `everywhere`, by another one."""
         return wait(self._it.replace(path, old, new, everywhere=everywhere))
 
-    def insert(self, path: str, line: int, text: str) -> str:
+    def insert(self, path: StrPath, line: int, text: str) -> str:
         """Text behind a line; 0: in front of all."""
         return wait(self._it.insert(path, line, text))
 
@@ -232,11 +233,11 @@ class Editor:
         """Several edits, all or none: objects with the params of `str_replace`, `insert` or `create` (docs/protocol.md)."""
         return wait(self._it.many(edits))
 
-    def patch(self, patch: str, path: str | None=None) -> str:
+    def patch(self, patch: str, path: StrPath | None=None) -> str:
         """A unified diff, git's too, or a text from `*** Begin Patch` to `*** End Patch`: all of it or nothing. `path`: where its names begin."""
         return wait(self._it.patch(patch, path))
 
-    def undo(self, path: str) -> str:
+    def undo(self, path: StrPath) -> str:
         return wait(self._it.undo(path))
 
 
@@ -274,7 +275,7 @@ class Mcp:
     def __init__(self, it: AsyncMcp) -> None:
         self._it = it
 
-    def launch(self, command: str, args: Sequence[str]=(), *, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None) -> McpServer:
+    def launch(self, command: str, args: Sequence[str]=(), *, env: Mapping[str, str] | None=None, cwd: StrPath | None=None, user: str | None=None) -> McpServer:
         return McpServer(wait(self._it.launch(command, args, env=env, cwd=cwd, user=user)))
 
 
@@ -288,13 +289,13 @@ class Browser:
         """Any of the web_ methods, by its name without that: `call("press", key="Enter")`. The first one begins the session."""
         return wait(self._it.call(method, **params))
 
-    def go(self, url: str) -> dict[str, Any]:
+    def go(self, url: str) -> Page:
         return wait(self._it.go(url))
 
-    def click(self, element_id: int) -> dict[str, Any]:
+    def click(self, element_id: int) -> Page:
         return wait(self._it.click(element_id))
 
-    def type(self, element_id: int, text: str) -> dict[str, Any]:
+    def type(self, element_id: int, text: str) -> Page:
         return wait(self._it.type(element_id, text))
 
     def screenshot(self, *, full_page: bool=False) -> bytes:
@@ -333,7 +334,7 @@ class Methods:
     def __init__(self, it: AsyncMethods) -> None:
         self._it = it
 
-    def version(self, *, _run_as_user: str | None=None) -> Any:
+    def version(self, *, _run_as_user: str | None=None) -> str:
         """The version of the program.
 
         _run_as_user: A user that has to be there (default: the caller)
@@ -341,28 +342,28 @@ class Methods:
         """
         return wait(self._it.version(_run_as_user=_run_as_user))
 
-    def remote_version(self) -> Any:
+    def remote_version(self) -> str:
         """The server's path, version, build and pid.
 
         Result: a string
         """
         return wait(self._it.remote_version())
 
-    def server_status(self) -> Any:
+    def server_status(self) -> dict[str, Any]:
         """What the server is, and what it has counted.
 
         Result: {server, counters}
         """
         return wait(self._it.server_status())
 
-    def sandbox_tools_shutdown(self) -> Any:
+    def sandbox_tools_shutdown(self) -> None:
         """End everything, and the server.
 
         Result: null
         """
-        return wait(self._it.sandbox_tools_shutdown())
+        wait(self._it.sandbox_tools_shutdown())
 
-    def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None=None, user: str | dict[str, Any] | None=None, cwd: str | None=None, shell: str | None=None, program: list[str] | None=None, env: dict[str, str] | None=None, rows: int | None=None, cols: int | None=None, term: str | None=None, ends_with: int | None=None, confine: dict[str, Any] | None=None, limits: dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> Any:
+    def bash_session_new_session(self, *, record: bool | str | dict[str, Any] | None=None, user: str | dict[str, Any] | None=None, cwd: str | None=None, shell: str | None=None, program: list[str] | None=None, env: dict[str, str] | None=None, rows: int | None=None, cols: int | None=None, term: str | None=None, ends_with: int | None=None, confine: dict[str, Any] | None=None, limits: dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> dict[str, Any]:
         """Start a session: a shell on a terminal of its own.
 
         record: Record what is shown and typed, for asciinema and bash_session replay (default: false)
@@ -382,14 +383,14 @@ class Methods:
         """
         return wait(self._it.bash_session_new_session(record=record, user=user, cwd=cwd, shell=shell, program=program, env=env, rows=rows, cols=cols, term=term, ends_with=ends_with, confine=confine, limits=limits, surroundings=surroundings))
 
-    def bash_session_list(self) -> Any:
+    def bash_session_list(self) -> list[dict[str, Any]]:
         """List the sessions.
 
         Result: an array of {session_name, pid, user, shell, cwd, state, foreground, idle_s, unread_bytes, age_s, processes, memory_kb, recording?, …}
         """
         return wait(self._it.bash_session_list())
 
-    def bash_session(self, *, session_name: str, input: str | None=None, wait_for_output: int | None=None, idle_timeout: float | None=None, max_output_bytes: int | None=None, restart: bool | None=None) -> Any:
+    def bash_session(self, *, session_name: str, input: str | None=None, wait_for_output: int | None=None, idle_timeout: float | None=None, max_output_bytes: int | None=None, restart: bool | None=None) -> str:
         """Type into a session, and read what comes.
 
         session_name: The session, as it was named when it began
@@ -402,7 +403,7 @@ class Methods:
         """
         return wait(self._it.bash_session(session_name=session_name, input=input, wait_for_output=wait_for_output, idle_timeout=idle_timeout, max_output_bytes=max_output_bytes, restart=restart))
 
-    def bash_session_run(self, *, session_name: str, command: str | None=None, timeout: float | None=None, ready_timeout: float | None=None, max_output_bytes: int | None=None, interrupt_abandoned: bool | None=None) -> Any:
+    def bash_session_run(self, *, session_name: str, command: str | None=None, timeout: float | None=None, ready_timeout: float | None=None, max_output_bytes: int | None=None, interrupt_abandoned: bool | None=None) -> dict[str, Any]:
         """Run a command in a session, and tell its exit status.
 
         session_name: The session, as it was named when it began
@@ -415,15 +416,15 @@ class Methods:
         """
         return wait(self._it.bash_session_run(session_name=session_name, command=command, timeout=timeout, ready_timeout=ready_timeout, max_output_bytes=max_output_bytes, interrupt_abandoned=interrupt_abandoned))
 
-    def bash_session_close(self, *, session_name: str) -> Any:
+    def bash_session_close(self, *, session_name: str) -> None:
         """End a session with all that runs in it.
 
         session_name: The session, as it was named when it began
         Result: null
         """
-        return wait(self._it.bash_session_close(session_name=session_name))
+        wait(self._it.bash_session_close(session_name=session_name))
 
-    def bash_session_resize(self, *, session_name: str, rows: int, cols: int) -> Any:
+    def bash_session_resize(self, *, session_name: str, rows: int, cols: int) -> None:
         """Change the size of the terminal.
 
         session_name: The session, as it was named when it began
@@ -431,18 +432,18 @@ class Methods:
         cols: Width of the terminal
         Result: null
         """
-        return wait(self._it.bash_session_resize(session_name=session_name, rows=rows, cols=cols))
+        wait(self._it.bash_session_resize(session_name=session_name, rows=rows, cols=cols))
 
-    def bash_session_signal(self, *, session_name: str, signal: str) -> Any:
+    def bash_session_signal(self, *, session_name: str, signal: str) -> None:
         """Signal the programs in the foreground.
 
         session_name: The session, as it was named when it began
         signal: Name or number of a signal: INT, SIGTERM, 9
         Result: null
         """
-        return wait(self._it.bash_session_signal(session_name=session_name, signal=signal))
+        wait(self._it.bash_session_signal(session_name=session_name, signal=signal))
 
-    def bash_session_watch(self, *, session_name: str, cursor: int | None=None, timeout: float | None=None) -> Any:
+    def bash_session_watch(self, *, session_name: str, cursor: int | None=None, timeout: float | None=None) -> dict[str, Any]:
         """Follow what a session shows and what is typed, and take nothing of it from anybody.
 
         session_name: The session, as it was named when it began
@@ -452,7 +453,7 @@ class Methods:
         """
         return wait(self._it.bash_session_watch(session_name=session_name, cursor=cursor, timeout=timeout))
 
-    def bash_session_record(self, *, session_name: str, path: str | None=None, version: int | None=None, max_bytes: int | None=None, stop: bool | None=None) -> Any:
+    def bash_session_record(self, *, session_name: str, path: str | None=None, version: int | None=None, max_bytes: int | None=None, stop: bool | None=None) -> dict[str, Any]:
         """Record what a session shows and what is typed.
 
         session_name: The session, as it was named when it began
@@ -464,7 +465,7 @@ class Methods:
         """
         return wait(self._it.bash_session_record(session_name=session_name, path=path, version=version, max_bytes=max_bytes, stop=stop))
 
-    def bash_session_attach(self, *, session_name: str) -> Any:
+    def bash_session_attach(self, *, session_name: str) -> dict[str, Any]:
         """Let a terminal take part in a session.
 
         session_name: The session, as it was named when it began
@@ -472,7 +473,7 @@ class Methods:
         """
         return wait(self._it.bash_session_attach(session_name=session_name))
 
-    def exec_remote_start(self, *, command: str | None=None, argv: list[str] | None=None, input: str | None=None, stdin_open: bool | None=None, env: dict[str, str] | None=None, cwd: str | None=None, user: str | dict[str, Any] | None=None, timeout: float | None=None, umask: int | None=None, encoding: str | None=None, pty: bool | dict[str, Any] | None=None, ends_with: int | None=None, confine: dict[str, Any] | None=None, limits: dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> Any:
+    def exec_remote_start(self, *, command: str | None=None, argv: list[str] | None=None, input: str | None=None, stdin_open: bool | None=None, env: dict[str, str] | None=None, cwd: str | None=None, user: str | dict[str, Any] | None=None, timeout: float | None=None, umask: int | None=None, encoding: str | None=None, pty: bool | dict[str, Any] | None=None, ends_with: int | None=None, confine: dict[str, Any] | None=None, limits: dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> dict[str, Any]:
         """Start a job: a program in the background.
 
         command: A command for /bin/sh -c; or argv
@@ -494,14 +495,14 @@ class Methods:
         """
         return wait(self._it.exec_remote_start(command=command, argv=argv, input=input, stdin_open=stdin_open, env=env, cwd=cwd, user=user, timeout=timeout, umask=umask, encoding=encoding, pty=pty, ends_with=ends_with, confine=confine, limits=limits, surroundings=surroundings))
 
-    def exec_remote_list(self) -> Any:
+    def exec_remote_list(self) -> list[dict[str, Any]]:
         """List the jobs that run, and those that ended less than an hour ago.
 
         Result: an array of {pid, state, exit_code, user, age_s, duration_s, command, …}
         """
         return wait(self._it.exec_remote_list())
 
-    def exec_remote_poll(self, *, pid: int, ack_seq: int) -> Any:
+    def exec_remote_poll(self, *, pid: int, ack_seq: int) -> dict[str, Any]:
         """Take what a job has printed, and its state.
 
         pid: The job, by the number that exec_remote_start gave
@@ -510,7 +511,7 @@ class Methods:
         """
         return wait(self._it.exec_remote_poll(pid=pid, ack_seq=ack_seq))
 
-    def exec_remote_wait(self, *, pid: int, ack_seq: int, timeout: float | None=None) -> Any:
+    def exec_remote_wait(self, *, pid: int, ack_seq: int, timeout: float | None=None) -> dict[str, Any]:
         """The same, once there is something to say.
 
         pid: The job, by the number that exec_remote_start gave
@@ -520,7 +521,7 @@ class Methods:
         """
         return wait(self._it.exec_remote_wait(pid=pid, ack_seq=ack_seq, timeout=timeout))
 
-    def exec_remote_follow(self, *, pid: int, cursor: int | None=None) -> Any:
+    def exec_remote_follow(self, *, pid: int, cursor: int | None=None) -> dict[str, Any]:
         """The same as it happens, over a stream each as an event.
 
         pid: The job, by the number that exec_remote_start gave
@@ -529,7 +530,7 @@ class Methods:
         """
         return wait(self._it.exec_remote_follow(pid=pid, cursor=cursor))
 
-    def exec_remote_kill(self, *, pid: int, ack_seq: int) -> Any:
+    def exec_remote_kill(self, *, pid: int, ack_seq: int) -> dict[str, Any]:
         """End a job and all its descendants: TERM, after 5 seconds KILL.
 
         pid: The job, by the number that exec_remote_start gave
@@ -538,7 +539,7 @@ class Methods:
         """
         return wait(self._it.exec_remote_kill(pid=pid, ack_seq=ack_seq))
 
-    def exec_remote_write_stdin(self, *, pid: int, ack_seq: int, data: str) -> Any:
+    def exec_remote_write_stdin(self, *, pid: int, ack_seq: int, data: str) -> dict[str, Any]:
         """Write to its stdin.
 
         pid: The job, by the number that exec_remote_start gave
@@ -548,7 +549,7 @@ class Methods:
         """
         return wait(self._it.exec_remote_write_stdin(pid=pid, ack_seq=ack_seq, data=data))
 
-    def exec_remote_close_stdin(self, *, pid: int, ack_seq: int) -> Any:
+    def exec_remote_close_stdin(self, *, pid: int, ack_seq: int) -> dict[str, Any]:
         """Close its stdin.
 
         pid: The job, by the number that exec_remote_start gave
@@ -557,7 +558,7 @@ class Methods:
         """
         return wait(self._it.exec_remote_close_stdin(pid=pid, ack_seq=ack_seq))
 
-    def exec_remote_resize(self, *, pid: int, rows: int, cols: int) -> Any:
+    def exec_remote_resize(self, *, pid: int, rows: int, cols: int) -> None:
         """Change the size of the terminal of a job that has one.
 
         pid: The job, by the number that exec_remote_start gave
@@ -565,26 +566,26 @@ class Methods:
         cols: Width of the terminal
         Result: null
         """
-        return wait(self._it.exec_remote_resize(pid=pid, rows=rows, cols=cols))
+        wait(self._it.exec_remote_resize(pid=pid, rows=rows, cols=cols))
 
-    def exec_remote_signal(self, *, pid: int, signal: str) -> Any:
+    def exec_remote_signal(self, *, pid: int, signal: str) -> None:
         """Signal its process group.
 
         pid: The job, by the number that exec_remote_start gave
         signal: Name or number of a signal: INT, SIGTERM, 15
         Result: null
         """
-        return wait(self._it.exec_remote_signal(pid=pid, signal=signal))
+        wait(self._it.exec_remote_signal(pid=pid, signal=signal))
 
-    def exec_remote_hold(self, *, pid: int) -> Any:
+    def exec_remote_hold(self, *, pid: int) -> None:
         """Wait for the end of a job that ends with the caller.
 
         pid: The job, by the number that exec_remote_start gave
         Result: null
         """
-        return wait(self._it.exec_remote_hold(pid=pid))
+        wait(self._it.exec_remote_hold(pid=pid))
 
-    def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None=None, user: str | dict[str, Any] | None=None, confine: dict[str, Any] | None=None, limits: dict[str, Any] | None=None) -> Any:
+    def mcp_launch_server(self, *, server_params: dict[str, Any], ends_with: int | None=None, user: str | dict[str, Any] | None=None, confine: dict[str, Any] | None=None, limits: dict[str, Any] | None=None) -> int:
         """Start an MCP server that speaks on stdin and stdout.
 
         server_params: What to start
@@ -596,7 +597,7 @@ class Methods:
         """
         return wait(self._it.mcp_launch_server(server_params=server_params, ends_with=ends_with, user=user, confine=confine, limits=limits))
 
-    def mcp_list_servers(self) -> Any:
+    def mcp_list_servers(self) -> list[dict[str, Any]]:
         """List the MCP servers.
 
         Result: an array of {session_id, pid, command, user, state, exit_code, initialized, open_requests, unread_notifications, dropped_lines, stderr, …}
@@ -612,24 +613,24 @@ class Methods:
         """
         return wait(self._it.mcp_send_request(session_id=session_id, request=request))
 
-    def mcp_send_notification(self, *, session_id: int, notification: dict[str, Any]) -> Any:
+    def mcp_send_notification(self, *, session_id: int, notification: dict[str, Any]) -> None:
         """Pass a notification on.
 
         session_id: The server, by the number that mcp_launch_server gave
         notification: A JSON-RPC notification
         Result: null
         """
-        return wait(self._it.mcp_send_notification(session_id=session_id, notification=notification))
+        wait(self._it.mcp_send_notification(session_id=session_id, notification=notification))
 
-    def mcp_kill_server(self, *, session_id: int) -> Any:
+    def mcp_kill_server(self, *, session_id: int) -> None:
         """End an MCP server.
 
         session_id: The server, by the number that mcp_launch_server gave
         Result: null
         """
-        return wait(self._it.mcp_kill_server(session_id=session_id))
+        wait(self._it.mcp_kill_server(session_id=session_id))
 
-    def mcp_read_notifications(self, *, session_id: int, max: int | None=None) -> Any:
+    def mcp_read_notifications(self, *, session_id: int, max: int | None=None) -> dict[str, Any]:
         """Take what a server has said without being asked.
 
         session_id: The server, by the number that mcp_launch_server gave
@@ -638,7 +639,7 @@ class Methods:
         """
         return wait(self._it.mcp_read_notifications(session_id=session_id, max=max))
 
-    def mcp_follow(self, *, session_id: int, cursor: int | None=None) -> Any:
+    def mcp_follow(self, *, session_id: int, cursor: int | None=None) -> dict[str, Any]:
         """What a server says and asks for as it comes, over a stream each as an event; what it asks for was answered, with an error.
 
         session_id: The server, by the number that mcp_launch_server gave
@@ -647,7 +648,7 @@ class Methods:
         """
         return wait(self._it.mcp_follow(session_id=session_id, cursor=cursor))
 
-    def web_new_session(self, *, headful: bool | None=None, accept_dialogs: bool | None=None, ask_dialogs: bool | None=None, accept_certificates: bool | None=None, devtools: bool | None=None, downloads: str | None=None, ends_with: int | None=None, user: str | dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> Any:
+    def web_new_session(self, *, headful: bool | None=None, accept_dialogs: bool | None=None, ask_dialogs: bool | None=None, accept_certificates: bool | None=None, devtools: bool | None=None, downloads: str | None=None, ends_with: int | None=None, user: str | dict[str, Any] | None=None, surroundings: dict[str, Any] | None=None) -> dict[str, Any]:
         """Start a browser.
 
         headful: With a window (default: false)
@@ -663,14 +664,14 @@ class Methods:
         """
         return wait(self._it.web_new_session(headful=headful, accept_dialogs=accept_dialogs, ask_dialogs=ask_dialogs, accept_certificates=accept_certificates, devtools=devtools, downloads=downloads, ends_with=ends_with, user=user, surroundings=surroundings))
 
-    def web_list_sessions(self) -> Any:
+    def web_list_sessions(self) -> list[dict[str, Any]]:
         """List the browser sessions.
 
         Result: an array of {session_name, pid, state, user, tabs, url, browser, age_s, processes, memory_kb, …}
         """
         return wait(self._it.web_list_sessions())
 
-    def web_go(self, *, session_name: str, url: str) -> Any:
+    def web_go(self, *, session_name: str, url: str) -> dict[str, Any]:
         """Open a page.
 
         session_name: The session, as web_new_session named it
@@ -679,7 +680,7 @@ class Methods:
         """
         return wait(self._it.web_go(session_name=session_name, url=url))
 
-    def web_click(self, *, session_name: str, element_id: int) -> Any:
+    def web_click(self, *, session_name: str, element_id: int) -> dict[str, Any]:
         """Click an element.
 
         session_name: The session, as web_new_session named it
@@ -688,7 +689,7 @@ class Methods:
         """
         return wait(self._it.web_click(session_name=session_name, element_id=element_id))
 
-    def web_type(self, *, session_name: str, element_id: int, text: str) -> Any:
+    def web_type(self, *, session_name: str, element_id: int, text: str) -> dict[str, Any]:
         """Type into an element, behind what is there.
 
         session_name: The session, as web_new_session named it
@@ -698,7 +699,7 @@ class Methods:
         """
         return wait(self._it.web_type(session_name=session_name, element_id=element_id, text=text))
 
-    def web_type_submit(self, *, session_name: str, element_id: int, text: str) -> Any:
+    def web_type_submit(self, *, session_name: str, element_id: int, text: str) -> dict[str, Any]:
         """Type in place of what is there, and press Enter.
 
         session_name: The session, as web_new_session named it
@@ -708,7 +709,7 @@ class Methods:
         """
         return wait(self._it.web_type_submit(session_name=session_name, element_id=element_id, text=text))
 
-    def web_scroll(self, *, session_name: str, direction: str, element_id: int | None=None) -> Any:
+    def web_scroll(self, *, session_name: str, direction: str, element_id: int | None=None) -> dict[str, Any]:
         """Scroll the page, or a part of it.
 
         session_name: The session, as web_new_session named it
@@ -718,7 +719,7 @@ class Methods:
         """
         return wait(self._it.web_scroll(session_name=session_name, direction=direction, element_id=element_id))
 
-    def web_back(self, *, session_name: str) -> Any:
+    def web_back(self, *, session_name: str) -> dict[str, Any]:
         """Go back in the history.
 
         session_name: The session, as web_new_session named it
@@ -726,7 +727,7 @@ class Methods:
         """
         return wait(self._it.web_back(session_name=session_name))
 
-    def web_forward(self, *, session_name: str) -> Any:
+    def web_forward(self, *, session_name: str) -> dict[str, Any]:
         """Go forward in the history.
 
         session_name: The session, as web_new_session named it
@@ -734,7 +735,7 @@ class Methods:
         """
         return wait(self._it.web_forward(session_name=session_name))
 
-    def web_refresh(self, *, session_name: str) -> Any:
+    def web_refresh(self, *, session_name: str) -> dict[str, Any]:
         """Load the page again.
 
         session_name: The session, as web_new_session named it
@@ -742,7 +743,7 @@ class Methods:
         """
         return wait(self._it.web_refresh(session_name=session_name))
 
-    def web_select(self, *, session_name: str, element_id: int, value: str) -> Any:
+    def web_select(self, *, session_name: str, element_id: int, value: str) -> dict[str, Any]:
         """Choose an option of a select.
 
         session_name: The session, as web_new_session named it
@@ -752,7 +753,7 @@ class Methods:
         """
         return wait(self._it.web_select(session_name=session_name, element_id=element_id, value=value))
 
-    def web_press(self, *, session_name: str, key: str) -> Any:
+    def web_press(self, *, session_name: str, key: str) -> dict[str, Any]:
         """Press a key.
 
         session_name: The session, as web_new_session named it
@@ -761,7 +762,7 @@ class Methods:
         """
         return wait(self._it.web_press(session_name=session_name, key=key))
 
-    def web_screenshot(self, *, session_name: str, full_page: bool | None=None, element_id: int | None=None) -> Any:
+    def web_screenshot(self, *, session_name: str, full_page: bool | None=None, element_id: int | None=None) -> dict[str, Any]:
         """Take a picture of the page.
 
         session_name: The session, as web_new_session named it
@@ -780,7 +781,7 @@ class Methods:
         """
         return wait(self._it.web_evaluate(session_name=session_name, expression=expression))
 
-    def web_wait(self, *, session_name: str, text: str | None=None, gone: str | None=None, url: str | None=None, element_id: int | None=None, network_idle: bool | None=None, timeout: int | None=None) -> Any:
+    def web_wait(self, *, session_name: str, text: str | None=None, gone: str | None=None, url: str | None=None, element_id: int | None=None, network_idle: bool | None=None, timeout: int | None=None) -> dict[str, Any]:
         """Wait for something on the page.
 
         session_name: The session, as web_new_session named it
@@ -794,7 +795,7 @@ class Methods:
         """
         return wait(self._it.web_wait(session_name=session_name, text=text, gone=gone, url=url, element_id=element_id, network_idle=network_idle, timeout=timeout))
 
-    def web_find(self, *, session_name: str, text: str) -> Any:
+    def web_find(self, *, session_name: str, text: str) -> dict[str, Any]:
         """Find a text on the page, and scroll to it.
 
         session_name: The session, as web_new_session named it
@@ -825,7 +826,7 @@ class Methods:
         """
         return wait(self._it.web_tabs(session_name=session_name, tab=tab, new=new, close=close))
 
-    def web_upload(self, *, session_name: str, element_id: int, paths: list[dict[str, Any]]) -> Any:
+    def web_upload(self, *, session_name: str, element_id: int, paths: list[dict[str, Any]]) -> dict[str, Any]:
         """Choose files for an input.
 
         session_name: The session, as web_new_session named it
@@ -843,7 +844,7 @@ class Methods:
         """
         return wait(self._it.web_downloads(session_name=session_name))
 
-    def web_dialog(self, *, session_name: str, accept: bool | None=None, text: str | None=None) -> Any:
+    def web_dialog(self, *, session_name: str, accept: bool | None=None, text: str | None=None) -> dict[str, Any]:
         """Answer the dialog that a page shows.
 
         session_name: The session, as web_new_session named it
@@ -853,7 +854,7 @@ class Methods:
         """
         return wait(self._it.web_dialog(session_name=session_name, accept=accept, text=text))
 
-    def web_pdf(self, *, session_name: str) -> Any:
+    def web_pdf(self, *, session_name: str) -> dict[str, Any]:
         """Print the page as PDF.
 
         session_name: The session, as web_new_session named it
@@ -861,7 +862,7 @@ class Methods:
         """
         return wait(self._it.web_pdf(session_name=session_name))
 
-    def web_console(self, *, session_name: str) -> Any:
+    def web_console(self, *, session_name: str) -> list[dict[str, Any]]:
         """Tell what the page has written to its console.
 
         session_name: The session, as web_new_session named it
@@ -869,7 +870,7 @@ class Methods:
         """
         return wait(self._it.web_console(session_name=session_name))
 
-    def web_network(self, *, session_name: str, url: str | None=None) -> Any:
+    def web_network(self, *, session_name: str, url: str | None=None) -> list[dict[str, Any]]:
         """List the newest requests of pages.
 
         session_name: The session, as web_new_session named it
@@ -878,7 +879,7 @@ class Methods:
         """
         return wait(self._it.web_network(session_name=session_name, url=url))
 
-    def web_emulate(self, *, session_name: str, width: int | None=None, height: int | None=None, scale: float | None=None, touch: bool | None=None, user_agent: str | None=None, language: str | None=None, timezone: str | None=None, latitude: float | None=None, longitude: float | None=None, color_scheme: str | None=None, network: str | None=None, permissions: list[str] | None=None) -> Any:
+    def web_emulate(self, *, session_name: str, width: int | None=None, height: int | None=None, scale: float | None=None, touch: bool | None=None, user_agent: str | None=None, language: str | None=None, timezone: str | None=None, latitude: float | None=None, longitude: float | None=None, color_scheme: str | None=None, network: str | None=None, permissions: list[str] | None=None) -> dict[str, Any]:
         """Be another browser: size, language, place, ….
 
         session_name: The session, as web_new_session named it
@@ -918,15 +919,15 @@ class Methods:
         """
         return wait(self._it.web_devtools(session_name=session_name, method=method, params=params, browser=browser))
 
-    def web_close_session(self, *, session_name: str) -> Any:
+    def web_close_session(self, *, session_name: str) -> None:
         """End a browser session.
 
         session_name: The session, as web_new_session named it
         Result: null
         """
-        return wait(self._it.web_close_session(session_name=session_name))
+        wait(self._it.web_close_session(session_name=session_name))
 
-    def text_editor(self, *, command: str, _run_as_user: str | None=None, _run_as: str | dict[str, Any] | None=None, path: str | None=None, view_range: list[int] | None=None, file_text: str | None=None, overwrite: bool | None=None, parents: bool | None=None, old_str: str | None=None, new_str: str | None=None, replace_all: bool | None=None, expected_count: int | None=None, insert_line: int | None=None, insert_text: str | None=None, patch: str | None=None, edits: list[dict[str, Any]] | None=None) -> Any:
+    def text_editor(self, *, command: str, _run_as_user: str | None=None, _run_as: str | dict[str, Any] | None=None, path: str | None=None, view_range: list[int] | None=None, file_text: str | None=None, overwrite: bool | None=None, parents: bool | None=None, old_str: str | None=None, new_str: str | None=None, replace_all: bool | None=None, expected_count: int | None=None, insert_line: int | None=None, insert_text: str | None=None, patch: str | None=None, edits: list[dict[str, Any]] | None=None) -> str:
         """View and edit files, exactly.
 
         command: view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own
@@ -949,7 +950,7 @@ class Methods:
         """
         return wait(self._it.text_editor(command=command, _run_as_user=_run_as_user, _run_as=_run_as, path=path, view_range=view_range, file_text=file_text, overwrite=overwrite, parents=parents, old_str=old_str, new_str=new_str, replace_all=replace_all, expected_count=expected_count, insert_line=insert_line, insert_text=insert_text, patch=patch, edits=edits))
 
-    def server_watch(self, *, cursor: int | None=None) -> Any:
+    def server_watch(self, *, cursor: int | None=None) -> dict[str, Any]:
         """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
 
         cursor: That of the last event that was received (default: from now on, and the first answer comes at once)
@@ -957,7 +958,7 @@ class Methods:
         """
         return wait(self._it.server_watch(cursor=cursor))
 
-    def file_read(self, *, path: str, offset: int | None=None, length: int | None=None, encoding: str | None=None, sha256: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_read(self, *, path: str, offset: int | None=None, length: int | None=None, encoding: str | None=None, sha256: bool | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """Read a file, or a part of it.
 
         path: The file
@@ -970,7 +971,7 @@ class Methods:
         """
         return wait(self._it.file_read(path=path, offset=offset, length=length, encoding=encoding, sha256=sha256, user=user))
 
-    def file_write(self, *, path: str, data: str, encoding: str | None=None, offset: int | None=None, append: bool | None=None, mode: int | None=None, parents: bool | None=None, exclusive: bool | None=None, if_sha256: str | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_write(self, *, path: str, data: str, encoding: str | None=None, offset: int | None=None, append: bool | None=None, mode: int | None=None, parents: bool | None=None, exclusive: bool | None=None, if_sha256: str | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """Write a file: whole and at once, or a part of it.
 
         path: The file
@@ -987,7 +988,7 @@ class Methods:
         """
         return wait(self._it.file_write(path=path, data=data, encoding=encoding, offset=offset, append=append, mode=mode, parents=parents, exclusive=exclusive, if_sha256=if_sha256, user=user))
 
-    def file_stat(self, *, path: str, follow: bool | None=None, sha256: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_stat(self, *, path: str, follow: bool | None=None, sha256: bool | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """What is known of a file, directory or link.
 
         path: What is asked about
@@ -998,7 +999,7 @@ class Methods:
         """
         return wait(self._it.file_stat(path=path, follow=follow, sha256=sha256, user=user))
 
-    def file_list(self, *, path: str, depth: int | None=None, glob: str | None=None, hidden: bool | None=None, limit: int | None=None, after: str | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_list(self, *, path: str, depth: int | None=None, glob: str | None=None, hidden: bool | None=None, limit: int | None=None, after: str | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """What is in a directory, in the order of bytes.
 
         path: The directory
@@ -1012,7 +1013,7 @@ class Methods:
         """
         return wait(self._it.file_list(path=path, depth=depth, glob=glob, hidden=hidden, limit=limit, after=after, user=user))
 
-    def file_make_dir(self, *, path: str, parents: bool | None=None, mode: int | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_make_dir(self, *, path: str, parents: bool | None=None, mode: int | None=None, user: str | dict[str, Any] | None=None) -> None:
         """Make a directory.
 
         path: The directory
@@ -1021,9 +1022,9 @@ class Methods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return wait(self._it.file_make_dir(path=path, parents=parents, mode=mode, user=user))
+        wait(self._it.file_make_dir(path=path, parents=parents, mode=mode, user=user))
 
-    def file_remove(self, *, path: str, recursive: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_remove(self, *, path: str, recursive: bool | None=None, user: str | dict[str, Any] | None=None) -> None:
         """Remove a file, a link or a directory.
 
         path: What is removed; of a link the link itself
@@ -1031,9 +1032,9 @@ class Methods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return wait(self._it.file_remove(path=path, recursive=recursive, user=user))
+        wait(self._it.file_remove(path=path, recursive=recursive, user=user))
 
-    def file_move(self, *, path: str, to: str, overwrite: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_move(self, *, path: str, to: str, overwrite: bool | None=None, user: str | dict[str, Any] | None=None) -> None:
         """Move or rename within a file system.
 
         path: What is moved
@@ -1042,9 +1043,9 @@ class Methods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return wait(self._it.file_move(path=path, to=to, overwrite=overwrite, user=user))
+        wait(self._it.file_move(path=path, to=to, overwrite=overwrite, user=user))
 
-    def file_copy(self, *, path: str, to: str, overwrite: bool | None=None, recursive: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_copy(self, *, path: str, to: str, overwrite: bool | None=None, recursive: bool | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """Copy a file, or a tree with its links, modes and times.
 
         path: What is copied
@@ -1056,7 +1057,7 @@ class Methods:
         """
         return wait(self._it.file_copy(path=path, to=to, overwrite=overwrite, recursive=recursive, user=user))
 
-    def file_link(self, *, path: str, to: str, hard: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_link(self, *, path: str, to: str, hard: bool | None=None, user: str | dict[str, Any] | None=None) -> None:
         """Make a link.
 
         path: The link to make
@@ -1065,9 +1066,9 @@ class Methods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return wait(self._it.file_link(path=path, to=to, hard=hard, user=user))
+        wait(self._it.file_link(path=path, to=to, hard=hard, user=user))
 
-    def file_chmod(self, *, path: str, mode: int, user: str | dict[str, Any] | None=None) -> Any:
+    def file_chmod(self, *, path: str, mode: int, user: str | dict[str, Any] | None=None) -> None:
         """Set permission bits.
 
         path: The file
@@ -1075,9 +1076,9 @@ class Methods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return wait(self._it.file_chmod(path=path, mode=mode, user=user))
+        wait(self._it.file_chmod(path=path, mode=mode, user=user))
 
-    def file_chown(self, *, path: str, owner: str | None=None, gid: int | None=None, follow: bool | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_chown(self, *, path: str, owner: str | None=None, gid: int | None=None, follow: bool | None=None, user: str | dict[str, Any] | None=None) -> None:
         """Set owner and group.
 
         path: The file
@@ -1087,9 +1088,9 @@ class Methods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return wait(self._it.file_chown(path=path, owner=owner, gid=gid, follow=follow, user=user))
+        wait(self._it.file_chown(path=path, owner=owner, gid=gid, follow=follow, user=user))
 
-    def file_touch(self, *, path: str, mtime: float | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_touch(self, *, path: str, mtime: float | None=None, user: str | dict[str, Any] | None=None) -> None:
         """Set the time of change.
 
         path: The file; made where it is missing
@@ -1097,9 +1098,9 @@ class Methods:
         user: As whom it is done; another user takes root (default: the caller)
         Result: null
         """
-        return wait(self._it.file_touch(path=path, mtime=mtime, user=user))
+        wait(self._it.file_touch(path=path, mtime=mtime, user=user))
 
-    def file_disk_usage(self, *, path: str, user: str | dict[str, Any] | None=None) -> Any:
+    def file_disk_usage(self, *, path: str, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """How much lies there, with all that is below it.
 
         path: A path there
@@ -1108,7 +1109,7 @@ class Methods:
         """
         return wait(self._it.file_disk_usage(path=path, user=user))
 
-    def file_space(self, *, path: str, user: str | dict[str, Any] | None=None) -> Any:
+    def file_space(self, *, path: str, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """What its file system has.
 
         path: A path there
@@ -1117,7 +1118,7 @@ class Methods:
         """
         return wait(self._it.file_space(path=path, user=user))
 
-    def file_find(self, *, path: str | None=None, pattern: str | None=None, type: str | None=None, min_size: int | None=None, max_size: int | None=None, newer: float | None=None, older: float | None=None, hidden: bool | None=None, ignore: bool | None=None, exclude: list[str] | None=None, limit: int | None=None, timeout: float | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_find(self, *, path: str | None=None, pattern: str | None=None, type: str | None=None, min_size: int | None=None, max_size: int | None=None, newer: float | None=None, older: float | None=None, hidden: bool | None=None, ignore: bool | None=None, exclude: list[str] | None=None, limit: int | None=None, timeout: float | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """Find what has such a name, kind, size or time, sorted by path.
 
         path: Where to begin (default: where toolbox runs)
@@ -1137,7 +1138,7 @@ class Methods:
         """
         return wait(self._it.file_find(path=path, pattern=pattern, type=type, min_size=min_size, max_size=max_size, newer=newer, older=older, hidden=hidden, ignore=ignore, exclude=exclude, limit=limit, timeout=timeout, user=user))
 
-    def file_search(self, *, pattern: str, path: str | None=None, literal: bool | None=None, ignore_case: bool | None=None, glob: str | None=None, context: int | None=None, hidden: bool | None=None, ignore: bool | None=None, exclude: list[str] | None=None, limit: int | None=None, timeout: float | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_search(self, *, pattern: str, path: str | None=None, literal: bool | None=None, ignore_case: bool | None=None, glob: str | None=None, context: int | None=None, hidden: bool | None=None, ignore: bool | None=None, exclude: list[str] | None=None, limit: int | None=None, timeout: float | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """Find lines in text files.
 
         pattern: A regular expression (POSIX extended, and \\w \\d \\s \\b) for single lines
@@ -1206,7 +1207,7 @@ class Sandbox:
         return self._it.closed
 
     @property
-    def hello(self) -> dict[str, Any]:
+    def hello(self) -> Hello:
         """What the program there said of itself: `version`, `build`, `instance`, `pid`, `features`, `limits`."""
         return self._it.hello
 
@@ -1214,7 +1215,7 @@ class Sandbox:
         """Any method of docs/protocol.md."""
         return wait(self._it.call(method, params))
 
-    def run(self, argv: Sequence[str], *, input: str | bytes | None=None, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, timeout: float | None=None, check: bool=False, output_limit: int | None=None, keep_last: int | None=None) -> Completed:
+    def run(self, argv: Sequence[StrPath], *, input: str | bytes | None=None, env: Mapping[str, str] | None=None, cwd: StrPath | None=None, user: str | None=None, timeout: float | None=None, check: bool=False, output_limit: int | None=None, keep_last: int | None=None) -> Completed:
         """Runs a program to its end, stdout and stderr apart and to the byte.
 
         Cancelling and `timeout` (RunTimeout) end it with all that it has started; `check` raises RunFailed for a status that isn't 0,
@@ -1223,11 +1224,11 @@ class Sandbox:
         """
         return wait(self._it.run(argv, input=input, env=env, cwd=cwd, user=user, timeout=timeout, check=check, output_limit=output_limit, keep_last=keep_last))
 
-    def process(self, argv: Sequence[str], *, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, timeout: float | None=None, stdin: bool=True) -> Process:
+    def process(self, argv: Sequence[StrPath], *, env: Mapping[str, str] | None=None, cwd: StrPath | None=None, user: str | None=None, timeout: float | None=None, stdin: bool=True) -> Process:
         """A program whose output is read, and whose stdin is written, while it runs. For `async with`."""
         return Process(wait(self._it.process(argv, env=env, cwd=cwd, user=user, timeout=timeout, stdin=stdin)))
 
-    def start(self, argv: Sequence[str] | str, *, input: str | None=None, stdin: bool=False, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, timeout: float | None=None) -> Job:
+    def start(self, argv: Sequence[StrPath] | str, *, input: str | None=None, stdin: bool=False, env: Mapping[str, str] | None=None, cwd: StrPath | None=None, user: str | None=None, timeout: float | None=None) -> Job:
         """A job: it goes on when this client goes. A string is a command for /bin/sh."""
         return Job(wait(self._it.start(argv, input=input, stdin=stdin, env=env, cwd=cwd, user=user, timeout=timeout)))
 
@@ -1235,11 +1236,11 @@ class Sandbox:
         """One that was started before."""
         return Job(wait(self._it.job(pid)))
 
-    def shell(self, name: str | None=None, *, program: Sequence[str] | None=None, shell: str | None=None, env: Mapping[str, str] | None=None, cwd: str | None=None, user: str | None=None, rows: int | None=None, cols: int | None=None) -> Shell:
+    def shell(self, name: str | None=None, *, program: Sequence[StrPath] | None=None, shell: str | None=None, env: Mapping[str, str] | None=None, cwd: StrPath | None=None, user: str | None=None, rows: int | None=None, cols: int | None=None) -> Shell:
         """A new session, of bash or what there is of its kind, of another `shell`, or of any interpreter (`program`); or the one that has that name."""
         return Shell(wait(self._it.shell(name, program=program, shell=shell, env=env, cwd=cwd, user=user, rows=rows, cols=cols)))
 
-    def patch(self, patch: str, path: str | None=None) -> str:
+    def patch(self, patch: str, path: StrPath | None=None) -> str:
         """`edit.patch`: a diff, or a text from `*** Begin Patch` on, applied whole or not at all."""
         return wait(self._it.patch(patch, path))
 
@@ -1249,6 +1250,6 @@ class Sandbox:
         with entered(self._it.forward(leads_to, host=host, port=port)) as it:
             yield Forward(it)
 
-    def doctor(self) -> dict[str, Any]:
+    def doctor(self) -> Doctor:
         """What the tools rest on there, tried: `{ok, checks}`."""
         return wait(self._it.doctor())

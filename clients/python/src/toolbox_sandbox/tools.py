@@ -9,6 +9,8 @@ from typing import Any
 
 from .connection import ByteStream, Connection
 from .errors import ConnectionLost
+from .results import Page
+from .wire import StrPath
 
 READ_AT_ONCE = 1 << 16
 
@@ -19,22 +21,22 @@ class AsyncEditor:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def _edit(self, command: str, path: str | None, **params: Any) -> str:
+    async def _edit(self, command: str, path: StrPath | None, **params: Any) -> str:
         given = {name: value for name, value in {"path": path, **params}.items() if value is not None}
         return str(await self._connection.call("text_editor", {"command": command, **given}))
 
-    async def view(self, path: str, lines: tuple[int, int] | None = None) -> str:
+    async def view(self, path: StrPath, lines: tuple[int, int] | None = None) -> str:
         """A file with numbers, or some of its lines (from 1; -1: the last); of a directory what is in it."""
         return await self._edit("view", path, view_range=list(lines) if lines else None)
 
-    async def create(self, path: str, text: str, *, overwrite: bool = False, parents: bool = False) -> str:
+    async def create(self, path: StrPath, text: str, *, overwrite: bool = False, parents: bool = False) -> str:
         return await self._edit("create", path, file_text=text, overwrite=overwrite, parents=parents)
 
-    async def replace(self, path: str, old: str, new: str, *, everywhere: bool = False) -> str:
+    async def replace(self, path: StrPath, old: str, new: str, *, everywhere: bool = False) -> str:
         """Text that is there exactly once, or `everywhere`, by another one."""
         return await self._edit("str_replace", path, old_str=old, new_str=new, replace_all=everywhere)
 
-    async def insert(self, path: str, line: int, text: str) -> str:
+    async def insert(self, path: StrPath, line: int, text: str) -> str:
         """Text behind a line; 0: in front of all."""
         return await self._edit("insert", path, insert_line=line, insert_text=text)
 
@@ -42,11 +44,11 @@ class AsyncEditor:
         """Several edits, all or none: objects with the params of `str_replace`, `insert` or `create` (docs/protocol.md)."""
         return await self._edit("edit_many", None, edits=[dict(edit) for edit in edits])
 
-    async def patch(self, patch: str, path: str | None = None) -> str:
+    async def patch(self, patch: str, path: StrPath | None = None) -> str:
         """A unified diff, git's too, or a text from `*** Begin Patch` to `*** End Patch`: all of it or nothing. `path`: where its names begin."""
         return await self._edit("apply_patch", path, patch=patch)
 
-    async def undo(self, path: str) -> str:
+    async def undo(self, path: StrPath) -> str:
         return await self._edit("undo_edit", path)
 
 
@@ -86,7 +88,7 @@ class AsyncMcp:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def launch(self, command: str, args: Sequence[str] = (), *, env: Mapping[str, str] | None = None, cwd: str | None = None, user: str | None = None) -> AsyncMcpServer:
+    async def launch(self, command: str, args: Sequence[str] = (), *, env: Mapping[str, str] | None = None, cwd: StrPath | None = None, user: str | None = None) -> AsyncMcpServer:
         server: dict[str, Any] = {"command": command, "args": list(args)}
         server.update({name: value for name, value in (("env", env and dict(env)), ("cwd", cwd)) if value is not None})
         params = {"server_params": server, **({} if user is None else {"user": user})}
@@ -106,16 +108,16 @@ class AsyncBrowser:
             self._name = (await self._connection.call("web_new_session", {}))["session_name"]
         return await self._connection.call(f"web_{method}", {"session_name": self._name, **params})
 
-    async def go(self, url: str) -> dict[str, Any]:
-        page: dict[str, Any] = await self.call("go", url=url)
+    async def go(self, url: str) -> Page:
+        page: Page = await self.call("go", url=url)
         return page
 
-    async def click(self, element_id: int) -> dict[str, Any]:
-        page: dict[str, Any] = await self.call("click", element_id=element_id)
+    async def click(self, element_id: int) -> Page:
+        page: Page = await self.call("click", element_id=element_id)
         return page
 
-    async def type(self, element_id: int, text: str) -> dict[str, Any]:
-        page: dict[str, Any] = await self.call("type", element_id=element_id, text=text)
+    async def type(self, element_id: int, text: str) -> Page:
+        page: Page = await self.call("type", element_id=element_id, text=text)
         return page
 
     async def screenshot(self, *, full_page: bool = False) -> bytes:

@@ -2,34 +2,82 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import contextlib
 import os
 import threading
 from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, TypeVar
 
+from .errors import ConnectionLost
+
 T = TypeVar("T")
+LEAVES_AFTER_S = 2  # at the end of the process: what is open then is let go of
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
-_pid = 0
+_thread: threading.Thread | None = None
+_over = False  # the process is ending
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:
-    global _loop, _pid
+    global _loop, _thread
     with _lock:
-        if _loop is None or _pid != os.getpid():  # a fork has no thread but its own
-            _loop, _pid = asyncio.new_event_loop(), os.getpid()
-            threading.Thread(target=_loop.run_forever, name="toolbox_sandbox", daemon=True).start()
+        if _over:
+            raise ConnectionLost("the process is ending")
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            _thread = threading.Thread(target=_loop.run_forever, name="toolbox_sandbox", daemon=True)
+            _thread.start()
         return _loop
+
+
+def _begin_anew() -> None:
+    """A fork has no thread but its own."""
+    global _lock, _loop, _thread
+    _lock, _loop, _thread = threading.Lock(), None, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+async def _leave() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+@atexit.register
+def _end() -> None:
+    """The end of the process: nothing is said of what was still open."""
+    global _over
+    _over = True
+    if _loop and _thread:
+        with contextlib.suppress(Exception):
+            asyncio.run_coroutine_threadsafe(_leave(), _loop).result(LEAVES_AFTER_S)
+        _loop.call_soon_threadsafe(_loop.stop)
+        _thread.join(LEAVES_AFTER_S)
 
 
 def wait(coroutine: Coroutine[Any, Any, T]) -> T:
     """Its result. Whatever interrupts the waiting (KeyboardInterrupt) cancels it."""
-    future = asyncio.run_coroutine_threadsafe(_settled(coroutine), _running_loop())
+    try:
+        loop = _running_loop()
+    except ConnectionLost:
+        coroutine.close()
+        raise
+    if threading.current_thread() is _thread:
+        coroutine.close()
+        raise RuntimeError("here nothing can be waited for: this runs where the waiting is done (AsyncSandbox is for coroutines)")
+    future = asyncio.run_coroutine_threadsafe(_settled(coroutine), loop)
     try:
         result, error = future.result()
     except BaseException:
         future.cancel()
+        if _over and threading.current_thread().daemon:
+            threading.Event().wait()  # nobody looks at what becomes of it
         raise
     if error is not None:
         raise error

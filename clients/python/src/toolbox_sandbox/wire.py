@@ -5,6 +5,7 @@ Nothing here reads or writes, so that it can be tried byte by byte.
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Union
@@ -13,6 +14,8 @@ FRAME = 2
 FRAME_HEAD = struct.Struct(">BcII")
 RUN_HEAD = 4
 FRAME_DATA_MAX = 65_536
+FRAME_OPEN_MAX = 1 << 21
+STREAMS_MAX = 1024
 RUN_DATA_MAX = 65_000
 WINDOW_FIRST = 65_536
 WINDOW_MAX = 1 << 20
@@ -28,11 +31,20 @@ class Frame(NamedTuple):
 
 Message = dict[str, Any]
 Arrived = Union[Message, Frame]
+StrPath = Union[str, "os.PathLike[str]"]
 
 
 def line(*messages: Message) -> bytes:
     """The messages as they are sent, a line each."""
-    return b"".join(json.dumps(message, separators=(",", ":")).encode() + b"\n" for message in messages)
+    return b"".join(json.dumps(message, separators=(",", ":"), allow_nan=False, default=_path).encode() + b"\n" for message in messages)
+
+
+def _path(value: Any) -> str:
+    """What JSON has no word for, but we have: paths."""
+    path = value.__fspath__() if hasattr(value, "__fspath__") else None
+    if isinstance(path, str):
+        return path
+    raise TypeError(f"{value!r} can't be sent: it is neither text, a number, a path, a list nor a dict")
 
 
 def frame(kind: bytes, number: int, data: bytes = b"") -> bytes:
