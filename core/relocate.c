@@ -1,7 +1,9 @@
 #include "relocate.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "buf.h"
@@ -48,6 +50,23 @@ void relocate_all(void)
     constants_unpacked();
 }
 
+/* The distances of calls and jumps (E8, E9 of amd64) are packed as places (scripts/link-packed). */
+static void put_distances(const struct packed *p)
+{
+    uint32_t word;
+    for (size_t i = 0; i + 1 + sizeof word < p->n_place;) {
+        char *at = p->place + i;
+        if ((*at & 0xfe) != 0xe8) {
+            i++;
+            continue;
+        }
+        memcpy(&word, at + 1, sizeof word);
+        word -= (uint32_t)i;
+        memcpy(at + 1, &word, sizeof word);
+        i += 1 + sizeof word;
+    }
+}
+
 /* Where memory that was written to may not become code (systemd's MemoryDenyWriteExecute, PR_SET_MDWE, PaX),
  * a file that has no name may be. */
 static int map_as_code(const struct packed *p)
@@ -66,6 +85,7 @@ int code_unpack(enum code_part which, struct err *err)
     if (done[which] || !code_packed(which, &p))
         return 0;
     unpack(&p);
+    put_distances(&p);
     if (mprotect(p.place, p.n_place, PROT_READ | PROT_EXEC) < 0 && map_as_code(&p) < 0)
         return err_sys(err, ERR_TOOL, errno, "no program may add code to its memory here, which this needs");
     done[which] = true;

@@ -10,6 +10,7 @@
 #include "mcp_params.h"
 #include "mcp_keeper.h"
 #include "mem.h"
+#include "relocate.h"
 #include "commands/server/server.h"
 
 #define LINE_MAX_DEFAULT (256u << 20)
@@ -313,6 +314,8 @@ int mcp_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 {
     const struct starting *s = arg;
     const struct mcp_launch_params *p = s->params;
+    if (code_unpack(CODE_bridge, err) < 0)
+        return -1;
     struct hosted *h = mem_zalloc(sizeof *h);
     h->session_id = mcp_session_of(s->name);
     if (start_server(h, k, s, err) < 0)
