@@ -9,13 +9,16 @@ type Send = (kind: string, data?: Uint8Array) => void;
 export class ByteStream {
     #send: Send;
     #forget: () => void;
-    #room = WINDOW_FIRST; // bytes that may be sent
+    #opened = false;
+    #room = 0; // bytes that may be sent
     #came: Buffer[] = [];
     #read = 0; // bytes that were read since the last grant
     #bell = new Bell();
     #ended = false;
     #sentEnd = false;
     #lost: ConnectionLost | undefined;
+    /** Called when it was reset, by either side, or the connection has ended. */
+    whenLost: () => void = () => {};
     /** Whether it is the connection that has ended, not this stream alone. */
     connectionLost = false;
 
@@ -24,9 +27,16 @@ export class ByteStream {
         this.#forget = forget;
     }
 
+    /** For Connection: it is its turn. */
     open(leadsTo: Buffer): void {
+        this.#opened = true;
+        this.#room = WINDOW_FIRST;
         this.#send("o", leadsTo);
         this.#grant(WINDOW_MAX - WINDOW_FIRST);
+        if (this.#sentEnd) {
+            this.#send("e");
+        }
+        this.#bell.ring();
     }
 
     #grant(n: number): void {
@@ -45,6 +55,7 @@ export class ByteStream {
             this.#ended = true;
         } else if (kind === "r") {
             this.#lost ??= new ConnectionLost(data.toString());
+            this.whenLost();
         }
         this.#stir();
     }
@@ -53,6 +64,7 @@ export class ByteStream {
     lose(why: ConnectionLost): void {
         this.connectionLost = true;
         this.#lost ??= why;
+        this.whenLost();
         this.#stir();
     }
 
@@ -113,7 +125,9 @@ export class ByteStream {
     end(): void {
         if (!this.#sentEnd && !this.#lost) {
             this.#sentEnd = true;
-            this.#send("e");
+            if (this.#opened) {
+                this.#send("e");
+            }
             this.#stir();
         }
     }
@@ -121,7 +135,9 @@ export class ByteStream {
     /** Ends it in both directions, at once. */
     reset(): void {
         if (!this.#over) {
-            this.#send("r", Buffer.from("the client has gone"));
+            if (this.#opened) {
+                this.#send("r", Buffer.from("the client has gone"));
+            }
             this.take("r", Buffer.from("it was reset here"));
         }
     }

@@ -4,9 +4,9 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_p
 import { createConnection } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { ByteStream } from "./bytestream.ts";
-import { CannotConnect, ConnectionLost, ofAnswer } from "./errors.ts";
-import { Bell, unlessAborted } from "./waiting.ts";
-import { Frame, type Json, line, type Message, Wire, frame } from "./wire.ts";
+import { CannotConnect, CannotRun, ConnectionLost, InvalidParams, ofAnswer } from "./errors.ts";
+import { Bell, Turns, unlessAborted } from "./waiting.ts";
+import { FRAME_OPEN_MAX, Frame, type Json, line, type Message, STREAMS_MAX, Wire, frame } from "./wire.ts";
 
 const ACK_AFTER_MS = 50; // how long an answer may wait for a request that takes its acknowledgement along
 const LEAVES_AFTER_MS = 5000; // the command of a stream that has ended: then it is told to end, and after as long again it is killed
@@ -16,6 +16,8 @@ const CLOSED = "the connection was closed";
 interface Waiting {
     settle(error: Error | undefined, result: Json): void;
     event?(event: Message): void;
+    /** Bytes of the request. */
+    size?: number;
 }
 
 function started(program: string, args: readonly string[]): ChildProcessByStdio<Writable, Readable, null> {
@@ -41,6 +43,8 @@ export class Connection {
     #last = 0;
     #waiting = new Map<number, Waiting>();
     #streams = new Map<number, ByteStream>();
+    #turns = new Map<number, () => void>(); // of streams that are to be opened when there are fewer
+    #calls = new Turns(1);
     #arrived: number[] = []; // ids of answers that are to be acknowledged
     #ack: NodeJS.Timeout | undefined;
     #why = CLOSED;
@@ -63,7 +67,11 @@ export class Connection {
     static async open(path: string, signal?: AbortSignal): Promise<Connection> {
         const socket = createConnection(path);
         const gone = new Promise<void>((done) => socket.once("close", () => done()));
-        return new Connection(socket, socket, gone).#meet(signal);
+        try {
+            return await new Connection(socket, socket, gone).#meet(signal);
+        } catch (error) {
+            throw error instanceof ConnectionLost ? new CannotConnect(`${error.message}, while it was being used for the first time: try again`) : error;
+        }
     }
 
     /** A connection over a command that ends in `toolbox exec --stream`, wherever that runs. */
@@ -95,6 +103,7 @@ export class Connection {
         });
         try {
             this.hello = await unlessAborted(hello, signal);
+            this.#calls = new Turns(this.hello["limits"].open);
         } catch (error) {
             this.#end(CLOSED);
             throw error;
@@ -107,11 +116,18 @@ export class Connection {
     /** The result of a call. One that is aborted is cancelled there too: what it waited for goes on, and its answer can be had again. */
     async call(method: string, params?: Message, signal?: AbortSignal): Promise<Json> {
         signal?.throwIfAborted();
-        const id = ++this.#last;
-        const answered = new Promise<Json>((done, fail) => {
-            this.#request(id, method, params, { settle: (error, result) => (error ? fail(error) : done(result)) });
-        });
-        return unlessAborted(answered, signal, () => this.#cancel(id));
+        if (!this.#calls.taken()) {
+            await this.#calls.take(signal);
+        }
+        try {
+            const id = ++this.#last;
+            const answered = new Promise<Json>((done, fail) => {
+                this.#request(id, method, params, { settle: (error, result) => (error ? fail(error) : done(result)) });
+            });
+            return await unlessAborted(answered, signal, () => this.#cancel(id));
+        } finally {
+            this.#calls.give();
+        }
     }
 
     /** What a `_follow` or `_watch` method tells. An event is acknowledged when the next one is asked for. */
@@ -148,8 +164,13 @@ export class Connection {
         if (this.closed) {
             throw new ConnectionLost(this.#why);
         }
-        this.#waiting.set(id, waiting);
-        this.#writer.write(Buffer.concat([this.#acks(), line({ jsonrpc: "2.0", id, method, ...(params && { params }) })]));
+        const data = line({ jsonrpc: "2.0", id, method, ...(params && { params }) });
+        const most: number = this.hello["limits"].line;
+        if (data.length > most) {
+            throw new InvalidParams(-32602, `the params are too long: ${data.length} bytes with the rest of the call, of at most ${most}`);
+        }
+        this.#waiting.set(id, { ...waiting, size: data.length });
+        this.#writer.write(Buffer.concat([this.#acks(), data]));
     }
 
     /** Nobody waits for it any more. */
@@ -184,11 +205,30 @@ export class Connection {
         if (this.closed) {
             throw new ConnectionLost(this.#why);
         }
+        const where = line(leadsTo).subarray(0, -1);
+        if (where.length > FRAME_OPEN_MAX) {
+            throw new CannotRun(125, `argv and env are too long: ${where.length} bytes, of at most ${FRAME_OPEN_MAX}`);
+        }
         const number = ++this.#last;
-        const opened = new ByteStream((kind, data) => this.#put(frame(kind, number, data)), () => this.#streams.delete(number));
-        this.#streams.set(number, opened);
-        opened.open(line(leadsTo).subarray(0, -1));
-        return opened;
+        const stream = new ByteStream((kind, data) => this.#put(frame(kind, number, data)), () => this.#forget(number));
+        this.#streams.set(number, stream);
+        if (this.#streams.size - this.#turns.size > STREAMS_MAX) {
+            this.#turns.set(number, () => stream.open(where));
+        } else {
+            stream.open(where);
+        }
+        return stream;
+    }
+
+    #forget(number: number): void {
+        const waited = this.#turns.delete(number);
+        if (!this.#streams.delete(number) || waited || this.closed) {
+            return;
+        }
+        for (const [next, open] of this.#turns) {
+            this.#turns.delete(next);
+            return open();
+        }
     }
 
     // ---- what comes ----
@@ -216,6 +256,10 @@ export class Connection {
             this.#why = `the connection has ended: ${message.params.reason ?? ""}`;
         } else if (message.method === undefined && typeof message.id === "number") {
             this.#takeAnswer(message.id, message);
+        } else if (message.method === undefined && this.#waiting.size > 0) {
+            // a line that could not be read, so nobody knows whose: too long, as the longest would be
+            const sizes = [...this.#waiting].map(([id, { size }]): [number, number] => [size ?? 0, id]);
+            this.#takeAnswer(sizes.reduce((one, other) => (other[0] > one[0] ? other : one))[1], message);
         }
     }
 
@@ -244,6 +288,7 @@ export class Connection {
             waiting?.settle(lost, undefined);
         }
         this.#waiting.clear();
+        this.#turns.clear();
         [...this.#streams.values()].forEach((stream) => stream.lose(lost));
         this.#writer.destroy();
         this.#reader.destroy();

@@ -77,6 +77,7 @@ export class Process implements AsyncDisposable {
         this.#options = options;
         const { env, cwd, user, timeoutMs, signal } = options;
         this.#stream = connection.stream({ run: { argv, stdin_open: stdin, ...given({ env, cwd, user, timeout: seconds(timeoutMs) }) } });
+        this.#stream.whenLost = () => this.#taken.ring();
         signal?.addEventListener("abort", this.kill);
     }
 
@@ -144,29 +145,35 @@ export class Process implements AsyncDisposable {
                 await this.#taken.rung();
             }
             this.#held += part.length;
-            await this.#stream.write(runFrame("i", part));
+            await this.#send("i", part);
         }
     }
 
+    async #send(kind: string, data?: Uint8Array): Promise<void> {
+        if (this.status !== undefined) {
+            throw new ConnectionLost(`${this.argv[0]} has ended`);
+        }
+        await this.#stream.write(runFrame(kind, data));
+    }
+
     async closeStdin(): Promise<void> {
-        await this.#stream.write(runFrame("i"));
+        await this.#send("i");
     }
 
     /** For its process group. */
     async signal(signal: NodeJS.Signals | number = "SIGTERM"): Promise<void> {
-        await this.#stream.write(runFrame("s", Buffer.of(typeof signal === "number" ? signal : constants.signals[signal])));
+        await this.#send("s", Buffer.of(typeof signal === "number" ? signal : constants.signals[signal]));
     }
 
     /** Of a program on a terminal. */
     async resize(rows: number, cols: number): Promise<void> {
-        await this.#stream.write(runFrame("z", Buffer.of(rows >> 8, rows & 255, cols >> 8, cols & 255)));
+        await this.#send("z", Buffer.of(rows >> 8, rows & 255, cols >> 8, cols & 255));
     }
 
     /** Ends it, with all that it has started, where it still runs. */
     kill = (): void => {
         this.#options.signal?.removeEventListener("abort", this.kill);
         this.#stream.reset();
-        this.#taken.ring();
     };
 
     async [Symbol.asyncDispose](): Promise<void> {

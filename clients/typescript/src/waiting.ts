@@ -42,6 +42,49 @@ export class Bell {
     }
 }
 
+/** So many may do something at a time; who comes later waits, in turn. */
+export class Turns {
+    #free: number;
+    #waiting: (() => void)[] = [];
+
+    constructor(free: number) {
+        this.#free = free;
+    }
+
+    /** Whether there is one at once. */
+    taken(): boolean {
+        return this.#free > 0 && this.#free-- > 0;
+    }
+
+    async take(signal: AbortSignal | undefined): Promise<void> {
+        let given = false;
+        let begin = (): void => {};
+        const turn = new Promise<void>((done) => {
+            begin = () => ((given = true), done());
+        });
+        this.#waiting.push(begin);
+        try {
+            await unlessAborted(turn, signal);
+        } catch (error) {
+            if (given) {
+                this.give();
+            } else {
+                this.#waiting.splice(this.#waiting.indexOf(begin), 1);
+            }
+            throw error;
+        }
+    }
+
+    give(): void {
+        const next = this.#waiting.shift();
+        if (next) {
+            next();
+        } else {
+            this.#free++;
+        }
+    }
+}
+
 /** The members that were given. */
 export function given(members: Record<string, unknown>): Record<string, unknown> {
     return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null));

@@ -5,6 +5,8 @@
  */
 
 export const FRAME_DATA_MAX = 65_536;
+export const FRAME_OPEN_MAX = 1 << 21;
+export const STREAMS_MAX = 1024;
 export const RUN_DATA_MAX = 65_000;
 export const WINDOW_FIRST = 65_536;
 export const WINDOW_MAX = 1 << 20;

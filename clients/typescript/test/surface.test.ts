@@ -53,6 +53,51 @@ after(async () => {
     assert.ok(sandbox.closed);
 });
 
+test("more at once than is taken", async () => {
+    const done = await Promise.all(Array.from({ length: 1100 }, () => sandbox.run(["true"])));
+    assert.ok(done.every(({ status }) => status === 0));
+    const job = await sandbox.start("sleep 0.3");
+    const ended = await Promise.all(Array.from({ length: 1100 }, () => sandbox.call("exec_remote_wait", { pid: job.pid, ack_seq: 0 })));
+    assert.ok(ended.every((one) => one.exit_code === 0));
+    const stop = new AbortController();
+    const running = Array.from({ length: 1030 }, () => sandbox.run(["sleep", "1000"], { signal: stop.signal }));
+    const calls = Array.from({ length: 1030 }, () => sandbox.call("mcp_read_notifications", { session_id: 9999 }, { signal: stop.signal }));
+    stop.abort(new Error("enough"));
+    for (const outcome of await Promise.allSettled([...running, ...calls])) {
+        assert.ok(outcome.status === "rejected" && outcome.reason.message === "enough");
+    }
+    assert.equal((await sandbox.run(["echo", "on"])).text, "on\n");
+});
+
+test("what can't be sent", async () => {
+    await assert.rejects(sandbox.run(["echo", "x".repeat(3_000_000)]), (error: CannotRun) => error instanceof CannotRun && /too long/.test(error.message));
+    let deep: object = {};
+    for (let n = 0; n < 800; n++) {
+        deep = { a: deep };
+    }
+    await assert.rejects(sandbox.call("version", { deep }), /nested too deeply/);
+    await assert.rejects(sandbox.call("version", { a: 1n }), TypeError);
+    const limits = sandbox.hello["limits"];
+    const most = limits.line;
+    limits.line = 1000;
+    await assert.rejects(sandbox.files.read("x".repeat(1000)), (error: InvalidParams) => error instanceof InvalidParams && /at most 1000/.test(error.message));
+    limits.line = most;
+    assert.ok(await sandbox.call("version"));
+});
+
+test("a program that takes nothing, when the connection is lost", async () => {
+    const over = await Sandbox.over([findToolbox(), "exec", "--stream"]);
+    const process = over.process(["sleep", "1000"]);
+    const written = process.write(Buffer.alloc(10_000_000));
+    const waiting = [written, over.run(["sleep", "1000"]), over.call("exec_remote_wait", { pid: (await over.start("sleep 1000")).pid, ack_seq: 0 })];
+    const lost = waiting.map((one) => assert.rejects(one, ConnectionLost));
+    await over.close();
+    await Promise.all(lost);
+    const ended = sandbox.process(["true"]);
+    for await (const _ of ended);
+    await assert.rejects(ended.write("x"), /true has ended/);
+});
+
 test("a program", async () => {
     const input = randomBytes(3_000_000);
     const done = await sandbox.run(["sh", "-c", "cat; echo $A >&2; pwd >&2; exit 3"], { input, env: { A: "é" }, cwd: "/usr" });
