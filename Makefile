@@ -64,7 +64,7 @@ FUZZ_TARGETS := $(basename $(notdir $(sort $(wildcard test/fuzz/fuzz_*.c))))
 
 # What main and the server reach by themselves, not through the tables of applets and tools: scripts/link-order puts it in
 # front, and `make check` holds it to that.
-HOT := $(filter-out core/signature.c core/tls.c core/unzstd.c core/confine%,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
+HOT := $(filter-out core/signature.c core/tls.c core/tls_server.c core/unzstd.c core/confine%,$(wildcard core/*.c core/static/*.c)) rpc/% applets/main.c \
     applets/command.c applets/tool.c applets/usage.c applets/usage_text.c applets/words.c applets/tools/web_browser/profile.c \
     $(addprefix applets/commands/exec/,caller.c exec.c route.c) \
     $(addprefix applets/commands/server/,keeper_service.c keeper_move.c other_builds.c server%)
@@ -113,7 +113,7 @@ VENDOR := aes asn1parse asn1write base64 bignum bignum_core chacha20 chachapoly 
     ecp_curves gcm hkdf md oid pem pk pk_ecc pk_wrap pkparse platform platform_util poly1305 psa_crypto psa_crypto_aead \
     psa_crypto_cipher psa_crypto_client psa_crypto_driver_wrappers_no_static psa_crypto_ecp psa_crypto_hash psa_crypto_mac \
     psa_crypto_rsa psa_crypto_slot_management psa_util rsa rsa_alt_helpers sha256 sha512 ssl_ciphersuites ssl_client ssl_msg \
-    ssl_tls ssl_tls12_client ssl_tls13_client ssl_tls13_generic ssl_tls13_keys x509 x509_crt cJSON $(ZSTD)
+    ssl_tls ssl_tls12_client ssl_tls12_server ssl_tls13_client ssl_tls13_server ssl_tls13_generic ssl_tls13_keys x509 x509_crt cJSON $(ZSTD)
 hot_objects = $(patsubst %.c,$1/%.o,$(filter $(HOT),$2)) $(patsubst %,$1/vendor/%.o,$(HOT_VENDOR))
 other_objects = $(patsubst %.c,$1/%.o,$(filter-out $(HOT),$2)) $(patsubst %,$1/vendor/%.o,$(filter-out $(HOT_VENDOR),$(VENDOR)))
 objects = $(hot_objects) $(other_objects)
@@ -154,7 +154,7 @@ rooms = $(if $(filter-out test/bench/%,$1),-Icore) \
     $(if $(filter rpc/% applets/% test/%,$1),-Irpc) \
     $(if $(filter applets/% test/%,$1),-Iapplets) \
     $(if $(filter rpc/% %_methods.c test/%,$1),$(CJSON)) \
-    $(if $(filter core/sha256.c core/signature.c core/tls.c,$1),$(MBEDTLS)) \
+    $(if $(filter core/sha256.c core/signature.c core/tls.c core/tls_server.c,$1),$(MBEDTLS)) \
     $(if $(filter core/unzstd.c,$1),-isystem $(DEPS)/zstd) \
     $(if $(filter core/net.c,$1),-DMAY_RESOLVE) \
     $(if $(filter applets/usage_text.c,$1),-I$(B)) \

@@ -1,8 +1,8 @@
 /*
- * What of mbedtls goes into the binary: SHA-256, a TLS client, and the check of a release's signature.
+ * What of mbedtls goes into the binary: SHA-256, TLS on both sides, and the check of a release's signature.
  *
- * The client speaks TLS 1.3 and 1.2 as RFC 9325 has it and no more: ephemeral keys, authenticated ciphers,
- * certificates with RSA or ECDSA. No server, no client certificates, no sessions taken up again, no
+ * TLS 1.3 and 1.2 are spoken as RFC 9325 has it and no more: ephemeral keys, authenticated ciphers,
+ * certificates with RSA or ECDSA. The client shows none of its own; no sessions taken up again, no
  * renegotiation. Hardware acceleration is left out: what is fetched is a few megabytes, once.
  */
 #ifndef TOOLBOX_MBEDTLS_CONFIG_H
@@ -71,6 +71,7 @@
 /* TLS */
 #define MBEDTLS_SSL_TLS_C
 #define MBEDTLS_SSL_CLI_C
+#define MBEDTLS_SSL_SRV_C
 #define MBEDTLS_SSL_PROTO_TLS1_2
 #define MBEDTLS_SSL_PROTO_TLS1_3
 #define MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_EPHEMERAL_ENABLED

@@ -1,5 +1,4 @@
-/* What of PSA's cryptography a TLS client needs: keys of its own for an exchange alone, the public ones of
- * others. */
+/* What of PSA's cryptography TLS needs: keys for an exchange, a server's own, the public ones of others. */
 #ifndef TOOLBOX_PSA_CONFIG_H
 #define TOOLBOX_PSA_CONFIG_H
 
@@ -36,5 +35,7 @@
 #define PSA_WANT_ALG_RSA_PKCS1V15_SIGN 1
 #define PSA_WANT_ALG_RSA_PSS 1
 #define PSA_WANT_KEY_TYPE_RSA_PUBLIC_KEY 1
+#define PSA_WANT_KEY_TYPE_RSA_KEY_PAIR_BASIC 1
+#define PSA_WANT_KEY_TYPE_RSA_KEY_PAIR_IMPORT 1
 
 #endif

@@ -171,6 +171,15 @@ static int take_option(struct serve_words *w, int option)
     case 'e':
         w->token_env = optarg;
         return EXIT_OK;
+    case 'C':
+        w->http.tls.cert = optarg;
+        return EXIT_OK;
+    case 'K':
+        w->http.tls.key = optarg;
+        return EXIT_OK;
+    case 'A':
+        w->http.tls.ca = optarg;
+        return EXIT_OK;
     case 'a':
         w->http.share = true;
         return EXIT_OK;
@@ -193,8 +202,13 @@ static int check_words(struct serve_words *w)
         return usage_error(NAME, "--prefix is of at most %d letters, digits, _ and -, not '%s'", PREFIX_MAX,
                            offer->prefix);
     w->http.idle_ms = (long long)(w->idle_s * 1000);
-    if (w->http.n == 0 && (w->token_file || w->token_env || w->http.share))
-        return usage_error(NAME, "--token-file, --token-env and --share are for --http");
+    struct tls_files *tls = &w->http.tls;
+    if (w->http.n == 0 && (w->token_file || w->token_env || w->http.share || tls->cert))
+        return usage_error(NAME, "--token-file, --token-env, --tls-cert and --share are for --http");
+    if (!tls->cert && (tls->key || tls->ca))
+        return usage_error(NAME, "--tls-key and --tls-client-ca take --tls-cert");
+    if (!tls->key)
+        tls->key = tls->cert; /* one file may have both */
     if (w->http.far && w->http.share)
         return usage_error(NAME, "--share is for one place: with --in each client has its own");
     if (w->token_file && w->token_env)
@@ -212,7 +226,8 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
 #ifndef TOOLBOX_GUEST /* where whoever put it there talks to it himself */
         {"http", 1, NULL, 'h'},           {"token-file", 1, NULL, 'f'},
         {"token-env", 1, NULL, 'e'},      {"share", 0, NULL, 'a'},
-        {"idle", 1, NULL, 'i'},
+        {"idle", 1, NULL, 'i'},           {"tls-cert", 1, NULL, 'C'},
+        {"tls-key", 1, NULL, 'K'},        {"tls-client-ca", 1, NULL, 'A'},
 #endif
         {"keep-sessions", 0, NULL, 'k'},  {"structured", 0, NULL, 's'},
         {"read-only", 0, NULL, 'r'},      {"tools", 1, NULL, 't'},
@@ -220,10 +235,16 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
         {"interrupt-busy", 0, NULL, 'b'}, {0}};
     static const char *const names[] = {
 #ifndef TOOLBOX_GUEST
-        "--http",          "--token-file",     "--token-env", "--share", "--idle",
+        "--http",           "--token-file",
+        "--token-env",      "--share",
+        "--idle",           "--tls-cert",
+        "--tls-key",        "--tls-client-ca",
 #endif
-        "--keep-sessions", "--structured",     "--read-only", "--tools", "--profile",
-        "--prefix",        "--interrupt-busy", "--in",        "--help",  NULL};
+        "--keep-sessions",  "--structured",
+        "--read-only",      "--tools",
+        "--profile",        "--prefix",
+        "--interrupt-busy", "--in",
+        "--help",           NULL};
     struct err err;
     if (code_unpack(CODE_mcp, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
@@ -267,10 +288,15 @@ static int words_of(const struct option *options, char **argv, char **value)
 /* Targets over HTTP: options of ours are taken here, the others by who serves in each (serve_relay.h). */
 static int serve_far(struct serve_words *words, int argc, char **argv)
 {
-    static const struct option in[] = {{"in", 1, NULL, 0}, {0}},
-                               own[] = {{"http", 1, NULL, 0},      {"token-file", 1, NULL, 0},
-                                        {"token-env", 1, NULL, 0}, {"idle", 1, NULL, 0},
-                                        {"share", 0, NULL, 0},     {0}};
+    static const struct option in[] = {{"in", 1, NULL, 0}, {0}}, own[] = {{"http", 1, NULL, 0},
+                                                                          {"token-file", 1, NULL, 0},
+                                                                          {"token-env", 1, NULL, 0},
+                                                                          {"idle", 1, NULL, 0},
+                                                                          {"tls-cert", 1, NULL, 0},
+                                                                          {"tls-key", 1, NULL, 0},
+                                                                          {"tls-client-ca", 1, NULL, 0},
+                                                                          {"share", 0, NULL, 0},
+                                                                          {0}};
     static struct serve_far far;
     char *value = NULL, **ours = mem_zalloc((size_t)(argc + 1) * sizeof *ours);
     int n_ours = 0, n_rest = 0, n;

@@ -24,9 +24,10 @@ int doors_open(const struct serve_http_options *o, int *fds)
             applet_failed(NAME, "%s", err.msg);
             return -1;
         }
-        if (!o->token && !proxy_is_local(fds[i])) {
+        if (!o->token && !o->tls.ca && !proxy_is_local(fds[i])) {
             applet_failed(NAME,
-                          "%s can be reached from elsewhere: give --token-file FILE or --token-env NAME",
+                          "%s can be reached from elsewhere: give --token-file FILE or --token-env NAME, or "
+                          "--tls-client-ca FILE",
                           o->where[i]);
             return -1;
         }
@@ -34,11 +35,18 @@ int doors_open(const struct serve_http_options *o, int *fds)
     return 0;
 }
 
+bool door_has_tls(const struct serve_http_options *o, size_t i)
+{
+    return o->tls.cert && *path_of(o->where[i]) != '/';
+}
+
 void doors_tell(const struct serve_http_options *o, const int *fds)
 {
     for (size_t i = 0; i < o->n; i++) {
         struct buf text BUF_AUTO = BUF_INIT;
         proxy_put_address(fds[i], &text);
+        if (door_has_tls(o, i))
+            buf_replace(&text, 0, 4, "https", 5);
         printf("Server running on %s%s\n", buf_str(&text), text.data[0] == 'u' ? "" : "/mcp");
     }
     fflush(stdout);

@@ -66,13 +66,13 @@ static bool is_own_page(const struct http_parser *head)
     return scheme && strcasecmp(scheme + 3, http_field(head, "host")) == 0;
 }
 
-int serve_may_ask(const struct http_parser *head, const char *token, struct buf *why)
+int serve_may_ask(const struct http_parser *head, const char *token, bool known, struct buf *why)
 {
     const char *given = http_field(head, "authorization");
     bool bearer = strncasecmp(given, BEARER, sizeof BEARER - 1) == 0;
     int status = proxy_gate(head, why);
     /* Whoever has the token came by a name of his choice; pages of elsewhere don't come at all. */
-    if (status == 403 && token && (!*http_field(head, "origin") || is_own_page(head))) {
+    if (status == 403 && (token || known) && (!*http_field(head, "origin") || is_own_page(head))) {
         buf_truncate(why, 0);
         status = 0;
     }

@@ -18,8 +18,9 @@ struct body_look {
 
 void serve_look(struct span body, struct body_look *look);
 
-/* Whether a client may ask at all. 0, or a status with *why. `token`: NULL: none is asked for. */
-int serve_may_ask(const struct http_parser *head, const char *token, struct buf *why);
+/* Whether a client may ask at all. 0, or a status with *why. `token`: NULL: none is asked for. `known`: it
+ * has shown a certificate. */
+int serve_may_ask(const struct http_parser *head, const char *token, bool known, struct buf *why);
 
 /* Whether head and body fit each other. -1 with the error that is to be answered. */
 int serve_check_head(const struct http_parser *head, const struct body_look *look, struct err *err);

@@ -14,6 +14,7 @@
 #include "serve_events.h"
 #include "serve_head.h"
 #include "serve_relay.h"
+#include "serve_tls.h"
 
 #define SESSIONS_MAX 4096
 #define FAR_SESSIONS_MAX 512 /* each has processes of its own */
@@ -44,6 +45,8 @@ struct http {
     const struct serve_offer *offer;
     struct loop *loop;
     struct proxy_server *servers[SERVE_DOORS_MAX];
+    struct tls_server *tls; /* NULL: none is spoken */
+    struct tls_door *tls_doors[SERVE_DOORS_MAX];
     struct session *sessions; /* the last is the one for those without */
     struct session *nobody;   /* NULL: of each target another one */
     size_t n;
@@ -440,7 +443,7 @@ static void take(void *arg, struct proxy_conn *conn, const struct proxy_request 
                         : "Nothing is here: the endpoint is /mcp");
         return;
     }
-    int status = serve_may_ask(r->head, h->options->token, &why);
+    int status = serve_may_ask(r->head, h->options->token, h->options->tls.ca != NULL, &why);
     if (status != 0)
         refuse_with(conn, status, status == 401 ? "WWW-Authenticate: Bearer\r\n" : "", buf_str(&why));
     else if (strcmp(r->method, "POST") == 0)
@@ -482,18 +485,26 @@ int serve_http(const struct serve_http_options *o, const struct serve_offer *off
     int fds[SERVE_DOORS_MAX];
     if (!h.loop)
         return applet_failed(NAME, "%s", err.msg);
+    if (o->tls.cert && !(h.tls = tls_server_new(&o->tls, &err)))
+        return applet_failed(NAME, "%s", err.msg);
     if (doors_open(o, fds) < 0)
         return EXIT_FAILED;
     h.sweep = loop_timer(h.loop, SWEEP_MS, sweep, &h);
     if (!o->far)
         h.nobody = session_new(&h, NULL, false, &err);
-    for (size_t i = 0; i < o->n; i++)
-        h.servers[i] = proxy_server_new(h.loop, fds[i], take, &h);
+    for (size_t i = 0; i < o->n; i++) {
+        h.servers[i] = proxy_server_new(h.loop, door_has_tls(o, i) ? -1 : fds[i], take, &h);
+        if (door_has_tls(o, i))
+            h.tls_doors[i] = tls_door_new(h.loop, fds[i], h.tls, h.servers[i]);
+    }
     loop_on_signal(h.loop, on_signal, &h);
     doors_tell(o, fds); /* only now: whoever reads it may end us at once */
     int status = loop_run(h.loop);
-    for (size_t i = 0; i < o->n; i++)
+    for (size_t i = 0; i < o->n; i++) {
         proxy_server_free(h.servers[i]);
+        tls_door_free(h.tls_doors[i]);
+    }
+    tls_server_free(h.tls);
     doors_close(o);
     while (h.sessions)
         session_free(&h, h.sessions);

@@ -6,6 +6,7 @@
 #include "json.h"
 #include "serve.h"
 #include "serve_far.h"
+#include "tls_server.h"
 
 #define SERVE_DOORS_MAX 8
 
@@ -13,6 +14,7 @@ struct serve_http_options {
     const char *where[SERVE_DOORS_MAX]; /* [ADDRESS:]PORT or unix:PATH */
     size_t n;
     char *token;                 /* NULL: none is asked for */
+    struct tls_files tls;        /* cert NULL: none is spoken; on unix sockets never */
     bool share;                  /* one set of shells and jobs for all */
     const struct serve_far *far; /* targets that are served, at /mcp/TARGET; NULL: where we are, at /mcp */
     long long idle_ms;           /* after which a session that nobody uses is ended */

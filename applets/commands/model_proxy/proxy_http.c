@@ -406,7 +406,7 @@ static void accept_again(void *arg)
     loop_fd_events(s->listener, LOOP_READ);
 }
 
-static void take_connection(struct proxy_server *s, int fd)
+void proxy_server_take(struct proxy_server *s, int fd)
 {
     struct proxy_conn *c = mem_zalloc(sizeof *c);
     int on = 1;
@@ -422,12 +422,12 @@ static void take_connection(struct proxy_server *s, int fd)
 
 /* Whether a connection leaves enough descriptors: without a file no request is answered, and a call that
  * can't be written ends the proxy. */
-static bool has_room(int any_fd)
+static bool has_room(int any_fd, int n)
 {
     struct rlimit limit;
     int lowest FD_AUTO = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
     return lowest >= 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-           (rlim_t)lowest + SPARE_FDS < limit.rlim_cur;
+           (rlim_t)(lowest + n) + SPARE_FDS <= limit.rlim_cur;
 }
 
 /* The one that has been there longest without asking for anything goes, if that is long. */
@@ -443,6 +443,11 @@ static bool make_room(struct proxy_server *s)
     return oldest != NULL;
 }
 
+bool proxy_server_has_room(struct proxy_server *s, int any_fd, int n)
+{
+    return has_room(any_fd, n) || make_room(s);
+}
+
 static void wait_for_room(struct proxy_server *s)
 {
     /* it stays in the queue, so the listener would wake us for ever */
@@ -454,13 +459,13 @@ static void on_listener(void *arg, int events)
 {
     struct proxy_server *s = arg;
     (void)events;
-    if (!has_room(s->fd) && !make_room(s)) {
+    if (!proxy_server_has_room(s, s->fd, 1)) {
         wait_for_room(s);
         return;
     }
     int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0)
-        take_connection(s, fd);
+        proxy_server_take(s, fd);
     else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
         wait_for_room(s);
 }
@@ -469,7 +474,8 @@ struct proxy_server *proxy_server_new(struct loop *loop, int listen_fd, proxy_ha
 {
     struct proxy_server *s = mem_zalloc(sizeof *s);
     *s = (struct proxy_server){.loop = loop, .fd = listen_fd, .handler = handler, .arg = arg};
-    s->listener = loop_fd(loop, listen_fd, LOOP_READ, on_listener, s);
+    if (listen_fd >= 0)
+        s->listener = loop_fd(loop, listen_fd, LOOP_READ, on_listener, s);
     return s;
 }
 

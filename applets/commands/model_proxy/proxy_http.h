@@ -24,8 +24,13 @@ struct proxy_request {
 /* Answers now (proxy_answer, proxy_stream) or later. */
 typedef void (*proxy_handler_fn)(void *arg, struct proxy_conn *conn, const struct proxy_request *request);
 
-/* Takes listen_fd. */
+/* Takes listen_fd; -1: clients are handed to it. */
 struct proxy_server *proxy_server_new(struct loop *loop, int listen_fd, proxy_handler_fn handler, void *arg);
+/* One that somebody else has accepted: takes its socket, which doesn't block. */
+void proxy_server_take(struct proxy_server *server, int fd);
+/* Whether there are descriptors for `n` more, above one that is open, if need be in the place of a client
+ * that is silent. */
+bool proxy_server_has_room(struct proxy_server *server, int any_fd, int n);
 void proxy_server_free(struct proxy_server *server);
 
 /* Where a socket listens: unix:PATH or http://HOST:PORT. */
