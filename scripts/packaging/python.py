@@ -1,5 +1,5 @@
-"""Wheels and the sdist of clients/python. A wheel of a platform has the self-contained program as its `toolbox` command; the pure one
-has the programs for all targets, for hosts that aren't Linux, or of another processor."""
+"""Wheels and the sdist of clients/python. The one wheel that installs anywhere has the programs for all targets; those of a platform, in a folder of
+their own from which pip chooses (it refuses what doesn't fit when it is named), have the self-contained program as their `toolbox` command."""
 import ast
 import base64
 import hashlib
@@ -65,7 +65,7 @@ def _wheel(release, project, files, tags, pure, commands=""):
     tree[f"{info}/entry_points.txt"] = File(_entry_points(project, commands))
     tree.update({f"{info}/licenses/{name}": file for name, file in release.licences.items()})
     tree[f"{info}/RECORD"] = File(_record(tree, f"{info}/RECORD"))
-    release.write(f"{base}-py3-none-{tags}.whl", zipped(tree))
+    release.write(f"{'' if pure else 'wheels/'}{base}-py3-none-{tags}.whl", zipped(tree))
 
 
 def _sdist(release, project):

@@ -53,5 +53,6 @@ class Release:
 
     def write(self, name, data, mode=0o644):
         path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
         path.chmod(mode)

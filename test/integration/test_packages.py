@@ -45,7 +45,8 @@ def test_made_twice_they_are_the_same(toolbox, tmp_path_factory, monkeypatch):
         other = packages.make(toolbox, tmp_path_factory.mktemp("other"))
     finally:
         os.umask(before)
-    assert (one / "SHA256SUMS").read_text() == (other / "SHA256SUMS").read_text()
+    for name in ("SHA256SUMS", "wheels/SHA256SUMS"):
+        assert (one / name).read_text() == (other / name).read_text()
 
 
 def test_every_kind_is_there(dist):
@@ -55,14 +56,15 @@ def test_every_kind_is_there(dist):
                  f"toolbox-sandbox-linux-{packages.CPU}-{version}.tgz", f"toolbox-sandbox_{version}_{ARCH}.deb", f"toolbox-{version}-oci.tar", "install.sh",
                  "toolbox.rb", f"toolbox-{version}-share.tar.gz"):
         assert name in names
-    wheel = packages.one(dist, f"*_{packages.MACHINE}.whl").name
+    wheel = packages.one(dist, f"wheels/*_{packages.MACHINE}.whl").name
     assert wheel == f"toolbox_sandbox-{version}-py3-none-" + ".".join(f"{tag}_{packages.MACHINE}" for tag in ("manylinux_2_17", "manylinux2014", "musllinux_1_1")) + ".whl"
-    summed = {line.split()[1] for line in (dist / "SHA256SUMS").read_text().splitlines()}
-    assert summed == set(names) - {"SHA256SUMS", "SHA256SUMS.sig"}
+    for folder in (dist, dist / "wheels"):
+        summed = {line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+        assert summed == {path.name for path in folder.iterdir() if path.is_file()} - {"SHA256SUMS", "SHA256SUMS.sig"}
 
 
 def test_wheels_say_what_they_hold(dist):
-    for path in dist.glob("*.whl"):
+    for path in dist.glob("**/*.whl"):
         with zipfile.ZipFile(path) as wheel:
             (record,) = [name for name in wheel.namelist() if name.endswith(".dist-info/RECORD")]
             told = dict(line.rsplit(",", 2)[:2] for line in wheel.read(record).decode().splitlines())
@@ -80,7 +82,7 @@ def test_wheels_say_what_they_hold(dist):
 
 def test_the_program_in_each_is_the_one_of_the_release(dist):
     whole = packages.one(dist, f"toolbox-*-linux-{ARCH}-all").read_bytes()
-    with zipfile.ZipFile(packages.one(dist, f"*_{packages.MACHINE}.whl")) as wheel:
+    with zipfile.ZipFile(packages.one(dist, f"wheels/*_{packages.MACHINE}.whl")) as wheel:
         (name,) = [name for name in wheel.namelist() if name.endswith(".data/scripts/toolbox")]
         assert wheel.read(name) == whole and wheel.getinfo(name).external_attr >> 16 & 0o111
     with tarfile.open(packages.one(dist, f"toolbox-sandbox-linux-{packages.CPU}-*.tgz")) as tarball:

@@ -80,7 +80,7 @@ def web(docker):
 
 def test_a_fresh_venv(dist, venv, env, there):
     """pip chooses the wheel of this machine among all; its command and the library are there, without anything else on the PATH."""
-    bin = venv("--find-links", dist, "toolbox-sandbox")
+    bin = venv("--find-links", dist / "wheels", "toolbox-sandbox")
     assert say(bin / "toolbox", "--version", env=env) == say(one(dist, f"toolbox-*-linux-{packages.ARCH}"), "--version")
     assert "local: is ready" in say(bin / "toolbox", "inject", *there, "local:", env=env)
     assert say(bin / "python", "-c", FIRST, "local:", *there, env=env) == "out\nshell\n"
@@ -89,8 +89,17 @@ def test_a_fresh_venv(dist, venv, env, there):
     assert (bin.parent / "share/man/man1/toolbox.1").exists()
 
 
+def test_all_wheels_that_lie_there(dist, venv, env, there):
+    """`pip install dist/*.whl`."""
+    bin = venv(*dist.glob("*.whl"))
+    assert "local: is ready" in say(bin / "toolbox", "inject", *there, "local:", env=env)
+    assert say(bin / "python", "-c", FIRST, "local:", *there, env=env) == "out\nshell\n"
+    say(bin / "toolbox", "connect", "--stop", env=env)
+    say(bin / "toolbox", "eject", *there, "local:", env=env)
+
+
 def test_a_venv_and_a_container(dist, venv, env, docker, web):
-    bin = venv(one(dist, f"*_{packages.MACHINE}.whl"))
+    bin = venv(one(dist, f"wheels/*_{packages.MACHINE}.whl"))
     env = {**docker.env, **env}
     assert f"docker:{web} is ready" in say(bin / "toolbox", "inject", f"docker:{web}", env=env)
     assert say(bin / "python", "-c", FIRST, f"docker:{web}", env=env) == "out\nshell\n"
@@ -99,7 +108,7 @@ def test_a_venv_and_a_container(dist, venv, env, docker, web):
 
 
 def test_pip_into_a_folder(dist, venv, env, there, workdir):
-    bin = venv("--target", workdir / "into", one(dist, f"*_{packages.MACHINE}.whl"))
+    bin = venv("--target", workdir / "into", one(dist, f"wheels/*_{packages.MACHINE}.whl"))
     assert say(bin / "python", "-c", FIRST, "local:", *there, env={**env, "PYTHONPATH": f"{workdir}/into"}) == "out\nshell\n"
     say(workdir / "into/bin/toolbox", "connect", "--stop", env=env)
     say(workdir / "into/bin/toolbox", "eject", *there, "local:", env=env)
@@ -159,7 +168,7 @@ def test_pods_and_hosts_elsewhere(monkeypatch):
 
 def test_the_program_in_every_wheel_runs(dist, workdir):
     """Those of other processors under an emulator."""
-    for wheel in dist.glob("*-manylinux*.whl"):
+    for wheel in dist.glob("wheels/*-manylinux*.whl"):
         with zipfile.ZipFile(wheel) as file:
             (name,) = [name for name in file.namelist() if name.endswith(".data/scripts/toolbox")]
             (workdir / "toolbox").write_bytes(file.read(name))

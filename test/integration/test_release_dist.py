@@ -62,10 +62,11 @@ def test_a_key_that_is_none(workdir):
 
 
 def test_sums_and_signature(dist, key):
-    assert subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist, capture_output=True).returncode == 0
-    openssl("dgst", "-sha256", "-verify", key.public, "-signature", dist / "SHA256SUMS.sig", dist / "SHA256SUMS")
-    summed = {line.split()[1] for line in (dist / "SHA256SUMS").read_text().splitlines()}
-    assert summed == {path.name for path in dist.iterdir()} - {"SHA256SUMS", "SHA256SUMS.sig"}
+    for folder in (dist / "wheels", dist):
+        assert subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, capture_output=True).returncode == 0
+        openssl("dgst", "-sha256", "-verify", key.public, "-signature", folder / "SHA256SUMS.sig", folder / "SHA256SUMS")
+        summed = {line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+        assert summed == {path.name for path in folder.iterdir() if path.is_file()} - {"SHA256SUMS", "SHA256SUMS.sig"}
     assert {"LICENSE", "LICENSE.cjson", "LICENSE.mbedtls", "LICENSE.musl"} < summed
 
 
@@ -76,7 +77,7 @@ def test_the_key_is_in_the_programs(dist, program):
 
 def test_no_private_key_in_the_release(dist, key):
     secret = subprocess.run(["openssl", "ec", "-in", key.private, "-outform", "DER"], capture_output=True).stdout[7:39]
-    assert all(secret not in path.read_bytes() for path in dist.iterdir())
+    assert all(secret not in path.read_bytes() for path in dist.rglob("*") if path.is_file())
 
 
 def test_the_self_contained_program_needs_nothing_else(dist, workdir):

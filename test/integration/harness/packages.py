@@ -23,9 +23,10 @@ def make(toolbox, folder, **env):
     (folder / "LICENSE.musl").write_text("MIT\n")
     env = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "PYTHONDONTWRITEBYTECODE": "1", **env}
     subprocess.run([sys.executable, REPO / "scripts/packages", release.version, toolbox, folder], env=env, check=True, timeout=HANG)
-    names = sorted(path.name for path in folder.iterdir())
-    sums = subprocess.run(["sha256sum", "--", *names], cwd=folder, check=True, capture_output=True, timeout=HANG).stdout
-    (folder / "SHA256SUMS").write_bytes(sums)
+    for one in (folder, folder / "wheels"):
+        names = sorted(path.name for path in one.iterdir() if path.is_file())
+        sums = subprocess.run(["sha256sum", "--", *names], cwd=one, check=True, capture_output=True, timeout=HANG).stdout
+        (one / "SHA256SUMS").write_bytes(sums)
     return folder
 
 
