@@ -547,6 +547,10 @@ inspect: $(PROGRAM) ## every test with the real inspect_ai, the current version 
 	@test/inspect/all
 .PHONY: inspect
 
+agents: $(PROGRAM) ## real agents, the newest from npm and PyPI (3 GB), do a turn each through model_proxy
+	@test/peers/agents
+.PHONY: agents
+
 FLEET ?= 10000
 stress: $(PROGRAM) ## 10,000 jobs, 10,000 runs, 500 runs in each of 12 programs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9, 200 of connections, a fleet of FLEET targets: nothing lost or left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/$(PROGRAM)

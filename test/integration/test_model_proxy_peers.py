@@ -1,7 +1,6 @@
 """Real agents, and the AI SDK that many are made of, in front of the model proxy: whole turns with a call of a tool, streamed.
 
-Agents are found on the PATH or in the folder of node modules that TOOLBOX_TEST_AGENTS names:
-npm install --prefix DIR @anthropic-ai/claude-code @openai/codex @google/gemini-cli @qwen-code/qwen-code opencode-ai
+Agents are found on the PATH or in the folder that TOOLBOX_TEST_AGENTS names, as `make agents` fills it.
 """
 import json
 import os
@@ -15,7 +14,7 @@ from harness.bridge import CALLED_ITEMS, Proxy, completion, message, response
 
 MARK = "echo made >mark"
 # ---- a model: calls the agent's shell once, then says that it is done ----
-SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell")
+SHELLS = ("Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "run_commands", "terminal")
 
 
 def shell_of(tools):
@@ -27,15 +26,26 @@ def shell_of(tools):
 def arguments_of(shell):
     if shell == "shell":
         return {"command": ["sh", "-c", MARK]}
+    if shell == "run_commands":
+        return {"commands": [MARK]}
     return {"cmd": MARK} if shell == "exec_command" else {"command": MARK, "description": "make a mark"}
+
+
+SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"  # how mini-swe-agent is told that it is done
+EDIT = "mark\n```\n<<<<<<< SEARCH\n=======\nmade\n>>>>>>> REPLACE\n```\n"  # aider's form of a call
 
 
 def by_completions(params):
     asked = params["json_data"]
     shell, done = shell_of(asked.get("tools")), any(turn["role"] == "tool" for turn in asked["messages"])
-    if done or not shell:
+    arguments = arguments_of(shell)
+    if done and SUBMIT in json.dumps(asked["messages"]):
+        arguments = {"command": f"{SUBMIT}; echo all done"}
+    elif "<<<<<<< SEARCH" in json.dumps(asked["messages"][0]):
+        return completion("all done\n\n" + EDIT)
+    elif done or not shell:
         return completion("all done")
-    call = {"id": "c", "type": "function", "function": {"name": shell, "arguments": json.dumps(arguments_of(shell))}}
+    call = {"id": "c", "type": "function", "function": {"name": shell, "arguments": json.dumps(arguments)}}
     answer = completion("I shall", tool_calls=[call])
     answer["choices"][0]["finish_reason"] = "tool_calls"
     return answer
@@ -79,7 +89,7 @@ def by_google(params):
 
 def program(name):
     folder = os.environ.get("TOOLBOX_TEST_AGENTS", "")
-    return shutil.which(name, path=f"{folder}/node_modules/.bin:{os.environ['PATH']}") or needs.program(name)
+    return shutil.which(name, path=f"{folder}/node_modules/.bin:{folder}/bin:{os.environ['PATH']}") or needs.program(name)
 
 
 def codex(home, url):
@@ -103,7 +113,38 @@ def opencode(home, url):
     return ["run", "go"]
 
 
+def pi(home, url, api="openai-completions", base="/v1"):
+    (home / ".pi/agent").mkdir(parents=True)
+    (home / ".pi/agent/models.json").write_text(json.dumps({"providers": {"p": {"baseUrl": url + base, "api": api, "apiKey": "x", "models": [{"id": "m"}]}}}))
+    return ["--provider", "p", "--model", "m", "--offline", "-p", "go"]
+
+
+def cn(home, url):
+    (home / "config.yaml").write_text(json.dumps({"name": "a", "version": "1.0.0", "schema": "v1", "models": [
+        {"name": "m", "provider": "openai", "model": "m", "apiKey": "x", "apiBase": f"{url}/v1", "roles": ["chat"], "capabilities": ["tool_use"]}]}))
+    return ["--config", home / "config.yaml", "--auto", "-p", "go"]
+
+
+def cline(home, url):
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    subprocess.run([program("cline"), "auth", "-p", "openai", "-k", "x", "-m", "m", "-b", f"{url}/v1"], env=env, check=True, stdout=subprocess.PIPE, timeout=100)
+    return ["-P", "openai", "-m", "m", "make a mark"]
+
+
+def aider(home, url):
+    return ["--model", "openai/m", "--message", "go", "--yes-always", "--no-git", "--no-check-update", "--no-show-model-warnings", "--analytics-disable",
+            "--edit-format", "diff", "--no-show-release-notes", "--no-detect-urls"]
+
+
 AGENTS = {
+    "pi": pi,
+    "pi responses": lambda home, url: pi(home, url, "openai-responses"),
+    "pi messages": lambda home, url: pi(home, url, "anthropic-messages", ""),
+    "pi google": lambda home, url: pi(home, url, "google-generative-ai", "/v1beta"),
+    "cn": cn,
+    "cline": cline,
+    "mini": lambda home, url: ["-m", "openai/m", "-t", "go", "-y", "--exit-immediately", "-l", "0"],
+    "aider": aider,
     "claude": lambda home, url: ["-p", "go", "--dangerously-skip-permissions", "--model", "claude-sonnet-4-5"],
     "codex": codex,
     "gemini": gemini,
@@ -127,7 +168,7 @@ def url(bridge, toolbox, request):
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_does_a_turn(bridge, url, workdir, name):
     """Slow: agents take seconds to start."""
-    path = program(name)
+    path = program(name.split()[0])
     bridge.answers.update(generate_completions=by_completions, generate_responses=by_responses, generate_anthropic=by_messages,
                           generate_google=by_google)
     (workdir / "work").mkdir()
@@ -135,11 +176,11 @@ def test_an_agent_does_a_turn(bridge, url, workdir, name):
     env = {"HOME": str(workdir), "PATH": os.environ["PATH"], "TERM": "dumb", "IS_SANDBOX": "1", "NO_PROXY": "127.0.0.1",
            "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "x", "OPENAI_MODEL": "m", "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x",
            "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "x", "GEMINI_CLI_TRUST_WORKSPACE": "true", "DISABLE_AUTOUPDATER": "1",
-           "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+           "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors"}
     done = subprocess.run([path, *arguments], env=env, cwd=workdir / "work", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and "all done" in done.stdout, done
     assert (workdir / "work/mark").read_text() == "made\n"
-    assert 2 <= len(bridge.seen) <= 4  # nothing is asked again; a title may be asked for
+    assert (1 if name == "aider" else 2) <= len(bridge.seen) <= 4  # nothing is asked again; a title may be asked for
 
 
 # ---- the AI SDK ----
