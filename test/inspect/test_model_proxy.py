@@ -110,6 +110,19 @@ def test_responses(of_openai):
     assert not [event for event in events if event.type not in openai_event_types()]
 
 
+def test_responses_in_the_background(bridge, of_openai):
+    made = [of_openai.responses.create(model="m", input="x", background=True) for _ in range(3)]
+    assert [each.status for each in made] == ["queued"] * 3 and len({each.id for each in made}) == 3
+    found = made[0]
+    while found.status in ("queued", "in_progress"):
+        found = of_openai.responses.retrieve(found.id)
+    assert found.id == made[0].id and found.status == "completed" and found.output_text == TEXT
+    assert of_openai.responses.cancel(made[1].id).id == made[1].id
+    of_openai.responses.delete(made[2].id)
+    with pytest.raises(openai.NotFoundError, match=made[2].id):
+        of_openai.responses.retrieve(made[2].id)
+
+
 def openai_event_types():
     """All that the SDK has a class for."""
     from openai.types.responses import response_stream_event
@@ -203,7 +216,7 @@ def client(kind, url, body):
     """A program in the sandbox that asks a model: what there is."""
     if kind == "local":
         return [shutil.which("python3"), "-c", POST, url, json.dumps(body)]
-    return ["sh", "-c", 'wget -q -O - --post-data "$1" "$0"', url, json.dumps(body)]
+    return ["sh", "-c", 'wget -q -O - --header "Content-Type: application/json" --post-data "$1" "$0"', url, json.dumps(body)]
 
 
 @pytest.mark.parametrize("kind", ["local", "busybox"])

@@ -6,12 +6,14 @@ import http.client
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import socket
 import subprocess
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -1078,6 +1080,19 @@ def test_a_stopped_proxy_leaves_no_request(bridge):
 @pytest.mark.skipif(SANITIZED, reason="leaks can't be looked for under strace")
 @pytest.mark.skipif(os.geteuid() != 0, reason="strace of a process of one's own may be forbidden")
 @needs.programs("strace")
+@pytest.mark.skipif(SANITIZED, reason="sanitizers have memory of their own")
+def test_who_is_asked_nothing_needs_little_memory(bridge):
+    """About 400 KB on amd64; what was mapped of the program for an answer is given back."""
+    def resident():
+        status = Path(f"/proc/{bridge.process.pid}/status").read_text()
+        return int(re.search(r"^VmRSS:\s+(\d+) kB", status, re.M)[1])
+
+    for path, body in PATHS.items():
+        bridge.post(path, body)
+    busy = resident()
+    wait_until(lambda: resident() < max(500, busy * 0.7), "pages of code to be given back")
+
+
 def test_without_inotify(toolbox, workdir):
     """Where the kernel gives no watch the files are looked at."""
     wrapper = workdir / "wrapper"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "proxy_background.h"
 #include "proxy_streams.h"
 
 #define PROVIDER_ERROR "__inspect_provider_error__"
@@ -18,7 +19,8 @@
 /* A call of a model that the host is to answer. */
 struct model_call {
     struct proxy *proxy;
-    struct proxy_conn *conn;
+    struct proxy_conn *conn; /* NULL: nobody waits, but it is of: */
+    struct background *background;
     const struct proxy_route *route;
     void *service;
     struct loop_source *ping;
@@ -73,7 +75,8 @@ static void end(struct model_call *c)
     free(c);
 }
 
-static void on_gone(void *arg)
+/* Nobody waits for it any longer. */
+static void stop(void *arg)
 {
     struct model_call *c = arg;
     c->proxy->source.cancel(c->service);
@@ -122,6 +125,12 @@ static void provider_error(struct model_call *c, struct span error)
     if (body.s && json_kind(body) != JSON_OBJECT)
         body.s = NULL;
     json_string_text(stream_string(error, "message"), &message);
+    if (c->background) {
+        struct buf text BUF_AUTO = BUF_INIT;
+        dialect_error(&text, OPENAI, (int)number, span_of(&message), body);
+        background_failed(c->background, span_of(&text));
+        return;
+    }
     if (!c->begun) {
         struct buf fields BUF_AUTO = BUF_INIT;
         put_fields(&fields, stream_member(error, "headers"));
@@ -213,6 +222,10 @@ static int answer_with(struct model_call *c, struct span result, struct err *err
         error = stream_member(span_of(&plan.answer), PROVIDER_ERROR);
     if (error.s) {
         provider_error(c, error);
+    } else if (status == 0 && c->background) {
+        background_done(c->background, span_of(&plan.answer));
+        if (c->proxy->made)
+            c->proxy->made(c->proxy->first_arg, span_of(&plan.answer));
     } else if (status == 0 && !c->stream) {
         struct buf whole BUF_AUTO = BUF_INIT;
         status = put_whole(c, &plan, &whole, err);
@@ -250,7 +263,8 @@ static void on_answer(void *arg, struct span result, struct buf *text, const str
     proxy->headers_known = proxy->headers_known || c->plain.len > 0;
     if (failed)
         err = *failed;
-    proxy_on_gone(c->conn, NULL, NULL);
+    if (c->conn)
+        proxy_on_gone(c->conn, NULL, NULL);
     if (failed || answer_with(c, result, &err) < 0) {
         err_wrap(&err, "%s", c->route->method);
         proxy->failed(proxy->arg, err.msg);
@@ -385,7 +399,22 @@ static void ask(struct model_call *c, const struct proxy_request *r, struct span
     }
     buf_addc(&params, '}');
     c->service = proxy->source.call(proxy->source.of, c->route->method, span_of(&params), on_answer, c);
-    proxy_on_gone(c->conn, on_gone, c);
+    if (c->conn)
+        proxy_on_gone(c->conn, stop, c);
+}
+
+static void begin_background(struct model_call *c, const struct proxy_request *r)
+{
+    struct proxy_conn *conn = c->conn;
+    struct background *b = c->background = background_new(c->proxy, r->body, stop, c);
+    c->conn = NULL;
+    if (b) {
+        ask(c, r, (struct span){0});
+        background_tell(b, conn);
+    } else {
+        end(c);
+        proxy_refuse(conn, OPENAI, 429, "too many responses are being made: wait for some, or cancel them");
+    }
 }
 
 void proxy_call(struct proxy *proxy, struct proxy_conn *conn, const struct proxy_route *route,
@@ -406,6 +435,10 @@ void proxy_call(struct proxy *proxy, struct proxy_conn *conn, const struct proxy
         c->stream = !streams.s || is_true(streams);
     }
     c->usage = is_true(stream_member(stream_member(r->body, "stream_options"), "include_usage"));
+    if (is_responses(route) && !c->stream && is_true(stream_member(r->body, "background"))) {
+        begin_background(c, r);
+        return;
+    }
     bool at_once = c->stream && route->dialect == ANTHROPIC;
     c->ping = loop_timer(proxy->loop,
                          at_once     ? PING_MS

@@ -18,6 +18,8 @@ struct proxy_asked {
     struct buf body; /* another body than what was sent, where there is one */
 };
 
+struct background;
+
 struct proxy {
     struct loop *loop;
     struct proxy_source source; /* who answers */
@@ -25,12 +27,16 @@ struct proxy {
      * true. NULL: nobody. */
     bool (*first)(void *arg, struct proxy_asked *asked, struct proxy_request *request);
     void *first_arg;
+    /* Who is told of an answer that was made in the background; NULL: nobody. */
+    void (*made)(void *arg, struct span answer);
     /* The host failed a call, or answered nonsense: it wants the sample to fail, not its agent to try again.
      * The process is to end with this reason. */
     void (*failed)(void *arg, const char *reason);
     void *arg;
-    bool headers;       /* the host is told the fields of requests */
-    bool headers_known; /* and has taken them once */
+    struct loop_source *rest;      /* due when nothing was asked for a while */
+    struct background *background; /* the newest first (proxy_background.h) */
+    bool headers;                  /* the host is told the fields of requests */
+    bool headers_known;            /* and has taken them once */
 };
 
 /* The handler of a proxy_server, `arg` a struct proxy (proxy_routes.c). */

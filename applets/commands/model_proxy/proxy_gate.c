@@ -63,8 +63,8 @@ int proxy_gate(const struct http_parser *head, struct buf *why)
                  origin);
     if (why->len > 0)
         return 403;
-    if (strcmp(head->method, "POST") != 0 || is_json(type))
-        return 0;
+    if (strcmp(head->method, "POST") != 0 || is_json(type) || (!*type && head->body.len == 0))
+        return 0; /* without a body there is nothing to be of a type */
     buf_addf(why, "Content-Type has to be application/json, and is '%s'", type);
     return 415;
 }

@@ -5,7 +5,7 @@
 
 #include "inflate.h"
 #include "mem.h"
-#include "proxy_calls.h"
+#include "proxy_background.h"
 #include "proxy_gate.h"
 #include "proxy_streams.h"
 #include "proxy_tokens.h"
@@ -284,7 +284,7 @@ static void answer(struct proxy *proxy, struct proxy_asked *a)
         return;
     if (strncmp(r.path, "/mcp/", 5) == 0)
         proxy_mcp(proxy, a->conn, &r);
-    else if (!(a->posts && post(proxy, a)) && !(reads && get(a)))
+    else if (!background_answer(proxy, a) && !(a->posts && post(proxy, a)) && !(reads && get(a)))
         not_found(a);
 }
 
@@ -307,7 +307,7 @@ void proxy_handle(void *arg, struct proxy_conn *conn, const struct proxy_request
 {
     struct proxy_asked a = {.conn = conn, .r = r, .body = BUF_INIT};
     if (strcmp(r->method, "OPTIONS") == 0) {
-        proxy_answer(conn, 405, "Allow: GET, HEAD, POST\r\n", (struct span){"", 0});
+        proxy_answer(conn, 405, "Allow: GET, HEAD, POST, DELETE\r\n", (struct span){"", 0});
         return;
     }
     a.path = mem_strdup(r->path);

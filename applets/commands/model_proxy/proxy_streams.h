@@ -18,6 +18,8 @@ int stream_responses(struct events *plan, int told, struct err *err);
 int stream_responses_wait(struct buf *out, int told);
 /* And instead of one, of an error's body in OpenAI's dialect. */
 void stream_responses_error(struct buf *out, int told, struct span body);
+/* The member of a failed response that says why, of the same. */
+void stream_responses_put_error(struct buf *members, struct span body);
 
 /* Messages: message_start, which is sent before there is an answer; the rest. */
 void stream_messages_start(struct buf *out, struct span model);

@@ -329,6 +329,13 @@ static int begin_files(void)
     return EXIT_OK;
 }
 
+static void on_made(void *arg, struct span answer)
+{
+    long long tokens = usage_count(answer);
+    (void)arg;
+    limits_used(&serve.limits, tokens > 0 ? tokens : tokens_estimate(answer));
+}
+
 int serve_model_begin(struct proxy *proxy, bool *answers)
 {
     int sources = given.command || given.replay, status = begin_files();
@@ -347,6 +354,7 @@ int serve_model_begin(struct proxy *proxy, bool *answers)
         proxy->headers = proxy->headers_known = true;
     }
     proxy->first = on_request;
+    proxy->made = on_made;
     return status;
 }
 

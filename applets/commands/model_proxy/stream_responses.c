@@ -361,18 +361,25 @@ int stream_responses_wait(struct buf *out, int told)
     }
 }
 
+void stream_responses_put_error(struct buf *members, struct span body)
+{
+    struct span error = stream_member(body, "error");
+    json_key(members, "error");
+    buf_addc(members, '{');
+    put_member(members, "code", code_of(error));
+    put_member(members, "message", stream_string(error, "message"));
+    buf_addc(members, '}');
+}
+
 void stream_responses_error(struct buf *out, int told, struct span body)
 {
-    struct span error = stream_member(body, "error"), code = code_of(error);
-    struct span message = stream_string(error, "message");
+    struct span error = stream_member(body, "error");
     buf_addf(out, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":%d,\"param\":null", told + 1);
-    put_member(out, "code", code);
-    put_member(out, "message", message);
+    put_member(out, "code", code_of(error));
+    put_member(out, "message", stream_string(error, "message"));
     put_member(out, "error", error);
     buf_adds(out, "}\n\n");
     put_stub(out, "failed", told + 2, "failed");
-    buf_adds(out, ",\"error\":{");
-    put_member(out, "code", code);
-    put_member(out, "message", message);
-    buf_adds(out, "}}}\n\n");
+    stream_responses_put_error(out, body);
+    buf_adds(out, "}}\n\n");
 }
