@@ -182,3 +182,18 @@ const char *glob_check(const char *pattern)
     }
     return depth > 0 ? "has a '{' without '}'" : NULL;
 }
+
+bool glob_match_file(const char *pattern, const char *path, const char *name)
+{
+    return glob_match(pattern, strchr(pattern, '/') ? path : name);
+}
+
+int glob_check_all(char *const *patterns, size_t n, const char *field, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *wrong = glob_check(patterns[i]);
+        if (wrong)
+            return err_set(err, ERR_PARAMS, "Invalid parameters: %s: '%.100s' %s", field, patterns[i], wrong);
+    }
+    return 0;
+}

@@ -5,8 +5,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "glob.h"
 #include "io.h"
 #include "mcp_tools.h"
+#include "relocate.h"
 #include "tools/file/file_find.h"
 
 #define OUTPUT_MAX (512u << 10) /* bytes of paths */
@@ -94,7 +96,7 @@ static struct walk walk_of(const struct args *a, struct found *f,
 
 static int run(struct work *w, struct walk *walk, struct found *f, const char *key, struct err *err)
 {
-    if (walk_check_patterns(walk->exclude, walk->n_exclude, "exclude", err) < 0)
+    if (code_unpack(CODE_file, err) < 0 || glob_check_all(walk->exclude, walk->n_exclude, "exclude", err) < 0)
         return -1;
     buf_addf(&w->structured, "{\"%s\":[", key);
     if (walk_run(walk, start_of(&w->args), err) < 0)
@@ -150,6 +152,8 @@ static int seek(struct work *w, file_work *find, struct err *err)
                                       .timeout = a->timeout,
                                       .tell = tell,
                                       .arg = w}};
+    if (code_unpack(CODE_file, err) < 0)
+        return -1;
     bound(a->timeout);
     return find(&r, &w->structured, err);
 }

@@ -13,13 +13,13 @@
 #include "duration.h"
 #include "host/call/serve_in.h"
 #include "commands/exec/route.h"
+#include "glob.h"
 #include "io.h"
 #include "mcp_tools.h"
 #include "mem.h"
 #include "relocate.h"
 #include "proc.h"
 #include "serve_http.h"
-#include "tools/file/walk.h"
 
 static const char NAME[] = "mcp serve";
 
@@ -93,7 +93,7 @@ static int check_word(const char *word)
     struct err err;
     char *pattern MEM_AUTO = tools_of(word);
     struct serve_offer alone = {.tools = pattern};
-    if (walk_check_patterns(&pattern, 1, "--tools", &err) < 0)
+    if (glob_check_all(&pattern, 1, "--tools", &err) < 0)
         return usage_error(NAME, "%s", err.msg);
     if (offers_any(&alone))
         return EXIT_OK;

@@ -3,13 +3,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "glob.h"
 #include "io.h"
 #include "mem.h"
 #include "rpc.h"
 #include "serve.h"
 #include "tools/web_browser/find.h"
 #include "version.h"
-#include "tools/file/walk.h"
 
 #define HOUR_MS "3600000"
 
@@ -317,7 +317,7 @@ static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r,
 bool serve_offers(const struct serve_offer *offer, const struct mcp_tool *t)
 {
     return (!offer->read_only || (t->hints & TOOL_READS)) &&
-           (!offer->tools || walk_matches(offer->tools, t->name, t->name));
+           (!offer->tools || glob_match_file(offer->tools, t->name, t->name));
 }
 
 static bool has_browser(void)

@@ -386,6 +386,57 @@ static int do_search(const struct command_line *c)
                : applet_failed(c->applet->name, "nothing was found");
 }
 
+/* A line for each change. */
+static int print_changes(const struct command_line *c, struct span changes)
+{
+    static const char *const keys[] = {"change", "path", "directory"};
+    struct buf out BUF_AUTO = BUF_INIT;
+    struct span change, values[3];
+    int counts[3];
+    for (size_t at = 0; json_element(changes, &at, &change);) {
+        json_members(change, keys, 3, values, counts);
+        json_string_text(values[0], &out);
+        buf_addc(&out, ' ');
+        json_string_text(values[1], &out);
+        buf_adds(&out, span_is(values[2], "true") ? "/\n" : "\n");
+    }
+    return command_print(c, span_of(&out));
+}
+
+/* Until it ends, is ended, or (--timeout) nothing has changed for so long. */
+static int do_watch(const struct command_line *c)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct span cursor, changes = {0}, ended;
+    int status;
+    char here[PATH_MAX]; /* a server may have been started elsewhere */
+    bool relative = *c->words[0] != '/' && getcwd(here, sizeof here);
+    char *path MEM_AUTO = relative ? mem_printf("%s/%s", here, c->words[0]) : mem_strdup(c->words[0]);
+    buf_adds(&params, "{");
+    json_member_string(&params, "path", path);
+    json_member_int(&params, "ends_with", getpid());
+    json_member_bool(&params, "recursive", !command_value(c, "flat"));
+    for (bool first = true;; first = false) {
+        struct buf result BUF_AUTO = BUF_INIT;
+        status = call(c, c->n_words, &params, &result);
+        if (status != EXIT_OK)
+            return status;
+        json_member(span_of(&result), "changes", &changes, NULL);
+        bool any = changes.n > 2,
+             last = json_member(span_of(&result), "ended", &ended, NULL) && span_is(ended, "true");
+        if (command_value(c, "json") && (any || first))
+            status = command_print_line(c, span_of(&result));
+        else if (any)
+            status = print_changes(c, changes);
+        if (status != EXIT_OK || last || (!any && !first))
+            return status;
+        buf_truncate(&params, 0);
+        json_member(span_of(&result), "cursor", &cursor, NULL);
+        buf_adds(&params, "{\"cursor\":");
+        buf_add(&params, cursor.s, cursor.n);
+    }
+}
+
 /* ---- their table ---- */
 
 static const struct command_option options[] = {
@@ -419,7 +470,8 @@ static const struct command_option options[] = {
     {"literal", NULL, "the pattern is a text", 'F'},
     {"ignore-case", NULL, "large and small letters are the same", 'i'},
     {"context", "N", "so many lines around each match", 'C'},
-    {"timeout", COMMAND_TIME, "give up then (10 s)", 0},
+    {"flat", NULL, "not what is in the directories there", 0},
+    {"timeout", COMMAND_TIME, "give up then (10 s; a watch: when nothing has changed for so long)", 0},
     {0},
 };
 
@@ -440,6 +492,10 @@ static const struct command list[] = {
      do_find, NULL},
     {"search", "PATTERN [PATH]", "literal ignore-case glob context " SEEKS, "find lines in text files",
      "PATTERN is an extended regular expression.", "'TODO|FIXME' . --glob '*.c'", 1, 2, do_search, NULL},
+    {"watch", "PATH", "json user exclude flat timeout", "print what changes in a tree, as it changes",
+     "A path with a slash behind it is a directory's. Names come once 30 ms have passed without another "
+     "change.",
+     ". --exclude .git", 1, 1, do_watch, NULL},
     {"mkdir", "PATH...", "user mode parents", "make directories", NULL, "-p a/b/c", 1, COMMAND_ANY, do_each,
      NULL},
     {"rm", "PATH...", "user recursive", "remove files, links or directories", NULL, "-r a", 1, COMMAND_ANY,
@@ -465,6 +521,7 @@ static const struct command_set commands = {
     .more = "Exit status: 0 done, 1 refused, or (search) nothing was found, 2 usage.",
     .options = options,
     .list = list,
+    .packed = true,
 };
 
 const struct applet file_applet = {

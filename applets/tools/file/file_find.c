@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "glob.h"
 #include "io.h"
 #include "json.h"
 #include "mem.h"
@@ -71,7 +72,7 @@ static bool find_entry(void *arg, const struct walk_entry *e)
         a->tell(a->arg, "entries looked at", f->walk.seen);
     if (a->type.s && strcmp(a->type.s, type_names[e->type]) != 0)
         return true;
-    if (!walk_matches(a->pattern.s, e->path, e->name) || (asks_more(a) && !is_such(a, e)))
+    if (!glob_match_file(a->pattern.s, e->path, e->name) || (asks_more(a) && !is_such(a, e)))
         return true;
     f->full = f->left-- <= 0 || f->out->len > OUTPUT_MAX;
     if (f->full)
@@ -89,8 +90,8 @@ int file_find(const void *request, struct buf *answer, struct err *err)
     char *start MEM_AUTO = r->path.s && r->path.n > 0 ? file_path(&r->path) : mem_strdup(".");
     struct finding f = {.seek = a, .out = answer, .start = start, .left = a->limit};
     f.walk = file_walk_for(a, find_entry, &f);
-    if (walk_check_patterns((char *const *)&a->pattern.s, 1, "pattern", err) < 0 ||
-        walk_check_patterns(a->exclude.list, a->exclude.n, "exclude", err) < 0)
+    if (glob_check_all((char *const *)&a->pattern.s, 1, "pattern", err) < 0 ||
+        glob_check_all(a->exclude.list, a->exclude.n, "exclude", err) < 0)
         return -1;
     buf_adds(answer, "{\"paths\":[");
     if (walk_run(&f.walk, start, err) < 0)

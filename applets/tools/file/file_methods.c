@@ -3,7 +3,9 @@
 
 #include "file.h"
 #include "file_request.h"
+#include "file_watch.h"
 #include "mem.h"
+#include "relocate.h"
 #include "rpc.h"
 #include "work_as_user.h"
 
@@ -290,7 +292,11 @@ static void run(struct rpc_call *call, struct span params, const struct params_t
         return;
     }
     take_defaults(&r, work);
-    int rc = check(&r, &err) < 0 || work_user_take(&user, &r.user, &err) < 0 ? -1 : 0;
+    bool whole = work == file_read || work == file_write || work == file_stat;
+    int rc = check(&r, &err) < 0 || (!whole && code_unpack(CODE_file, &err) < 0) ||
+                     work_user_take(&user, &r.user, &err) < 0
+                 ? -1
+                 : 0;
     if (rc == 0)
         rc = work_as_user(&user, work, &r, &answer, &err);
     params_release(table, &r);
@@ -357,4 +363,15 @@ const struct rpc_method file_methods[] = {
     {0},
 };
 
-const struct tool file_tool = {.in_process = file_methods};
+static const struct rpc_method server_methods[] = {
+    {"file_watch", file_watch, &watch_params_table,
+     DOC("What changes in a tree, as it changes, over a stream each time as an event"),
+     DOC("{cursor, changes, ended, incomplete}; a change has path, change (created, changed, deleted, "
+         "overflow, "
+         "dropped), directory"),
+     DOC("the path can't be watched; the cursor is of no watch"), NULL, NULL},
+    {0},
+};
+static const char *const queries[] = {"file_watch", NULL};
+
+const struct tool file_tool = {.in_process = file_methods, .server = server_methods, .queries = queries};

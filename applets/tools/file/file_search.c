@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "expression.h"
+#include "glob.h"
 #include "io.h"
 #include "json.h"
 #include "mem.h"
@@ -240,7 +241,7 @@ static bool on_entry(void *arg, const struct walk_entry *e)
 {
     struct search *s = arg;
     const struct file_seek *a = s->seek;
-    if (e->type != WALK_FILE || (a->glob.s && !walk_matches(a->glob.s, e->path, e->name)))
+    if (e->type != WALK_FILE || (a->glob.s && !glob_match_file(a->glob.s, e->path, e->name)))
         return true;
     return search_file(s, e->dir, e->name, e->path);
 }
@@ -283,9 +284,9 @@ int file_search(const void *request, struct buf *answer, struct err *err)
     struct search s = {.seek = a, .out = answer, .left = a->limit, .start = start, .data = BUF_INIT};
     s.deadline_ms = now_ms() + (long long)(a->timeout * 1000);
     s.walk = file_walk_for(a, on_entry, &s);
-    int rc = walk_check_patterns(a->exclude.list, a->exclude.n, "exclude", err);
+    int rc = glob_check_all(a->exclude.list, a->exclude.n, "exclude", err);
     if (rc == 0 && a->glob.s)
-        rc = walk_check_patterns((char *const *)&a->glob.s, 1, "glob", err);
+        rc = glob_check_all((char *const *)&a->glob.s, 1, "glob", err);
     if (rc == 0)
         rc = compile(&s, err);
     if (rc == 0)

@@ -21,21 +21,6 @@ struct listed {
     unsigned char type; /* DT_… */
 };
 
-bool walk_matches(const char *pattern, const char *path, const char *name)
-{
-    return glob_match(pattern, strchr(pattern, '/') ? path : name);
-}
-
-int walk_check_patterns(char *const *patterns, size_t n, const char *field, struct err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *wrong = glob_check(patterns[i]);
-        if (wrong)
-            return err_set(err, ERR_PARAMS, "Invalid parameters: %s: '%.100s' %s", field, patterns[i], wrong);
-    }
-    return 0;
-}
-
 static bool is_made_up(int fd)
 {
     static const unsigned long kinds[] = {PROC_SUPER_MAGIC,   SYSFS_MAGIC,      DEBUGFS_MAGIC,
@@ -117,7 +102,7 @@ static bool is_excluded(const struct walk *w, const char *name, bool directory)
         (strcmp(name, ".git") == 0 || ignore_says(w->rules, w->n_rules, w->path, name, directory)))
         return true;
     for (size_t i = 0; i < w->n_exclude; i++)
-        if (walk_matches(w->exclude[i], w->path, name))
+        if (glob_match_file(w->exclude[i], w->path, name))
             return true;
     return false;
 }

@@ -50,10 +50,4 @@ struct walk {
 /* Walks what is below the directory. -1 with ERR_TOOL when that itself can't be read. */
 int walk_run(struct walk *w, const char *start, struct err *err);
 
-/* Whether a path (and its last component) matches a pattern: one without '/' is for names alone. */
-bool walk_matches(const char *pattern, const char *path, const char *name);
-
-/* -1 with ERR_PARAMS, which names `field`, where one of the patterns is none. */
-int walk_check_patterns(char *const *patterns, size_t n, const char *field, struct err *err);
-
 #endif

@@ -992,6 +992,23 @@ export class Methods {
     }
 
     /**
+     * What changes in a tree, as it changes, over a stream each time as an event.
+     *
+     * @param params.path A directory, or a file: a watch begins. One that is relative begins where the server was started (default: cursor says it)
+     * @param params.cursor That of the answer before: what it told is not told again (default: none: the answer comes at once)
+     * @param params.exclude Patterns as of file_find: of names, or with a slash of paths from there on (default: none)
+     * @param params.recursive Also what is in the directories there (default: true)
+     * @param params.timeout How many seconds to wait for a change; then changes is empty (default: until there is one)
+     * @param params.stop End the watch (default: false)
+     * @param params.ends_with A process with whose end it ends, however that comes (default: none)
+     * @param params.user With whose rights; another user takes root (default: the server's own)
+     * @returns {cursor, changes, ended, incomplete}; a change has path, change (created, changed, deleted, overflow, dropped), directory
+     */
+    file_watch(params: { path?: string | undefined; cursor?: string | undefined; exclude?: readonly string[] | undefined; recursive?: boolean | undefined; timeout?: number | undefined; stop?: boolean | undefined; ends_with?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined } = {}, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("file_watch", given(params), options.signal);
+    }
+
+    /**
      * Try what the tools rest on, where they run.
      *
      * @returns {ok, checks}; a check is {name, state, tools, seen, instead, change}, its state works, falls_back or fails

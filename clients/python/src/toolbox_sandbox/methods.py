@@ -839,6 +839,21 @@ class AsyncMethods:
         """
         return cast("dict[str, Any]", await self._call("file_search", {"pattern": pattern, "path": path, "literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user}))
 
+    async def file_watch(self, *, path: str | None = None, cursor: str | None = None, exclude: list[str] | None = None, recursive: bool | None = None, timeout: float | None = None, stop: bool | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None) -> Any:
+        """What changes in a tree, as it changes, over a stream each time as an event.
+
+        path: A directory, or a file: a watch begins. One that is relative begins where the server was started (default: cursor says it)
+        cursor: That of the answer before: what it told is not told again (default: none: the answer comes at once)
+        exclude: Patterns as of file_find: of names, or with a slash of paths from there on (default: none)
+        recursive: Also what is in the directories there (default: true)
+        timeout: How many seconds to wait for a change; then changes is empty (default: until there is one)
+        stop: End the watch (default: false)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        user: With whose rights; another user takes root (default: the server's own)
+        Result: {cursor, changes, ended, incomplete}; a change has path, change (created, changed, deleted, overflow, dropped), directory
+        """
+        return await self._call("file_watch", {"path": path, "cursor": cursor, "exclude": exclude, "recursive": recursive, "timeout": timeout, "stop": stop, "ends_with": ends_with, "user": user})
+
     async def doctor(self) -> Any:
         """Try what the tools rest on, where they run.
 
