@@ -839,7 +839,7 @@ class AsyncMethods:
         """
         return cast("dict[str, Any]", await self._call("file_search", {"pattern": pattern, "path": path, "literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user}))
 
-    async def file_watch(self, *, path: str | None = None, cursor: str | None = None, exclude: list[str] | None = None, recursive: bool | None = None, timeout: float | None = None, stop: bool | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None) -> Any:
+    async def file_watch(self, *, path: str | None = None, cursor: str | None = None, exclude: list[str] | None = None, recursive: bool | None = None, timeout: float | None = None, stop: bool | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """What changes in a tree, as it changes, over a stream each time as an event.
 
         path: A directory, or a file: a watch begins. One that is relative begins where the server was started (default: cursor says it)
@@ -852,7 +852,7 @@ class AsyncMethods:
         user: With whose rights; another user takes root (default: the server's own)
         Result: {cursor, changes, ended, incomplete}; a change has path, change (created, changed, deleted, overflow, dropped), directory
         """
-        return await self._call("file_watch", {"path": path, "cursor": cursor, "exclude": exclude, "recursive": recursive, "timeout": timeout, "stop": stop, "ends_with": ends_with, "user": user})
+        return cast("dict[str, Any]", await self._call("file_watch", {"path": path, "cursor": cursor, "exclude": exclude, "recursive": recursive, "timeout": timeout, "stop": stop, "ends_with": ends_with, "user": user}))
 
     async def doctor(self) -> Any:
         """Try what the tools rest on, where they run.

@@ -1157,7 +1157,7 @@ class Methods:
         """
         return wait(self._it.file_search(pattern=pattern, path=path, literal=literal, ignore_case=ignore_case, glob=glob, context=context, hidden=hidden, ignore=ignore, exclude=exclude, limit=limit, timeout=timeout, user=user))
 
-    def file_watch(self, *, path: str | None=None, cursor: str | None=None, exclude: list[str] | None=None, recursive: bool | None=None, timeout: float | None=None, stop: bool | None=None, ends_with: int | None=None, user: str | dict[str, Any] | None=None) -> Any:
+    def file_watch(self, *, path: str | None=None, cursor: str | None=None, exclude: list[str] | None=None, recursive: bool | None=None, timeout: float | None=None, stop: bool | None=None, ends_with: int | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """What changes in a tree, as it changes, over a stream each time as an event.
 
         path: A directory, or a file: a watch begins. One that is relative begins where the server was started (default: cursor says it)
