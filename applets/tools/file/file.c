@@ -495,7 +495,7 @@ static const struct command list[] = {
     {"watch", "PATH", "json user exclude flat timeout", "print what changes in a tree, as it changes",
      "A path with a slash behind it is a directory's. Names come once 30 ms have passed without another "
      "change.",
-     ". --exclude .git", 1, 1, do_watch, NULL},
+     ". --exclude .git --timeout 1", 1, 1, do_watch, NULL},
     {"mkdir", "PATH...", "user mode parents", "make directories", NULL, "-p a/b/c", 1, COMMAND_ANY, do_each,
      NULL},
     {"rm", "PATH...", "user recursive", "remove files, links or directories", NULL, "-r a", 1, COMMAND_ANY,
