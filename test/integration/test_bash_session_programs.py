@@ -10,7 +10,7 @@ import pytest
 
 from harness import needs
 from harness.client import RpcError
-from harness.sessions import Shell
+from harness.sessions import Shell, exists
 
 SHELLS = ["fish", "zsh", "ksh93", "mksh", "dash", "busybox", "tcsh"]
 
@@ -104,6 +104,22 @@ def test_it_is_interrupted(other):
     assert other.run("sleep 60", timeout=0.3)["state"] == "timeout"
     other.bs("\x03", wait=5)
     assert other.out("echo again") == "again\n"
+
+
+def test_an_interrupt_at_its_prompt_is_in_nobodys_way(other, workdir, request):
+    """zsh without its editor reads on until a line ends, and drops that; fish shows no other prompt. (tcsh may drop what is typed behind it.)"""
+    for keys in ("\x03", "half a line\x03", "\x03\x03"):
+        other.bs(keys, wait=0, idle=0)
+        assert other.out("echo a") == "a\n", keys
+    other.signal("INT")
+    assert other.out("echo b") == "b\n"
+    other.bs("half a line", wait=0, idle=0)
+    other.bs("\x03", wait=0, idle=0)
+    assert other.out("echo c") == "c\n"
+    if request.node.callspec.params["other"] != "tcsh":
+        other.bs(f"\x03touch {workdir}/typed\n", wait=0, idle=0)
+        exists(workdir / "typed")
+    assert other.out("echo d") == "d\n"
 
 
 def test_it_ends_and_is_started_anew(other):

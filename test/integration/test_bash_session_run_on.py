@@ -69,6 +69,12 @@ def test_nor_where_the_shell_is_about_to_read_it(sessions):
         assert sessions("bash").check("a subshell", i % 10 / 1000, Interrupted.by_signal) is None, i
 
 
+def test_nor_where_the_shell_is_about_to_take_the_rest_for_an_error(sessions):
+    """Interrupted in the middle of a line of what it reads, it goes on with the next one, which means nothing by itself."""
+    for _ in range(5):
+        assert sessions("bash").check("(" + "true;" * 50000 + "NOW\nfalse)\nLATER", 0, Interrupted.by_signal) is None
+
+
 @pytest.mark.parametrize("shell", ["bash", "dash", "busybox", "zsh"])
 def test_behind_a_subshell_with_a_trap_of_its_own(sessions, shell):
     """As behind any program that handles it, also where that has only just begun."""

@@ -48,7 +48,7 @@ static void viewer_typed(void *arg, const char *keys, size_t n)
     session_run_typed(s);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
     if (input_is_interrupt(&s->terminal.pty, keys, n))
-        shell_interrupt_follow(&s->shell);
+        shell_interrupt_follow(&s->shell, NULL, 0);
     input_add(&s->terminal.input, &s->terminal.pty, keys, n, NULL);
     loop_timer_set(s->pace.timer, 0);
 }

@@ -107,29 +107,24 @@ bool input_is_taken(const struct input *in, const struct pty *pty)
     return in->pending.len == 0 && !io_is_readable(pty->slave);
 }
 
-static size_t last_signal_key(const struct pty *pty, const char *s, size_t n)
+size_t input_signal_key(const struct pty *pty, const char *s, size_t n)
 {
     struct termios t;
     if (tcgetattr(pty->slave, &t) < 0 || !(t.c_lflag & ISIG))
-        return n;
-    for (size_t i = n; i-- > 0;) {
-        cc_t c = (cc_t)s[i];
+        return 0;
+    for (; n > 0; n--) {
+        cc_t c = (cc_t)s[n - 1];
         if (c != _POSIX_VDISABLE && (c == t.c_cc[VINTR] || c == t.c_cc[VQUIT] || c == t.c_cc[VSUSP]))
-            return i;
+            break;
     }
     return n;
-}
-
-bool input_has_signal_key(const struct pty *pty, const char *s, size_t n)
-{
-    return last_signal_key(pty, s, n) < n;
 }
 
 bool input_is_interrupt(const struct pty *pty, const char *s, size_t n)
 {
     struct termios t;
-    return n == 1 && input_has_signal_key(pty, s, n) && tcgetattr(pty->slave, &t) == 0 &&
-           (cc_t)*s == t.c_cc[VINTR];
+    return n > 0 && input_signal_key(pty, s, n) == n && tcgetattr(pty->slave, &t) == 0 &&
+           (cc_t)s[n - 1] == t.c_cc[VINTR];
 }
 
 /* As the kernel does with such a key, but for gVisor's. */
@@ -150,12 +145,12 @@ void input_drop(struct input *in, const struct pty *pty)
 
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err)
 {
-    size_t key = last_signal_key(pty, s, n);
-    if (key < n) {
+    size_t key = input_signal_key(pty, s, n);
+    if (key > 0) {
         input_drop(in, pty);
-        write_key(pty, (cc_t)s[key]);
-        s += key + 1;
-        n -= key + 1;
+        write_key(pty, (cc_t)s[key - 1]);
+        s += key;
+        n -= key;
     }
     size_t waiting = in->pending.len - in->written,
            most = memory_share(&in->share, waiting + n, SESSION_INPUT_MAX);

@@ -26,9 +26,9 @@ struct input {
     long long signalled; /* now_us() of the last key that sends a signal; 0: none yet */
 };
 
-/* Whether there is a key in it that makes a signal now (^C, ^Z, ^\). */
-bool input_has_signal_key(const struct pty *pty, const char *s, size_t n);
-/* The key that interrupts, alone. */
+/* Length up to and with the last key in it that makes a signal now (^C, ^Z, ^\); 0: there is none. */
+size_t input_signal_key(const struct pty *pty, const char *s, size_t n);
+/* It ends with the key that interrupts. */
 bool input_is_interrupt(const struct pty *pty, const char *s, size_t n);
 
 /* What was typed and not read yet is thrown away, as it is by a key that sends a signal. */

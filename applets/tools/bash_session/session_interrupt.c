@@ -62,6 +62,7 @@ struct interrupt {
     int deaf;   /* and at one that waits for the rest of what it was given */
     unsigned long prompts;
     long long began, until; /* now_ms() */
+    struct buf behind;      /* to be typed when it is over */
 };
 
 static long long age_ms(unsigned long long start)
@@ -196,9 +197,15 @@ void shell_interrupt_end(struct shell *sh)
 {
     if (!sh->interrupt)
         return;
+    struct buf behind BUF_AUTO = sh->interrupt->behind;
     loop_remove(sh->interrupt->timer);
     free(sh->interrupt);
     sh->interrupt = NULL;
+    sh->known.held = false;
+    if (sh->pid && behind.len > 0) {
+        shell_happened(sh, SHELL_IS_GIVEN);
+        terminal_type(sh->terminal, behind.data, behind.len);
+    }
     loop_timer_set(sh->terminal->pace->timer, 1); /* a run may wait for this */
 }
 
@@ -228,6 +235,8 @@ static void wake(struct shell *sh, enum waiting w)
         channel_put_code(&sh->channel, &nothing);
     else if (sh->kind->is_csh)
         give_hook(sh);
+    else if (sh->kind->ends_line)
+        terminal_type(sh->terminal, "\n", 1);
     else
         kill(sh->pid, SIGINT);
 }
@@ -236,7 +245,8 @@ static bool is_over(const struct interrupt *in, enum waiting w)
 {
     const struct shell *sh = in->shell;
     long long until = in->until + (is_deaf(sh, w) ? CANCEL_MS : 0);
-    if (!sh->pid || sh->known.prompts != in->prompts || sh->told.message.kind || now_ms() >= until)
+    bool tells = sh->told.message.kind && !sh->known.held; /* it does so once more where it is hit */
+    if (!sh->pid || sh->known.prompts != in->prompts || tells || now_ms() >= until)
         return true;
     if (in->sent && !sh->kind->is_shell) /* it goes on with nothing */
         return true;
@@ -337,6 +347,8 @@ static void look(void *arg)
     }
     in->deaf = in->sent && is_deaf(sh, w) ? in->deaf + 1 : 0;
     loop_timer_set(in->timer, LOOK_MS);
+    if (sh->told.message.kind)
+        return; /* it may be believed */
     if (in->deaf > 0 && in->deaf % DEAF_LOOKS == 0)
         wake(sh, w);
     if (in->deaf > 0)
@@ -359,17 +371,23 @@ static struct interrupt *begin(struct shell *sh, long long ms)
 {
     shell_interrupt_end(sh);
     struct interrupt *in = mem_zalloc(sizeof *in);
-    *in = (struct interrupt){
-        .shell = sh, .prompts = sh->known.prompts, .began = now_ms(), .until = now_ms() + ms};
+    *in = (struct interrupt){.shell = sh,
+                             .prompts = sh->known.prompts,
+                             .began = now_ms(),
+                             .until = now_ms() + ms,
+                             .behind = BUF_INIT};
     in->timer = loop_timer(sh->terminal->loop, LOOK_MS, look, in);
     sh->interrupt = in;
+    sh->known.held = sh->kind->ends_line;
     sh->told.doubted = true;
     return in;
 }
 
-void shell_interrupt_follow(struct shell *sh)
+void shell_interrupt_follow(struct shell *sh, const char *behind, size_t n)
 {
     struct interrupt *in = begin(sh, WATCH_MS);
+    buf_add(&in->behind, behind, n);
+    sh->known.held = sh->known.held || n > 0;
     in->sent = true;
     aim(sh, &in->target, true);
     strike_shell(sh, &in->target);
@@ -377,7 +395,9 @@ void shell_interrupt_follow(struct shell *sh)
 
 bool shell_interrupt_now(struct shell *sh)
 {
-    shell_interrupt_follow(sh);
+    if (sh->kind->ends_line && pty_foreground(&sh->terminal->pty) == sh->pid)
+        shell_happened(sh, SHELL_IS_GIVEN); /* it is not at its prompt before it shows another one */
+    shell_interrupt_follow(sh, NULL, 0);
     input_drop(&sh->terminal->input, &sh->terminal->pty); /* as with the key: half of a line would stay */
     struct target *t = &sh->interrupt->target;
     if (t->handles < 0)

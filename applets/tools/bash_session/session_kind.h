@@ -52,6 +52,7 @@ struct shell_kind {
     bool copies_catch; /* a copy of it, as a subshell is, catches an interrupt, and ends */
     int vague;         /* where it was interrupted itself it may leave a status up to this one; 0: never */
     bool is_csh;       /* an interrupt takes away its hook while that runs, and leaves 1 as any status */
+    bool ends_line;    /* interrupted where it reads a line it shows no other prompt before a line ends */
     bool proves;       /* it is itself seen to wait for the answer to what it tells, as its standard input */
 };
 

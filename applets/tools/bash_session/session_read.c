@@ -46,12 +46,21 @@ static void read_answer(struct session *s, struct session_call *c)
     buf_release(&c->answer);
 }
 
-/* With more behind the key that would be interrupted as well. */
-static void follow_interrupt(struct session *s, const struct session_call *c)
+/* What is behind an interrupt that the shell itself gets waits for its prompt: it would drop that, or take it
+ * for the rest of a line that it drops. bash's line editor takes it. */
+static int type(struct session *s, const struct buf *text, struct err *err)
 {
+    struct input *in = &s->terminal.input;
+    const struct pty *pty = &s->terminal.pty;
+    size_t n = text->len, key = input_signal_key(pty, text->data, n);
     shell_interrupt_end(&s->shell);
-    if (input_is_interrupt(&s->terminal.pty, c->input.data, c->input.len))
-        shell_interrupt_follow(&s->shell);
+    if (key < n && (terminal_is_raw(&s->terminal) || pty_foreground(pty) != s->shell.pid))
+        return input_add(in, pty, text->data, n, err);
+    if (input_is_interrupt(pty, text->data, key)) {
+        shell_interrupt_follow(&s->shell, text->data + key, n - key);
+        n = key;
+    }
+    return input_add(in, pty, text->data, n, err);
 }
 
 static void read_begin(struct session *s, struct session_call *c)
@@ -64,8 +73,7 @@ static void read_begin(struct session *s, struct session_call *c)
     session_show_typed(s, c->input.data, c->input.len);
     session_run_typed(s);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
-    follow_interrupt(s, c);
-    if (input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, &err) < 0)
+    if (type(s, &c->input, &err) < 0)
         read_fail(c, &err);
     if (c->input.len > ECHO_MAX)
         buf_release(&c->input);
@@ -125,12 +133,11 @@ static const struct call_kind read_kind = {read_begin, read_check, read_delivere
 static void type_ahead(struct session *s, struct session_call *c)
 {
     if (c == s->calls.first || !c->has_input || !s->shell.pid ||
-        !input_has_signal_key(&s->terminal.pty, c->input.data, c->input.len))
+        input_signal_key(&s->terminal.pty, c->input.data, c->input.len) == 0)
         return;
     session_show_typed(s, c->input.data, c->input.len);
     shell_happened(&s->shell, SHELL_IS_GIVEN);
-    follow_interrupt(s, c);
-    input_add(&s->terminal.input, &s->terminal.pty, c->input.data, c->input.len, NULL);
+    type(s, &c->input, NULL);
     buf_truncate(&c->input, 0);
 }
 

@@ -42,7 +42,7 @@
 #define SET_BEGIN                                                                                            \
     "if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && [[ $BASHOPTS == *promptvars* ]]; "           \
     "then\n" BEGUN "=0 " BEGIN "='${" SECRET "[(" BEGUN                                                      \
-    "+=1)>1&&$?||$?==130?0:1]+$({ \\builtin printf \"\\1%sI%s\\0%s\\0%s\\0\" \"${" SECRET                    \
+    "+=1)>1&&$?||$?==130||$?==2?0:1]+$({ \\builtin printf \"\\1%sI%s\\0%s\\0%s\\0\" \"${" SECRET             \
     "-}\" \"$$\" \"$?\" \"$PWD\"; " WAIT "; } <>@ >&0 2>&0)}'\n"                                             \
     "[[ ${PS0-} == *@* ]] || \\builtin printf -v PS0 %s \"$" BEGIN "${PS0-}\" 2>@\n"                         \
     "fi\n"

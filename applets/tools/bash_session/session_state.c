@@ -204,6 +204,8 @@ bool shell_settled(struct shell *sh)
     if (why != UNSURE_NOT)
         w = WAITING_FAR_END;
     sh->known.waits = w;
+    if (w == WAITING_SHELL && sh->known.held) /* it may not have noticed yet */
+        return false;
     bool settled = w == WAITING_SHELL || w == WAITING_PROGRAM;
     sh->known.seen = sh->known.seen || settled || w == WAITING_FAR_END;
     if (w == WAITING_SHELL && sh->kind->polls && !mute && !shell_is_back(sh))

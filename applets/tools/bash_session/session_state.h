@@ -75,6 +75,7 @@ struct known {
     bool adopted;          /* exec bash has taken its place, and got our hook */
     bool seen;             /* to wait for its terminal, so the kernel tells of it */
     bool has_editor;       /* it had its line editor when it was last looked at */
+    bool held;             /* an interrupt is to show before it counts as waiting */
 };
 
 /* Whose shell it is. */
@@ -197,8 +198,9 @@ void shell_close(struct shell *sh);
 
 /* ---- session_interrupt.c ---- */
 
-/* Called before an interrupt is sent: sees to it that it is not lost. */
-void shell_interrupt_follow(struct shell *sh);
+/* Called before an interrupt is sent: sees to it that it is not lost. When it is over, what stands behind it
+ * is typed. */
+void shell_interrupt_follow(struct shell *sh, const char *behind, size_t n);
 /* The same; true: it was sent, as it had to be to know whether the shell is to be interrupted as well. */
 bool shell_interrupt_now(struct shell *sh);
 /* Interrupts what it was given to do, in a moment when it can be. */
