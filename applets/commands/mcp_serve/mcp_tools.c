@@ -178,6 +178,7 @@ static const struct field editor_fields[] = {
     ARG("new_str", TEXT, new_str, "str_replace: the new text; insert: the lines"),
     ARG("insert_line", INT, insert_line, "insert: behind this line; 0 is the front"),
     ARG("patch", TEXT, content, "apply_patch: unified diff, or *** Begin Patch ... *** End Patch"),
+    ARG("encoding", TEXT, encoding, "Of a file that isn't UTF-8: utf-16, cp1252, latin-1"),
 };
 static const struct field read_file_fields[] = {
     ARG_WITH("path", NAME, path, "File", .required = true),

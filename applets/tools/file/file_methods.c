@@ -7,6 +7,7 @@
 #include "mem.h"
 #include "relocate.h"
 #include "rpc.h"
+#include "tools/text_editor/edit_encoding.h"
 #include "work_as_user.h"
 
 #define AT(member) offsetof(struct file_request, member)
@@ -41,7 +42,7 @@
 #define ENCODING                                                                                             \
     {                                                                                                        \
         .key = "encoding", .type = PARAM_NAME, .offset = AT(bytes.encoding),                                 \
-        PARAM_DOC("Of data: utf-8, base64, or latin-1 (each byte is a character)", "utf-8")                  \
+        PARAM_DOC("Of data: base64, " ENCODING_NAMES, "utf-8")                                               \
     }
 #define MODE(required_, otherwise_)                                                                          \
     {                                                                                                        \
@@ -260,10 +261,10 @@ static bool is_of(const char *const *words, size_t n, const struct text *given)
 
 static int check(const struct file_request *r, struct err *err)
 {
-    static const char *const encodings[] = {"utf-8", "base64", "latin-1"};
     static const char *const types[] = {"file", "directory", "symlink", "other"};
-    if (!is_of(encodings, sizeof encodings / sizeof *encodings, &r->bytes.encoding))
-        return err_set(err, ERR_PARAMS, "Invalid parameters: encoding: must be utf-8, base64 or latin-1");
+    const struct text *encoding = &r->bytes.encoding;
+    if (encoding->s && strcmp(encoding->s, "base64") != 0 && !encoding_is(encoding))
+        return err_set(err, ERR_PARAMS, "Invalid parameters: encoding: must be base64, " ENCODING_NAMES);
     if (!is_of(types, sizeof types / sizeof *types, &r->seek.type))
         return err_set(err, ERR_PARAMS,
                        "Invalid parameters: type: must be file, directory, symlink or other");

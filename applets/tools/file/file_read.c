@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "json.h"
 #include "mem.h"
 #include "sha256.h"
+#include "tools/text_editor/edit_encoding.h"
 #include "utf8.h"
 
 /* Opens a regular file: reading from anything else may never end. */
@@ -48,31 +50,37 @@ static int read_part(int fd, const struct file_bytes *b, struct buf *out)
     return 0;
 }
 
-/* Latin-1: each byte is the character of that number. */
-static void put_latin1(struct buf *out, const struct buf *data)
+/* In another encoding than UTF-8; of UTF-16 what the length has cut stays out. */
+static bool put_coded(struct buf *out, const struct text *encoding, struct buf *data, bool cut)
 {
-    struct buf text BUF_AUTO = BUF_INIT;
-    for (size_t i = 0; i < data->len; i++) {
-        unsigned char c = (unsigned char)data->data[i];
-        if (c < 0x80)
-            buf_addc(&text, (char)c);
-        else
-            buf_add(&text, (char[]){(char)(0xC0 | c >> 6), (char)(0x80 | (c & 0x3F))}, 2);
+    struct coded c CODED_AUTO = {0};
+    if (coded_take(&c, data, encoding, "", NULL) < 0) {
+        coded_release(&c);
+        buf_truncate(data, data->len - (data->len > 0));
+        if (!cut || coded_take(&c, data, encoding, "", NULL) < 0)
+            return false;
     }
-    json_put_string(out, buf_str(&text), text.len);
+    size_t n = c.text->len;
+    const unsigned char *end = (const unsigned char *)buf_str(c.text) + n;
+    if (cut && n >= 3 && end[-3] == 0xED && end[-2] >= 0xA0) { /* half of a pair */
+        n -= 3;
+        buf_truncate(data, data->len - 2);
+    }
+    json_put_string(out, buf_str(c.text), n);
+    return true;
 }
 
 /* The data in the encoding that was asked for; false where it isn't text. Of UTF-8 that the length has cut in
  * a character what is whole is kept. */
-static bool put_data(struct buf *out, const char *encoding, struct buf *data, bool cut)
+static bool put_data(struct buf *out, const struct text *encoding, struct buf *data, bool cut)
 {
     json_key(out, "data");
-    if (strcmp(encoding, "base64") == 0) {
+    if (encoding->s && strcmp(encoding->s, "base64") == 0) {
         buf_addc(out, '"');
         base64_put(out, buf_str(data), data->len);
         buf_addc(out, '"');
-    } else if (strcmp(encoding, "latin-1") == 0) {
-        put_latin1(out, data);
+    } else if (encoding->s && strcasecmp(encoding->s, "utf-8") != 0) {
+        return put_coded(out, encoding, data, cut);
     } else {
         size_t whole = utf8_valid_prefix(buf_str(data), data->len);
         if (whole < data->len && !(cut && data->len - whole < 4))
@@ -95,7 +103,6 @@ static int put_sum(struct buf *out, int fd)
 int file_read(const void *request, struct buf *answer, struct err *err)
 {
     const struct file_request *r = request;
-    const char *encoding = r->bytes.encoding.s ? r->bytes.encoding.s : "utf-8";
     char *path MEM_AUTO = file_path(&r->path);
     struct buf data BUF_AUTO = BUF_INIT;
     struct stat st;
@@ -106,8 +113,9 @@ int file_read(const void *request, struct buf *answer, struct err *err)
         return file_fail(answer, err, errno, path);
     bool cut = (long long)data.len == r->bytes.length;
     buf_addc(answer, '{');
-    if (!put_data(answer, encoding, &data, cut))
-        return file_refuse(answer, err, "not_text", path, "is no UTF-8; take the encoding base64 or latin-1");
+    if (!put_data(answer, &r->bytes.encoding, &data, cut))
+        return file_refuse(answer, err, "not_text", path,
+                           "is no such text; take another encoding: base64, utf-16, cp1252, latin-1");
     long long offset = r->bytes.offset < 0 ? 0 : r->bytes.offset;
     json_member_int(answer, "offset", offset);
     json_member_int(answer, "length", (long long)data.len);

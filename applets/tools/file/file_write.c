@@ -14,6 +14,7 @@
 #include "json.h"
 #include "mem.h"
 #include "sha256.h"
+#include "tools/text_editor/edit_encoding.h"
 #include "tools/text_editor/edit_beside.h"
 #include "tools/text_editor/edit_file.h"
 #include "tools/text_editor/edit_path.h"
@@ -38,28 +39,11 @@ static void release(struct writing *w)
 }
 #define WRITING_AUTO __attribute__((cleanup(release)))
 
-/* Latin-1 back into bytes; false where there is a character that it doesn't have. */
-static bool take_latin1(struct buf *out, const struct text *t)
-{
-    for (size_t i = 0; i < t->n;) {
-        int n = utf8_char(t->s + i, t->n - i);
-        unsigned c = n > 0 ? utf8_code_point(t->s + i, n) : 256;
-        if (c > 255)
-            return false;
-        buf_addc(out, (char)c);
-        i += (size_t)n;
-    }
-    return true;
-}
-
 static bool take_data(struct buf *out, const struct file_bytes *b)
 {
-    const char *encoding = b->encoding.s ? b->encoding.s : "utf-8";
-    if (strcmp(encoding, "base64") == 0)
+    if (b->encoding.s && strcmp(b->encoding.s, "base64") == 0)
         return base64_get(out, b->data.s, b->data.n);
-    if (strcmp(encoding, "latin-1") == 0)
-        return take_latin1(out, &b->data);
-    return buf_add(out, b->data.s, b->data.n) == 0;
+    return encoding_put(&b->encoding, b->data.s, b->data.n, out, "", NULL) == 0;
 }
 
 /* What is there, locked, so that writers come one after the other (the editor is one); one that was replaced

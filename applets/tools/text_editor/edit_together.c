@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "edit_apply.h"
+#include "edit_encoding.h"
 #include "edit_match.h"
 #include "edit_patch.h"
 #include "edit_path.h"
@@ -18,6 +19,7 @@ struct job {
     struct patch patch;
     const char *only; /* the one file that all of it is for; NULL: its own names count */
     struct buf notes;
+    const struct text *encoding;
 };
 
 static int refuse(const struct patch_file *f, const char *name, const char *why, struct err *err)
@@ -75,6 +77,28 @@ static int target_of(struct job *j, const struct patch_file *f, struct set_file 
     return 0;
 }
 
+/* Applies it to the text; outside of what differs then the bytes stay as they are. */
+static int apply_coded(struct job *j, const struct patch_file *f, const struct buf *is, const char *shown,
+                       struct buf *out, struct err *err)
+{
+    struct coded c CODED_AUTO = {0};
+    struct buf text BUF_AUTO = {.max = EDIT_FILE_MAX};
+    struct buf bytes BUF_AUTO = BUF_INIT;
+    if (coded_take(&c, is, j->encoding, shown, err) < 0)
+        return -1;
+    if (c.text == is)
+        return patch_apply(&j->patch, f, buf_str(is), is->len, shown, out, &j->notes, err);
+    if (patch_apply(&j->patch, f, buf_str(c.text), c.text->len, shown, &text, &j->notes, err) < 0)
+        return -1;
+    struct splice s = coded_difference(&c, &text);
+    if (coded_splice(&c, &s, &bytes, shown, err) < 0)
+        return -1;
+    buf_add(out, is->data, is->len);
+    return buf_replace(out, s.at, s.cut, s.put, s.n_put) < 0
+               ? err_set(err, ERR_TOOL, "%s would become too large", shown)
+               : 0;
+}
+
 static int patch_one(struct job *j, const struct patch_file *f, struct err *err)
 {
     struct set_file *from, *to;
@@ -86,8 +110,7 @@ static int patch_one(struct job *j, const struct patch_file *f, struct err *err)
     if (f->kind != PATCH_ADD && !from->exists && !(f->to && from->existed))
         return refuse(f, f->name ? f->name : from->real, "does not exist", err);
     const struct buf *is = f->to && from->existed ? &from->before : &from->now;
-    if (patch_apply(&j->patch, f, buf_str(is), is->len, from->shown, &out, &j->notes, err) < 0 ||
-        target_of(j, f, from, &to, err) < 0)
+    if (apply_coded(j, f, is, from->shown, &out, err) < 0 || target_of(j, f, from, &to, err) < 0)
         return -1;
     if (f->kind == PATCH_DELETE && f->n > 0 && out.len > 0)
         return refuse(f, f->name, "has more in it than the patch deletes", err);
@@ -152,23 +175,31 @@ static int edit_one(struct job *j, const struct edit_request *e, struct err *err
     struct set_file *f;
     struct edit_found m EDIT_FOUND_AUTO = EDIT_FOUND_INIT;
     struct edit_wish wish = {&e->old_str, &e->new_str, e->replace_all, e->expected_count};
+    struct coded c CODED_AUTO = {0};
+    struct buf bytes BUF_AUTO = BUF_INIT;
     if (edit_set_take(&j->set, e->path.s, e->path.n, &f, err) < 0)
+        return -1;
+    if (e->command != EDIT_CREATE && coded_take(&c, &f->now, &e->encoding, f->shown, err) < 0)
         return -1;
     if (e->command == EDIT_CREATE) {
         if (f->exists && !e->overwrite)
             return err_set(err, ERR_TOOL, "The path %s exists already; to replace it `overwrite`", f->shown);
         f->exists = true;
-        m.s = (struct splice){.cut = f->now.len, .put = e->file_text.s, .n_put = e->file_text.n};
+        if (encoding_put(&e->encoding, e->file_text.s, e->file_text.n, &bytes, f->shown, err) < 0)
+            return -1;
+        m.s = (struct splice){.cut = f->now.len, .put = buf_str(&bytes), .n_put = bytes.len};
     } else if (!f->exists) {
         return err_set(err, ERR_TOOL, "The path %s does not exist", f->shown);
     } else if (e->command == EDIT_INSERT) {
         const struct text *text = e->new_str.s ? &e->new_str : &e->insert_text;
-        if (edit_insertion(buf_str(&f->now), f->now.len, e->insert_line, text, f->shown, &m.put, &m.s, err) <
+        if (edit_insertion(buf_str(c.text), c.text->len, e->insert_line, text, f->shown, &m.put, &m.s, err) <
             0)
             return -1;
-    } else if (edit_match(buf_str(&f->now), f->now.len, &wish, f->shown, &m, err) < 0) {
+    } else if (edit_match(buf_str(c.text), c.text->len, &wish, f->shown, &m, err) < 0) {
         return -1;
     }
+    if (e->command != EDIT_CREATE && coded_splice(&c, &m.s, &bytes, f->shown, err) < 0)
+        return -1;
     buf_reserve(&f->now, 0);
     if (buf_replace(&f->now, m.s.at, m.s.cut, m.s.put, m.s.n_put) < 0)
         return err_set(err, ERR_TOOL, "%s would become too large", f->shown);
@@ -187,7 +218,7 @@ static int edit_many(const struct edit_request *r, struct job *j, struct err *er
 
 int edit_together(const struct edit_request *r, struct buf *answer, struct err *err)
 {
-    struct job j = {.notes = BUF_INIT};
+    struct job j = {.notes = BUF_INIT, .encoding = &r->encoding};
     struct buf list BUF_AUTO = BUF_INIT;
     int rc = r->command == EDIT_PATCH ? apply_patch(r, &j, err) : edit_many(r, &j, err);
     if (rc == 0)

@@ -12,6 +12,7 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "edit_encoding.h"
 #include "text_editor_controller.h"
 
 /* What is inserted is lines, and the last one's end is the last line's own. */
@@ -102,6 +103,11 @@ static int edit(const struct command_line *c, struct edit_request *request, enum
     struct err err;
     bool json = command_value(c, "json");
     request->command = command;
+    const char *encoding = command_value(c, "encoding");
+    if (encoding)
+        request->encoding = (struct text){(char *)(uintptr_t)encoding, strlen(encoding)};
+    if (encoding && !encoding_is(&request->encoding))
+        return usage_error(c->applet->name, "--encoding wants " ENCODING_NAMES ", not '%s'", encoding);
     if (c->n_words > 0)
         request->path = (struct text){c->words[0], strlen(c->words[0])};
     int rc = text_editor_run(request, &answer, &err);
@@ -216,25 +222,27 @@ static const struct command_option options[] = {
     {"count", "N", "N places, and none where there are more or less", 0},
     {"overwrite", NULL, "also in the place of a file that is there", 0},
     {"parents", NULL, "make the directories that are missing", 0},
+    {"encoding", "NAME", ENCODING_NAMES, 0},
     {"json", NULL, "the answer as {\"result\": TEXT} or {\"error\": {\"code\", \"message\"}}", 0},
     {0},
 };
 
 static const struct command list[] = {
-    {"view", "PATH", "range json", "show a file numbered as by `cat -n`, or a directory two levels deep",
-     NULL, "/etc/passwd --range 1,5", 1, 1, do_view, NULL},
-    {"create", "PATH", "text file overwrite parents json", "make a file that isn't there yet", NULL,
+    {"view", "PATH", "range encoding json",
+     "show a file numbered as by `cat -n`, or a directory two levels deep", NULL, "/etc/passwd --range 1,5",
+     1, 1, do_view, NULL},
+    {"create", "PATH", "text file overwrite parents encoding json", "make a file that isn't there yet", NULL,
      "notes.txt --text 'first line'", 1, 1, do_create, NULL},
-    {"replace", "PATH", "old old-file new new-file all count json",
+    {"replace", "PATH", "old old-file new new-file all count encoding json",
      "replace the one place where a text stands", NULL, "notes.txt --old first --new last", 1, 1, do_replace,
      NULL},
-    {"insert", "PATH LINE", "text file json",
+    {"insert", "PATH LINE", "text file encoding json",
      "put a text, as lines of its own, behind a line (0: in front of the first)",
      "Of a file's or stdin's text the last newline only ends the last line; any other at the end makes an "
      "empty line "
      "more.",
      "notes.txt 1 --text 'second line'", 2, 2, do_insert, NULL},
-    {"patch", "[PATH]", "text file json",
+    {"patch", "[PATH]", "text file encoding json",
      "apply a unified diff, git's too, or a *** Begin Patch: all of it, or nothing",
      "PATH is the directory that the patch's names are taken from (ours), or the one file it is for.",
      "--file fix.diff", 0, 1, do_patch, NULL},
@@ -252,6 +260,7 @@ static const char *const words[][2] = {
     {"`replace_all`", "--all"},
     {"expected_count is", "--count says"},
     {"`overwrite`", "--overwrite"},
+    {"`encoding`", "--encoding"},
     {"new_str as well", "in the new text as well"},
     {"`undo_edit`", "`undo`"},
     {"`str_replace`", "`replace`"},

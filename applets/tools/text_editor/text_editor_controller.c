@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "edit_dir.h"
+#include "edit_encoding.h"
 #include "edit_file.h"
 #include "edit_history.h"
 #include "edit_match.h"
@@ -14,6 +16,7 @@
 #include "edit_view.h"
 #include "edit_whole.h"
 #include "edit_write.h"
+#include "io.h"
 #include "mem.h"
 #include "relocate.h"
 
@@ -30,6 +33,34 @@ static int load(struct edit_file *f, struct edit_path *p, struct undo_store *und
     if (rolled_back > 0)
         buf_adds(notes, ROLLED_BACK);
     return rolled_back < 0 ? -1 : 0;
+}
+
+/* A byte order mark of UTF-16. */
+static bool has_mark(const char *s, size_t n)
+{
+    return n >= 2 && (memcmp(s, "\xFF\xFE", 2) == 0 || memcmp(s, "\xFE\xFF", 2) == 0);
+}
+
+/* Whether it isn't shown as it is. */
+static bool is_coded(const struct edit_file *f, const struct edit_request *r)
+{
+    char mark[2];
+    return r->encoding.s || (pread(f->fd, mark, 2, 0) == 2 && has_mark(mark, 2));
+}
+
+/* As the text that it is, which the view reads from a file in memory. */
+static int view_coded(struct edit_file *f, const struct edit_request *r, const struct edit_path *p,
+                      struct buf *answer, struct err *err)
+{
+    struct coded c CODED_AUTO = {0};
+    struct stat st;
+    if (edit_file_read(f, p, err) < 0 || coded_take(&c, &f->data, &r->encoding, p->shown, err) < 0)
+        return -1;
+    int fd FD_AUTO = memfd_create("text", MFD_CLOEXEC);
+    if (fd < 0 || io_write_all(fd, buf_str(c.text), c.text->len) < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
+        fstat(fd, &st) < 0)
+        return err_sys(err, ERR_TOOL, errno, "%s can't be shown", p->shown);
+    return view_file(fd, &st, &r->view_range, p->shown, answer, err);
 }
 
 static int view(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
@@ -51,7 +82,9 @@ static int view(const struct edit_request *r, struct edit_path *p, struct buf *a
     if (edit_file_open(&f, p, err) < 0)
         return -1;
     buf_addf(answer, "Output of running `cat -n` on %s:\n", p->shown);
-    if (view_file(f.fd, &f.st, &r->view_range, p->shown, answer, err) < 0)
+    int rc = is_coded(&f, r) ? view_coded(&f, r, p, answer, err)
+                             : view_file(f.fd, &f.st, &r->view_range, p->shown, answer, err);
+    if (rc < 0)
         return -1;
     return buf_add(answer, notes.data, notes.len);
 }
@@ -94,32 +127,35 @@ static void note_undo(const struct undo_store *undo, struct buf *answer)
     "Check that this is what was meant (indentation, nothing doubled or lost); edit again or `undo_edit` "   \
     "if not.\n"
 
-/* `from`, `to`, `at_line`: as show_edit. */
-static int write_edit(struct edit_file *f, const struct edit_path *p, const struct splice *s,
-                      long long at_line, long long from, long long to, struct undo_store *undo,
-                      struct buf *answer, struct err *err)
+/* `from`, `to`, `at_line`: as show_edit; the splice is one of the text. */
+static int write_edit(struct edit_file *f, const struct coded *c, const struct edit_path *p,
+                      const struct splice *s, long long at_line, long long from, long long to,
+                      struct undo_store *undo, struct buf *answer, struct err *err)
 {
-    undo_open(undo, true);
-    if (edit_write(f, p, s, ENTRY_EDIT, undo, err) < 0)
+    struct splice bytes = *s;
+    struct buf put BUF_AUTO = BUF_INIT;
+    if (coded_splice(c, &bytes, &put, p->shown, err) < 0)
         return -1;
-    show_edit(buf_str(&f->data), f->data.len, s, at_line, from, to, answer);
+    undo_open(undo, true);
+    if (edit_write(f, p, &bytes, ENTRY_EDIT, undo, err) < 0)
+        return -1;
+    show_edit(buf_str(c->text), c->text->len, s, at_line, from, to, answer);
     note_undo(undo, answer);
     return 0;
 }
 
-static int overwrite(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
+static int overwrite(const struct buf *content, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct edit_file f EDIT_FILE_AUTO = EDIT_FILE_INIT;
     struct undo_store undo UNDO_AUTO = UNDO_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
     if (load(&f, p, &undo, &notes, err) < 0)
         return -1;
-    struct splice s = {.cut = f.data.len, .put = r->file_text.s, .n_put = r->file_text.n};
+    struct splice s = {.cut = f.data.len, .put = buf_str(content), .n_put = content->len};
     undo_open(&undo, true);
     if (edit_write(&f, p, &s, ENTRY_EDIT, &undo, err) < 0)
         return -1;
-    buf_addf(answer, "File overwritten at: %s (%zu bytes, before %zu)\n", p->shown, r->file_text.n,
-             f.data.len);
+    buf_addf(answer, "File overwritten at: %s (%zu bytes, before %zu)\n", p->shown, content->len, f.data.len);
     note_undo(&undo, answer);
     return buf_add(answer, notes.data, notes.len);
 }
@@ -127,8 +163,11 @@ static int overwrite(const struct edit_request *r, struct edit_path *p, struct b
 static int create(const struct edit_request *r, struct edit_path *p, struct buf *answer, struct err *err)
 {
     struct undo_store undo UNDO_AUTO = UNDO_INIT;
+    struct buf content BUF_AUTO = BUF_INIT;
+    if (encoding_put(&r->encoding, r->file_text.s, r->file_text.n, &content, p->shown, err) < 0)
+        return -1;
     if (p->exists && r->overwrite && S_ISREG(p->st.st_mode))
-        return overwrite(r, p, answer, err);
+        return overwrite(&content, p, answer, err);
     if (p->exists)
         return err_set(err, ERR_TOOL, "The path %s exists already (it is %s); `create` overwrites nothing%s",
                        p->shown, edit_type(p->st.st_mode),
@@ -136,9 +175,9 @@ static int create(const struct edit_request *r, struct edit_path *p, struct buf 
                            ? ". To change a file use `str_replace` or `insert`, to replace it `overwrite`"
                            : "");
     undo_open(&undo, true);
-    if (edit_create(p, r->file_text.s, r->file_text.n, &undo, err) < 0)
+    if (edit_create(p, buf_str(&content), content.len, &undo, err) < 0)
         return -1;
-    buf_addf(answer, "File created at: %s (%zu bytes)\n", p->shown, r->file_text.n);
+    buf_addf(answer, "File created at: %s (%zu bytes)\n", p->shown, content.len);
     note_undo(&undo, answer);
     return 0;
 }
@@ -175,16 +214,17 @@ static int str_replace(const struct edit_request *r, struct edit_path *p, struct
     struct undo_store undo UNDO_AUTO = UNDO_INIT;
     struct edit_found m EDIT_FOUND_AUTO = EDIT_FOUND_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
+    struct coded c CODED_AUTO = {0};
     struct edit_wish wish = {&r->old_str, &r->new_str, r->replace_all, r->expected_count};
-    if (load(&f, p, &undo, &notes, err) < 0 ||
-        edit_match(buf_str(&f.data), f.data.len, &wish, p->shown, &m, err) < 0)
+    if (load(&f, p, &undo, &notes, err) < 0 || coded_take(&c, &f.data, &r->encoding, p->shown, err) < 0 ||
+        edit_match(buf_str(c.text), c.text->len, &wish, p->shown, &m, err) < 0)
         return -1;
-    long long line = 1 + (long long)text_count_lf(buf_str(&f.data), m.s.at);
+    long long line = 1 + (long long)text_count_lf(buf_str(c.text), m.s.at);
     put_replaced(p, &m, answer);
     long long last = line + (long long)text_count_lf(r->new_str.s, r->new_str.n);
-    if (write_edit(&f, p, &m.s, line, line, last, &undo, answer, err) < 0)
+    if (write_edit(&f, &c, p, &m.s, line, line, last, &undo, answer, err) < 0)
         return -1;
-    if (m.s.cut == m.s.n_put && memcmp(buf_str(&f.data) + m.s.at, m.s.put, m.s.cut) == 0)
+    if (m.s.cut == m.s.n_put && memcmp(buf_str(c.text) + m.s.at, m.s.put, m.s.cut) == 0)
         buf_adds(answer, "[What was put in is what was there: the content of the file is the same]\n");
     if (m.crlf)
         buf_adds(answer, "[The new text was given the CRLF line ends of the lines around it]\n");
@@ -200,11 +240,12 @@ static int insert(const struct edit_request *r, struct edit_path *p, struct buf 
     struct buf put BUF_AUTO = BUF_INIT;
     struct buf notes BUF_AUTO = BUF_INIT;
     struct splice s;
+    struct coded c CODED_AUTO = {0};
     const struct text *text = r->new_str.s ? &r->new_str : &r->insert_text;
-    if (load(&f, p, &undo, &notes, err) < 0)
+    if (load(&f, p, &undo, &notes, err) < 0 || coded_take(&c, &f.data, &r->encoding, p->shown, err) < 0)
         return -1;
-    long long n_lines = 1 + (long long)text_count_lf(buf_str(&f.data), f.data.len);
-    if (edit_insertion(buf_str(&f.data), f.data.len, r->insert_line, text, p->shown, &put, &s, err) < 0)
+    long long n_lines = 1 + (long long)text_count_lf(buf_str(c.text), c.text->len);
+    if (edit_insertion(buf_str(c.text), c.text->len, r->insert_line, text, p->shown, &put, &s, err) < 0)
         return -1;
     buf_addf(answer,
              "The file %s has been edited: text was inserted after line %lld. Output of running `cat -n` on "
@@ -213,7 +254,7 @@ static int insert(const struct edit_request *r, struct edit_path *p, struct buf 
              p->shown, r->insert_line);
     long long first = r->insert_line + 1, last = first + (long long)text_count_lf(text->s, text->n);
     long long at_line = r->insert_line == n_lines ? n_lines : first;
-    if (write_edit(&f, p, &s, at_line, first, last, &undo, answer, err) < 0)
+    if (write_edit(&f, &c, p, &s, at_line, first, last, &undo, answer, err) < 0)
         return -1;
     buf_add(answer, notes.data, notes.len);
     buf_adds(answer, CHECK_IT);
@@ -237,11 +278,13 @@ static int undo_content(struct edit_file *f, const struct edit_path *p, const st
     struct splice s = edit_difference(f, e->old, e->item.n_old);
     if (edit_write(f, p, &s, ENTRY_UNDO, undo, err) < 0)
         return -1;
-    buf_addf(answer, "The last edit of %s has been undone. Output of running `cat -n` on a snippet of it:\n",
-             p->shown);
+    bool marked = has_mark(buf_str(&f->data), f->data.len);
+    buf_addf(answer, "The last edit of %s has been undone.%s\n", p->shown,
+             marked ? "" : " Output of running `cat -n` on a snippet of it:");
     long long line = 1 + (long long)text_count_lf(buf_str(&f->data), s.at);
-    show_edit(buf_str(&f->data), f->data.len, &s, line, line, line + (long long)text_count_lf(s.put, s.n_put),
-              answer);
+    if (!marked)
+        show_edit(buf_str(&f->data), f->data.len, &s, line, line,
+                  line + (long long)text_count_lf(s.put, s.n_put), answer);
     if (changed)
         buf_adds(answer,
                  "[The file had been changed by others since that edit; those changes are undone with it]\n");

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "edit_encoding.h"
 #include "mem.h"
 #include "rpc.h"
 #include "text_editor.h"
@@ -9,6 +10,12 @@
 #include "work_as_user.h"
 
 #define FIELD(member) offsetof(struct edit_request, member)
+
+#define ENCODING                                                                                             \
+    {                                                                                                        \
+        .key = "encoding", .type = PARAM_NAME, .offset = FIELD(encoding),                                    \
+        PARAM_DOC("Of the file: " ENCODING_NAMES, "utf-8, or utf-16 where a byte order mark says so")        \
+    }
 
 static const struct param view_params[] = {
     {.key = "path",
@@ -20,6 +27,7 @@ static const struct param view_params[] = {
      .type = PARAM_INTS,
      .offset = FIELD(view_range),
      PARAM_DOC("First and last line, from 1; last -1: to the end", "all")},
+    ENCODING,
 };
 static const struct param create_params[] = {
     {.key = "path",
@@ -40,6 +48,7 @@ static const struct param create_params[] = {
      .type = PARAM_BOOL,
      .offset = FIELD(parents),
      PARAM_DOC("Make the directories that are missing on the way", "false")},
+    ENCODING,
 };
 static const struct param str_replace_params[] = {
     {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
@@ -63,6 +72,7 @@ static const struct param str_replace_params[] = {
      .max = PARAM_MAX,
      PARAM_DOC("Replace so many, and nothing where it occurs more or less often",
                "any with replace_all, else 1")},
+    ENCODING,
 };
 static const struct param insert_params[] = {
     {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
@@ -79,6 +89,7 @@ static const struct param insert_params[] = {
      .type = PARAM_TEXT,
      .offset = FIELD(insert_text),
      PARAM_DOC("Another name of new_str", NULL)},
+    ENCODING,
 };
 static const struct param undo_params[] = {
     {.key = "path", .type = PARAM_TEXT, .offset = FIELD(path), .required = true, PARAM_DOC("The file", NULL)},
@@ -96,6 +107,7 @@ static const struct param patch_params[] = {
      PARAM_DOC(
          "The directory that its names are taken from, out of which none leads; or the one file it is for",
          "the caller's directory")},
+    ENCODING,
 };
 struct many {
     struct span edits;

@@ -20,11 +20,12 @@ enum edit_command {
 /* Owned by whoever fills it. Members that the command doesn't take are empty. */
 struct edit_request {
     enum edit_command command;
-    struct text path;           /* any bytes; a relative one is taken from the working directory */
-    struct ints view_range;     /* view: [first, last], from 1, last -1 = to the end; empty: the whole file */
-    struct text file_text;      /* create */
-    struct text old_str;        /* str_replace */
-    struct text new_str;        /* str_replace (absent: nothing), insert */
+    struct text path;       /* any bytes; a relative one is taken from the working directory */
+    struct ints view_range; /* view: [first, last], from 1, last -1 = to the end; empty: the whole file */
+    struct text file_text;  /* create */
+    struct text encoding;   /* of the file (edit_encoding.h); absent: UTF-8, or what a byte order mark says */
+    struct text old_str;    /* str_replace */
+    struct text new_str;    /* str_replace (absent: nothing), insert */
     struct text insert_text;    /* insert: another name of new_str */
     long long insert_line;      /* insert: behind this line; 0: before the first */
     bool replace_all;           /* str_replace: wherever it stands */

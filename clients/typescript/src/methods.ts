@@ -733,6 +733,7 @@ export class Methods {
      * @param params._run_as The same, by name or by numbers (default: the caller)
      * @param params.path The file; a relative one is taken from the caller's directory
      * @param params.view_range First and last line, from 1; last -1: to the end (default: all)
+     * @param params.encoding Of the file: utf-8, utf-16, utf-16le, utf-16be, cp1252 or latin-1 (default: utf-8, or utf-16 where a byte order mark says so)
      * @param params.file_text Its content
      * @param params.overwrite Also in the place of a file that is there, which can be undone (default: false)
      * @param params.parents Make the directories that are missing on the way (default: false)
@@ -746,7 +747,7 @@ export class Methods {
      * @param params.edits The edits, in their order: objects with the params of str_replace, insert or create
      * @returns a string: what was done or is there, in words
      */
-    text_editor(params: { command: string; _run_as_user?: string | undefined; _run_as?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; path?: string | undefined; view_range?: readonly number[] | undefined; file_text?: string | undefined; overwrite?: boolean | undefined; parents?: boolean | undefined; old_str?: string | undefined; new_str?: string | undefined; replace_all?: boolean | undefined; expected_count?: number | undefined; insert_line?: number | undefined; insert_text?: string | undefined; patch?: string | undefined; edits?: readonly Message[] | undefined }, options: Abortable = {}): Promise<string> {
+    text_editor(params: { command: string; _run_as_user?: string | undefined; _run_as?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; path?: string | undefined; view_range?: readonly number[] | undefined; encoding?: string | undefined; file_text?: string | undefined; overwrite?: boolean | undefined; parents?: boolean | undefined; old_str?: string | undefined; new_str?: string | undefined; replace_all?: boolean | undefined; expected_count?: number | undefined; insert_line?: number | undefined; insert_text?: string | undefined; patch?: string | undefined; edits?: readonly Message[] | undefined }, options: Abortable = {}): Promise<string> {
         return this.#connection.call("text_editor", given(params), options.signal);
     }
 
@@ -766,7 +767,7 @@ export class Methods {
      * @param params.path The file
      * @param params.offset The first byte (default: 0)
      * @param params.length How many bytes at most (default: 1048576)
-     * @param params.encoding Of data: utf-8, base64, or latin-1 (each byte is a character) (default: utf-8)
+     * @param params.encoding Of data: base64, utf-8, utf-16, utf-16le, utf-16be, cp1252 or latin-1 (default: utf-8)
      * @param params.sha256 Also the sha256 of all of it (default: false)
      * @param params.user As whom it is done; another user takes root (default: the caller)
      * @returns {data, offset, length, end, sha256?, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
@@ -780,7 +781,7 @@ export class Methods {
      *
      * @param params.path The file
      * @param params.data Its content, or a part of it
-     * @param params.encoding Of data: utf-8, base64, or latin-1 (each byte is a character) (default: utf-8)
+     * @param params.encoding Of data: base64, utf-8, utf-16, utf-16le, utf-16be, cp1252 or latin-1 (default: utf-8)
      * @param params.offset Write there, and leave the rest as it is (default: the whole content is replaced, at once)
      * @param params.append Write behind what is there (default: false)
      * @param params.mode Its permission bits, as a decimal number (0644 is 420) (default: as it was; of a new file by the umask)

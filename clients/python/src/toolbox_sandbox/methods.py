@@ -609,7 +609,11 @@ class AsyncMethods:
         """
         await self._call("web_close_session", {"session_name": session_name})
 
+<<<<<<< HEAD
     async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> str:
+=======
+    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, encoding: str | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> Any:
+>>>>>>> c02d676 (Edit text of UTF-16, cp1252 and latin-1 as what it is)
         """View and edit files, exactly.
 
         command: view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own
@@ -617,6 +621,7 @@ class AsyncMethods:
         _run_as: The same, by name or by numbers (default: the caller)
         path: The file; a relative one is taken from the caller's directory
         view_range: First and last line, from 1; last -1: to the end (default: all)
+        encoding: Of the file: utf-8, utf-16, utf-16le, utf-16be, cp1252 or latin-1 (default: utf-8, or utf-16 where a byte order mark says so)
         file_text: Its content
         overwrite: Also in the place of a file that is there, which can be undone (default: false)
         parents: Make the directories that are missing on the way (default: false)
@@ -630,7 +635,11 @@ class AsyncMethods:
         edits: The edits, in their order: objects with the params of str_replace, insert or create
         Result: a string: what was done or is there, in words
         """
+<<<<<<< HEAD
         return cast("str", await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits}))
+=======
+        return await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "encoding": encoding, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits})
+>>>>>>> c02d676 (Edit text of UTF-16, cp1252 and latin-1 as what it is)
 
     async def server_watch(self, *, cursor: int | None = None) -> dict[str, Any]:
         """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.
@@ -646,7 +655,7 @@ class AsyncMethods:
         path: The file
         offset: The first byte (default: 0)
         length: How many bytes at most (default: 1048576)
-        encoding: Of data: utf-8, base64, or latin-1 (each byte is a character) (default: utf-8)
+        encoding: Of data: base64, utf-8, utf-16, utf-16le, utf-16be, cp1252 or latin-1 (default: utf-8)
         sha256: Also the sha256 of all of it (default: false)
         user: As whom it is done; another user takes root (default: the caller)
         Result: {data, offset, length, end, sha256?, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
@@ -658,7 +667,7 @@ class AsyncMethods:
 
         path: The file
         data: Its content, or a part of it
-        encoding: Of data: utf-8, base64, or latin-1 (each byte is a character) (default: utf-8)
+        encoding: Of data: base64, utf-8, utf-16, utf-16le, utf-16be, cp1252 or latin-1 (default: utf-8)
         offset: Write there, and leave the rest as it is (default: the whole content is replaced, at once)
         append: Write behind what is there (default: false)
         mode: Its permission bits, as a decimal number (0644 is 420) (default: as it was; of a new file by the umask)
