@@ -9,6 +9,7 @@ import pytest
 
 from harness.client import PARAMERR
 from harness.machine import HANG
+from harness.stream import Stream
 
 
 @pytest.fixture
@@ -170,3 +171,29 @@ def test_failures_are_said_of_each(file, workdir):
     assert "no1: No such file" in said and "no2: No such file" in said
     for words in (["chmod", "999", "there"], ["write", "--mode", "x", "there"], ["frob"], ["read"], ["read", "--offset", "x", "there"]):
         file(*words, status=2)
+
+
+def test_over_a_stream_a_search_holds_up_nothing(client, workdir):
+    """What comes behind it is answered before it: both are taken at once, and the search is another process's."""
+    make(workdir, "a/b", content="a line\n" * 1000)
+    process = client.popen("exec", "--stream", bufsize=0)
+    try:
+        stream = Stream(process.stdout, process.stdin, process)
+        calls = [("file_search", {"path": str(workdir), "pattern": "line"}), ("file_stat", {"path": str(workdir)}), ("file_copy", {"path": str(workdir / "a"), "to": str(workdir / "c"), "recursive": True}),
+                 ("file_remove", {"path": str(workdir / "missing")})]
+        stream.send(*({"jsonrpc": "2.0", "id": id, "method": method, "params": params} for id, (method, params) in enumerate(calls)))
+        answers = [stream.receive() for _ in calls]
+        assert answers[0]["id"] == 1 and {answer["id"] for answer in answers} == {0, 1, 2, 3}
+        answers = {answer["id"]: answer for answer in answers}
+        assert len(answers[0]["result"]["matches"]) == 200 and answers[2]["result"]["files"] == 1 and answers[3]["error"]["data"]["kind"] == "not_found"
+        assert (workdir / "c/b").exists()
+        for id in range(10, 40):
+            stream.request("file_search", {"path": str(workdir), "pattern": "line", "limit": 1}, id=id)
+        assert {stream.receive()["id"] for _ in range(30)} == set(range(10, 40))
+        stream.send({"jsonrpc": "2.0", "id": 50, "method": "file_search", "params": {"path": "/", "pattern": "no such line"}}, {"jsonrpc": "2.0", "method": "rpc.cancel", "params": {"id": 50}},
+                    {"jsonrpc": "2.0", "id": 51, "method": "file_stat", "params": {"path": "/"}})
+        while (message := stream.receive())["id"] != 51:
+            assert message["id"] == 50
+    finally:
+        process.kill()
+        process.communicate(timeout=HANG)

@@ -17,6 +17,7 @@
 #include "rpc.h"
 #include "commands/server/server.h"
 #include "stream.h"
+#include "stream_child.h"
 #include "tool.h"
 
 #define READ_STEP 65536
@@ -49,9 +50,10 @@ static struct {
 struct work {
     struct stream_call *call;
     struct client *client;
-    struct span text;  /* of the request */
-    struct buf next;   /* the memory of that, where it isn't the call's own */
-    struct buf cursor; /* of one that is followed: where the next event begins */
+    struct stream_child *child; /* which answers instead; NULL: none */
+    struct span text;           /* of the request */
+    struct buf next;            /* the memory of that, where it isn't the call's own */
+    struct buf cursor;          /* of one that is followed: where the next event begins */
     struct method method;
     bool follows;
     bool query;  /* by whose delivery nothing changes: the next one goes over the same connection */
@@ -170,12 +172,42 @@ static void answer_here(void *arg, struct buf *response)
     stream_answer(arg, span_of(response), false);
 }
 
+static void on_child(void *arg, struct buf *answer)
+{
+    struct work *w = arg;
+    struct err err;
+    err_set(&err, ERR_INTERNAL, "the process that did the work ended without an answer");
+    if (answer->len == 0 && w->call->id.s)
+        fail(w, &err);
+    else
+        stream_answer(w->call, span_of(answer), false);
+    go_on();
+}
+
+/* What takes long is done beside the other calls. False: it is to be done here. */
+static bool begin_child(struct stream_call *call, const char *method)
+{
+    if (!stream_child_is_for(method))
+        return false;
+    struct work *w = mem_zalloc(sizeof *w);
+    w->call = call;
+    w->child = stream_child_start(my.loop, method, call->text, on_child, w);
+    if (!w->child) {
+        free(w);
+        return false;
+    }
+    call->work = w;
+    return true;
+}
+
 static void begin(void *arg, struct stream_call *call)
 {
     struct rpc_request r;
     (void)arg;
     rpc_request_parse(&r, call->text, NULL);
     struct method m = tool_method(r.method);
+    if (m.kind == METHOD_IN_PROCESS && begin_child(call, r.method))
+        return;
     if (m.kind == METHOD_UNKNOWN || m.kind == METHOD_IN_PROCESS) {
         rpc_take(call->text, tool_find_in_process, NULL, (struct rpc_sink){answer_here, call});
         return;
@@ -200,6 +232,8 @@ static void end(void *arg, struct stream_call *call, bool delivered)
         my.server = client_leave(w->client);
     else if (w && w->client)
         client_end(w->client, delivered);
+    if (w && w->child)
+        stream_child_end(w->child);
     if (w)
         buf_release(&w->next);
     if (w)
