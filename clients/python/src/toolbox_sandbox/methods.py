@@ -609,11 +609,7 @@ class AsyncMethods:
         """
         await self._call("web_close_session", {"session_name": session_name})
 
-<<<<<<< HEAD
-    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> str:
-=======
-    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, encoding: str | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> Any:
->>>>>>> c02d676 (Edit text of UTF-16, cp1252 and latin-1 as what it is)
+    async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, encoding: str | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> str:
         """View and edit files, exactly.
 
         command: view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own
@@ -635,11 +631,7 @@ class AsyncMethods:
         edits: The edits, in their order: objects with the params of str_replace, insert or create
         Result: a string: what was done or is there, in words
         """
-<<<<<<< HEAD
-        return cast("str", await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits}))
-=======
-        return await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "encoding": encoding, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits})
->>>>>>> c02d676 (Edit text of UTF-16, cp1252 and latin-1 as what it is)
+        return cast("str", await self._call("text_editor", {"command": command, "_run_as_user": _run_as_user, "_run_as": _run_as, "path": path, "view_range": view_range, "encoding": encoding, "file_text": file_text, "overwrite": overwrite, "parents": parents, "old_str": old_str, "new_str": new_str, "replace_all": replace_all, "expected_count": expected_count, "insert_line": insert_line, "insert_text": insert_text, "patch": patch, "edits": edits}))
 
     async def server_watch(self, *, cursor: int | None = None) -> dict[str, Any]:
         """Sessions, jobs, MCP servers and browsers as they begin and end, over a stream each as an event.

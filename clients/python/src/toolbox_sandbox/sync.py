@@ -927,11 +927,7 @@ class Methods:
         """
         wait(self._it.web_close_session(session_name=session_name))
 
-<<<<<<< HEAD
-    def text_editor(self, *, command: str, _run_as_user: str | None=None, _run_as: str | dict[str, Any] | None=None, path: str | None=None, view_range: list[int] | None=None, file_text: str | None=None, overwrite: bool | None=None, parents: bool | None=None, old_str: str | None=None, new_str: str | None=None, replace_all: bool | None=None, expected_count: int | None=None, insert_line: int | None=None, insert_text: str | None=None, patch: str | None=None, edits: list[dict[str, Any]] | None=None) -> str:
-=======
-    def text_editor(self, *, command: str, _run_as_user: str | None=None, _run_as: str | dict[str, Any] | None=None, path: str | None=None, view_range: list[int] | None=None, encoding: str | None=None, file_text: str | None=None, overwrite: bool | None=None, parents: bool | None=None, old_str: str | None=None, new_str: str | None=None, replace_all: bool | None=None, expected_count: int | None=None, insert_line: int | None=None, insert_text: str | None=None, patch: str | None=None, edits: list[dict[str, Any]] | None=None) -> Any:
->>>>>>> c02d676 (Edit text of UTF-16, cp1252 and latin-1 as what it is)
+    def text_editor(self, *, command: str, _run_as_user: str | None=None, _run_as: str | dict[str, Any] | None=None, path: str | None=None, view_range: list[int] | None=None, encoding: str | None=None, file_text: str | None=None, overwrite: bool | None=None, parents: bool | None=None, old_str: str | None=None, new_str: str | None=None, replace_all: bool | None=None, expected_count: int | None=None, insert_line: int | None=None, insert_text: str | None=None, patch: str | None=None, edits: list[dict[str, Any]] | None=None) -> str:
         """View and edit files, exactly.
 
         command: view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own
