@@ -11,6 +11,7 @@ import pytest
 from harness import processes
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.jobs import alive
+from harness.machine import HANG
 from harness.mcp import ECHO, KEEPER, PRELUDE, Server, end, server_params
 from harness.server import Door, curl, http_request, kill_servers, dial, request, socket_of, titled
 from harness.users import needs_root
@@ -564,3 +565,54 @@ take()
     with pytest.raises(RpcError, match="Content-Length: 1000"):
         server.ask()
     server.kill()
+
+
+# ---- what servers ask for, and answers that don't come ----
+
+
+ASKS = """
+while message := take():
+    if message.get("method") == "ask":
+        say({"jsonrpc": "2.0", "id": "q1", "method": "sampling/createMessage", "params": {"n": 1}})
+        said = take()
+        answer(message, said)
+    elif "id" in message and "method" in message:
+        answer(message, message["method"])
+"""
+
+
+def test_a_host_answers_what_a_server_asks_for(client):
+    server = Server(client, fake=ASKS)
+    assert server.ask("ask")["result"]["error"]["code"] == -32601, "while nobody does"
+    read = lambda **more: client.rpc("mcp_read_requests", {"session_id": server.session, **more}, timeout=HANG)
+    assert read() == {"requests": [], "dropped": 0, "remaining": 0}
+    process = server.begin("ask", id=2)
+    [asked] = read(timeout=HANG)["requests"]
+    assert asked == {"jsonrpc": "2.0", "id": "q1", "method": "sampling/createMessage", "params": {"n": 1}}
+    for bad in ({"result": {}}, {"id": "q1"}, {"id": "q1", "method": "m"}):
+        wrong = {"jsonrpc": "2.0", **bad}
+        with pytest.raises(RpcError) as failed:
+            client.rpc("mcp_send_response", {"session_id": server.session, "response": wrong})
+        assert failed.value.code == PARAMERR, bad
+    answer = {"jsonrpc": "2.0", "id": "q1", "result": {"role": "assistant"}}
+    assert client.rpc("mcp_send_response", {"session_id": server.session, "response": answer}) is None
+    assert end(process)["result"]["result"] == answer
+    assert read(timeout=0.01)["requests"] == []
+
+
+def test_an_answer_that_takes_too_long(client):
+    server = Server(client, fake="""
+heard = []
+while message := take():
+    heard.append(message)
+    if message.get("method") == "what":
+        answer(message, heard)
+""")
+    asked = lambda id, method, timeout: {"session_id": server.session, "timeout": timeout, "request": {"jsonrpc": "2.0", "id": id, "method": method}}
+    with pytest.raises(RpcError) as failed:
+        client.rpc("mcp_send_request", asked(5, "slow", 0.05))
+    assert failed.value.code == TOOLERR and "in time" in str(failed.value)
+    heard = client.rpc("mcp_send_request", asked(6, "what", HANG))["result"]
+    assert [one.get("method") for one in heard] == ["slow", "notifications/cancelled", "what"]
+    assert heard[1]["params"]["requestId"] == 5
+    assert client.rpc("mcp_send_request", asked(5, "what", HANG))["result"], "its id is free again"

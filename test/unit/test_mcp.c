@@ -279,7 +279,7 @@ static void notifications_are_kept_until_they_have_arrived(void **state)
     for (int i = 0; i < MCP_NOTES_MAX + 3; i++)
         mcp_notes_add(&notes, span(i < MCP_NOTES_MAX ? "1" : "2"));
     buf_addc(&out, '{');
-    unsigned long long number = mcp_notes_put(&notes, 2, &out);
+    unsigned long long number = mcp_notes_put(&notes, "notifications", 2, &out);
     assert_string_equal(out.data, "{\"notifications\":[1,1],\"dropped\":3,\"remaining\":2046");
     mcp_notes_add(&notes, span("3")); /* the oldest goes, which was given */
     mcp_notes_forget(&notes, number, 3);
@@ -288,7 +288,7 @@ static void notifications_are_kept_until_they_have_arrived(void **state)
     mcp_notes_forget(&notes, number, 0); /* twice does no harm */
     assert_int_equal(notes.n, MCP_NOTES_MAX - 1);
     buf_truncate(&out, 1);
-    mcp_notes_forget(&notes, mcp_notes_put(&notes, 1000000, &out), 1);
+    mcp_notes_forget(&notes, mcp_notes_put(&notes, "notifications", 1000000, &out), 1);
     assert_int_equal(notes.n, 0);
     assert_int_equal(notes.bytes, 0);
     assert_null(notes.last);

@@ -8,7 +8,8 @@
 
 #define ODD_MS 500            /* for an answer of the right form behind one of another */
 #define PRETTY_MAX (4u << 20) /* bytes of an answer of several lines */
-#define SPOILED_MS 5000       /* for the right answer behind one that was no JSON */
+#define ASKED_MAX 256   /* requests of the server's that nobody has taken; more are answered with an error */
+#define SPOILED_MS 5000 /* for the right answer behind one that was no JSON */
 
 /* ---- bytes ---- */
 
@@ -107,7 +108,39 @@ static int send_line(struct mcp_bridge *b, struct buf *line, struct err *err)
                    memory_share(&b->process.share, b->process.queue.len + line->len, MCP_QUEUE_MAX) >> 20);
 }
 
-void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span request)
+static void on_deadline(void *arg)
+{
+    struct mcp_bridge *b = arg;
+    struct buf id BUF_AUTO = BUF_INIT;
+    long long left;
+    while (mcp_requests_overdue(&b->requests, &id, &left)) {
+        struct buf line BUF_AUTO = BUF_INIT;
+        buf_adds(&line,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":");
+        buf_add(&line, id.data, id.len);
+        buf_adds(&line, ",\"reason\":\"timeout\"}}\n");
+        if (id.len > 0 && can_send(b, NULL) == 0)
+            send_line(b, &line, NULL);
+        buf_truncate(&id, 0);
+    }
+    if (left >= 0)
+        loop_timer_set(b->deadline, left > 0 ? left : 1);
+    else
+        loop_drop(&b->deadline);
+}
+
+/* The next look is at the earliest of all, which may be this one. */
+static void set_deadline(struct mcp_bridge *b, struct mcp_request *r, long long timeout_ms)
+{
+    mcp_request_due(r, now_ms() + timeout_ms);
+    if (!b->deadline)
+        b->deadline = loop_timer(b->loop, timeout_ms, on_deadline, b);
+    else if (loop_timer_left(b->deadline) > timeout_ms)
+        loop_timer_set(b->deadline, timeout_ms);
+}
+
+void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span request,
+                        long long timeout_ms)
 {
     struct buf line BUF_AUTO = BUF_INIT;
     struct mcp_message m;
@@ -124,8 +157,21 @@ void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span
         rpc_fail(call, &err);
     else if (send_line(b, &line, &err) < 0)
         mcp_request_fail(r, &err);
-    else
+    else {
         mcp_request_sent(r, b->process.queued);
+        if (timeout_ms >= 0)
+            set_deadline(b, r, timeout_ms > 0 ? timeout_ms : 1);
+    }
+}
+
+int mcp_bridge_respond(struct mcp_bridge *b, struct span response, struct err *err)
+{
+    struct buf line BUF_AUTO = BUF_INIT;
+    if (mcp_response_check(response, err) < 0 || can_send(b, err) < 0)
+        return -1;
+    json_compact(&line, response);
+    buf_addc(&line, '\n');
+    return send_line(b, &line, err);
 }
 
 int mcp_bridge_notify(struct mcp_bridge *b, struct span notification, struct err *err)
@@ -187,9 +233,15 @@ static bool take_message(struct mcp_bridge *b, struct span line, struct buf *cle
     case MCP_RESPONSE:
         return take_response(b, &m, line, clean);
     case MCP_REQUEST:
-        answer_server(b, &m);
+        if (b->answers && !json_string_is(m.method, "ping") && b->asked.n < ASKED_MAX &&
+            line.n <= MCP_NOTES_BYTES)
+            mcp_notes_add(&b->asked, line);
+        else
+            answer_server(b, &m);
         if (b->followed)
             take_note(b, line);
+        else if (b->asked.n > 0)
+            b->noted(b->arg);
         return true;
     case MCP_NOTIFICATION:
         take_note(b, line);

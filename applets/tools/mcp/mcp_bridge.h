@@ -24,8 +24,11 @@ struct mcp_bridge {
     struct buf pretty;                /* lines of an answer that has several, until its last */
     char seen[64];                    /* the line that spoiled an answer last, or its begin */
     bool followed;                    /* what it asks for is kept with what it says */
-    void (*noted)(void *arg);         /* there is more of that, or it has ended */
-    void (*reaped)(void *arg);        /* its main process has ended */
+    bool answers;                     /* somebody answers what it asks for, which is kept in `asked` */
+    struct mcp_notes asked;
+    struct loop_source *deadline; /* running: some request has one */
+    void (*noted)(void *arg);     /* there is more of that, or it has ended */
+    void (*reaped)(void *arg);    /* its main process has ended */
     void *arg;
 };
 
@@ -34,9 +37,14 @@ struct mcp_bridge {
 int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, size_t line_max,
                      struct err *err);
 
-/* Sends a request, and answers the call with the response, now or later. `request` lies in the call's memory.
+/* Sends a request, and answers the call with the response, now or later; with an error after timeout_ms (< 0:
+ * never). `request` lies in the call's memory. */
+void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span request,
+                        long long timeout_ms);
+
+/* Sends the answer to a request of the server's. ERR_PARAMS when it is none, ERR_TOOL when it can't be sent.
  */
-void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span request);
+int mcp_bridge_respond(struct mcp_bridge *b, struct span response, struct err *err);
 
 /* Sends a notification. ERR_PARAMS when it is none, ERR_TOOL when it can't be sent. */
 int mcp_bridge_notify(struct mcp_bridge *b, struct span notification, struct err *err);

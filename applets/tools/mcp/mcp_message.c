@@ -71,6 +71,15 @@ int mcp_message_check(struct span message, enum mcp_kind kind, const char *field
     return usable ? 0 : wrong(err, field, ".id: must be a string or a number, given once");
 }
 
+int mcp_response_check(struct span message, struct err *err)
+{
+    struct mcp_message m;
+    mcp_message_read(message, &m);
+    return m.kind == MCP_RESPONSE
+               ? 0
+               : wrong(err, "response", ": must be a JSON-RPC response: id, and result or error");
+}
+
 /* ---- ids ---- */
 
 /* Digits and exponent of a number: value = 0.DIGITS x 10^exponent, the digits without zeros at either end. */

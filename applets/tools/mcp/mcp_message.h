@@ -28,6 +28,8 @@ void mcp_message_read(struct span line, struct mcp_message *m);
  * ERR_PARAMS when it is not of that kind. */
 int mcp_message_check(struct span message, enum mcp_kind kind, const char *field, struct mcp_message *m,
                       struct err *err);
+/* The same of an answer to the server. */
+int mcp_response_check(struct span message, struct err *err);
 
 /* Text that is the same for two ids exactly when they are of the same type and value: "a" and "\u0061", 1
  * and 1.0e0, but not 1 and "1". False when it can be no id (neither a string nor a number). */

@@ -27,7 +27,10 @@ struct hosted {
     struct rpc_call *follower;             /* waits for what the server says; NULL: none */
     unsigned long long told, told_dropped; /* the last that one was given */
     struct confine *walls;                 /* NULL: none */
-    struct rpc_call *kill;                 /* waits for the end; NULL: none, or its client has gone */
+    struct rpc_call *answerer;             /* waits for what the server asks for; NULL: none */
+    struct loop_source *answer_timer;
+    long long answer_max;
+    struct rpc_call *kill; /* waits for the end; NULL: none, or its client has gone */
     struct loop_source *kill_timer;
 };
 
@@ -44,7 +47,7 @@ static void send_request(struct rpc_call *call, struct span params, void *ctx)
     struct hosted *h = ctx;
     struct mcp_session_params p;
     if (unpack(call, &mcp_request_params, params, &p))
-        mcp_bridge_request(&h->bridge, call, p.request);
+        mcp_bridge_request(&h->bridge, call, p.request, p.timeout < 0 ? -1 : (long long)(p.timeout * 1000));
 }
 
 static void send_notification(struct rpc_call *call, struct span params, void *ctx)
@@ -55,6 +58,19 @@ static void send_notification(struct rpc_call *call, struct span params, void *c
     if (!unpack(call, &mcp_notification_params, params, &p))
         return;
     if (mcp_bridge_notify(&h->bridge, p.notification, &err) < 0)
+        rpc_fail(call, &err);
+    else
+        rpc_null(call);
+}
+
+static void send_response(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct mcp_session_params p;
+    struct err err;
+    if (!unpack(call, &mcp_response_params, params, &p))
+        return;
+    if (mcp_bridge_respond(&h->bridge, p.response, &err) < 0)
         rpc_fail(call, &err);
     else
         rpc_null(call);
@@ -76,21 +92,64 @@ static void read_delivered(void *arg, bool delivered)
     free(r);
 }
 
+static void give(struct rpc_call *call, struct mcp_notes *notes, const char *key, long long max)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct reading *r = mem_alloc(sizeof *r);
+    *r = (struct reading){.notes = notes, .dropped = notes->dropped};
+    buf_addc(&text, '{');
+    r->number = mcp_notes_put(notes, key, max < 0 ? (long long)notes->n : max, &text);
+    buf_addc(&text, '}');
+    rpc_on_delivered(call, read_delivered, r);
+    rpc_result_take(call, &text, 0);
+}
+
 static void read_notifications(struct rpc_call *call, struct span params, void *ctx)
 {
     struct hosted *h = ctx;
     struct mcp_session_params p;
-    struct buf text BUF_AUTO = BUF_INIT;
-    if (!unpack(call, &mcp_read_params, params, &p))
+    if (unpack(call, &mcp_read_params, params, &p))
+        give(call, &h->bridge.notes, "notifications", p.max);
+}
+
+/* ---- what the server asks for ---- */
+
+static void give_asked(void *arg)
+{
+    struct hosted *h = arg;
+    struct rpc_call *call = h->answerer;
+    loop_drop(&h->answer_timer);
+    h->answerer = NULL;
+    if (call)
+        give(call, &h->bridge.asked, "requests", h->answer_max);
+}
+
+static void answerer_gone(void *arg)
+{
+    struct hosted *h = arg;
+    h->answerer = NULL;
+    loop_drop(&h->answer_timer);
+}
+
+/* From the first such call on what it asks for waits for an answer. One waits at a time, the last who came.
+ */
+static void read_requests(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct hosted *h = ctx;
+    struct mcp_session_params p;
+    if (!unpack(call, &mcp_requests_params, params, &p))
         return;
-    struct mcp_notes *notes = &h->bridge.notes;
-    struct reading *r = mem_alloc(sizeof *r);
-    *r = (struct reading){.notes = notes, .dropped = notes->dropped};
-    buf_addc(&text, '{');
-    r->number = mcp_notes_put(notes, p.max < 0 ? (long long)notes->n : p.max, &text);
-    buf_addc(&text, '}');
-    rpc_on_delivered(call, read_delivered, r);
-    rpc_result_take(call, &text, 0);
+    h->bridge.answers = true;
+    if (h->answerer)
+        give_asked(h);
+    h->answerer = call;
+    h->answer_max = p.max;
+    rpc_on_abandon(call, answerer_gone, h);
+    if (p.timeout > 0 && h->bridge.asked.n == 0 && !h->bridge.process.ended)
+        h->answer_timer =
+            loop_timer(h->bridge.process.loop, (long long)(p.timeout * 1000) + 1, give_asked, h);
+    else
+        give_asked(h);
 }
 
 static void on_noted(void *arg)
@@ -100,12 +159,14 @@ static void on_noted(void *arg)
     struct rpc_call *call = h->follower;
     struct buf text BUF_AUTO = BUF_INIT;
     bool ended = h->bridge.process.ended;
+    if (h->answerer && (h->bridge.asked.n > 0 || ended))
+        give_asked(h);
     if (!call || (notes->n == 0 && !ended))
         return;
     h->follower = NULL;
     h->told_dropped = notes->dropped;
     buf_addc(&text, '{');
-    h->told = mcp_notes_put(notes, (long long)notes->n, &text);
+    h->told = mcp_notes_put(notes, "notifications", (long long)notes->n, &text);
     json_member_int(&text, "cursor", (long long)h->told);
     json_member_bool(&text, "ended", ended);
     buf_addc(&text, '}');
@@ -330,7 +391,14 @@ int mcp_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 const struct rpc_method mcp_keeper_methods[] = {
     {"mcp_send_request", send_request, &mcp_request_params, DOC("Pass a request on to an MCP server"),
      DOC("the server's response, whole"),
-     DOC("no such server; it was killed, or has ended; its id is that of an open one"), NULL, NULL},
+     DOC("no such server; it was killed, or has ended; its id is that of an open one; it took too long"),
+     NULL, NULL},
+    {"mcp_read_requests", read_requests, &mcp_requests_params,
+     DOC("Take what a server asks for (sampling, elicitation, roots); from the first call on that waits for "
+         "mcp_send_response, before it is refused"),
+     DOC("{requests, dropped, remaining}"), DOC("no such server"), NULL, NULL},
+    {"mcp_send_response", send_response, &mcp_response_params, DOC("Answer what a server has asked for"),
+     DOC("null"), DOC("no such server; it was killed, or has ended"), NULL, NULL},
     {"mcp_send_notification", send_notification, &mcp_notification_params, DOC("Pass a notification on"),
      DOC("null"), DOC("no such server; it was killed, or has ended"), NULL, NULL},
     {"mcp_kill_server", kill_server, &mcp_session_params, DOC("End an MCP server"), DOC("null"),

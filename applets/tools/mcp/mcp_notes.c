@@ -43,10 +43,11 @@ void mcp_notes_add(struct mcp_notes *notes, struct span notification)
     notes->taken++;
 }
 
-unsigned long long mcp_notes_put(const struct mcp_notes *notes, long long max, struct buf *out)
+unsigned long long mcp_notes_put(const struct mcp_notes *notes, const char *key, long long max,
+                                 struct buf *out)
 {
     unsigned long long given = 0;
-    json_key(out, "notifications");
+    json_key(out, key);
     buf_addc(out, '[');
     for (const struct mcp_note *note = notes->first; note && (long long)given < max; note = note->next) {
         if (given++ > 0)

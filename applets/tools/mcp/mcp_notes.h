@@ -20,10 +20,11 @@ struct mcp_notes {
 /* Keeps one; the oldest make room. */
 void mcp_notes_add(struct mcp_notes *notes, struct span notification);
 
-/* Writes the oldest, at most `max`, as the members of an object: notifications, dropped, remaining. They stay
+/* Writes the oldest, at most `max`, as the members of an object: `key`, dropped, remaining. They stay
  * until mcp_notes_forget says that they have arrived: with the number that this returns, and the count of
  * dropped ones that was told. */
-unsigned long long mcp_notes_put(const struct mcp_notes *notes, long long max, struct buf *out);
+unsigned long long mcp_notes_put(const struct mcp_notes *notes, const char *key, long long max,
+                                 struct buf *out);
 void mcp_notes_forget(struct mcp_notes *notes, unsigned long long number, unsigned long long dropped);
 
 #endif

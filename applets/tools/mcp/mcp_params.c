@@ -7,6 +7,7 @@
 
 #define LAUNCH(member) offsetof(struct mcp_launch_params, member)
 #define SESSION(member) offsetof(struct mcp_session_params, member)
+#define TIMEOUT_MAX (24 * 3600)
 #define TABLE(array)                                                                                         \
     {                                                                                                        \
         .list = (array), .n = sizeof(array) / sizeof *(array), .ignore_unknown = true                        \
@@ -72,8 +73,23 @@ static const struct param request_list[] = {
      .offset = SESSION(request),
      .required = true,
      PARAM_DOC("A JSON-RPC request", NULL)},
+    {.key = "timeout",
+     .type = PARAM_NUMBER,
+     .offset = SESSION(timeout),
+     .max = TIMEOUT_MAX,
+     PARAM_DOC("Seconds to wait for the answer; then the server is told that it is cancelled", "for ever")},
 };
 const struct params_table mcp_request_params = TABLE(request_list);
+
+static const struct param response_list[] = {
+    SESSION_ID,
+    {.key = "response",
+     .type = PARAM_RAW,
+     .offset = SESSION(response),
+     .required = true,
+     PARAM_DOC("A JSON-RPC response, with the id of the server's request", NULL)},
+};
+const struct params_table mcp_response_params = TABLE(response_list);
 
 static const struct param notification_list[] = {
     SESSION_ID,
@@ -94,6 +110,21 @@ static const struct param read_list[] = {
      PARAM_DOC("Most notifications", "all")},
 };
 const struct params_table mcp_read_params = TABLE(read_list);
+
+static const struct param requests_list[] = {
+    SESSION_ID,
+    {.key = "max",
+     .type = PARAM_INT,
+     .offset = SESSION(max),
+     .max = PARAM_MAX,
+     PARAM_DOC("Most requests", "all")},
+    {.key = "timeout",
+     .type = PARAM_NUMBER,
+     .offset = SESSION(timeout),
+     .max = TIMEOUT_MAX,
+     PARAM_DOC("Seconds to wait for one, where there is none", "0")},
+};
+const struct params_table mcp_requests_params = TABLE(requests_list);
 
 static const struct param follow_list[] = {
     SESSION_ID,

@@ -8,7 +8,9 @@
 extern const struct params_table mcp_launch_params; /* struct mcp_launch_params */
 /* struct mcp_session_params: session_id, … */
 extern const struct params_table mcp_session_params;
-extern const struct params_table mcp_request_params;      /* … request */
+extern const struct params_table mcp_request_params;      /* … request, timeout */
+extern const struct params_table mcp_response_params;     /* … response */
+extern const struct params_table mcp_requests_params;     /* … max, timeout */
 extern const struct params_table mcp_notification_params; /* … notification */
 extern const struct params_table mcp_follow_params;       /* session_id, cursor */
 extern const struct params_table mcp_read_params;         /* … max */

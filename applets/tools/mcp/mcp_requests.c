@@ -21,6 +21,7 @@ struct mcp_request {
     char method[32];     /* as written, with quotes; "" for a longer one */
     unsigned long long end;
     bool answered;
+    long long until;   /* now_ms() when its answer has to be there; 0: at any time */
     long long spoiled; /* now_ms() when a broken answer came; 0: none did */
     struct buf odd;    /* an answer of another form, for where none of the right one comes */
     struct buf answer; /* kept, or on its way to the client */
@@ -212,6 +213,35 @@ struct mcp_request *mcp_requests_open(struct mcp_requests *all, struct rpc_call 
         put_line(text, line);
     wait_for_answer(r, call, text);
     return r;
+}
+
+void mcp_request_due(struct mcp_request *r, long long until)
+{
+    r->until = until;
+}
+
+bool mcp_requests_overdue(struct mcp_requests *all, struct buf *id, long long *left)
+{
+    long long now = now_ms();
+    struct span text;
+    struct err err;
+    *left = -1;
+    for (struct mcp_request *r = all->first; r; r = r->next) {
+        if (!r->until || r->answered)
+            continue;
+        if (r->until > now) {
+            *left = *left < 0 || r->until - now < *left ? r->until - now : *left;
+            continue;
+        }
+        if (r->call && r->id.len == 0 && json_member(r->text, "id", &text, NULL))
+            buf_add(id, text.s, text.n);
+        err_set(
+            &err, ERR_TOOL,
+            "the MCP server has not answered in time (timeout); it was told that the request is cancelled");
+        mcp_request_fail(r, &err);
+        return true;
+    }
+    return false;
 }
 
 void mcp_request_sent(struct mcp_request *r, unsigned long long end)

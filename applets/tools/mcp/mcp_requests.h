@@ -39,6 +39,12 @@ bool mcp_requests_resume(struct mcp_requests *all, struct rpc_call *call, struct
 struct mcp_request *mcp_requests_open(struct mcp_requests *all, struct rpc_call *call, struct span text,
                                       const struct mcp_message *m, struct buf *line, struct err *err);
 
+/* Its answer has to be there at `until` (now_ms()). */
+void mcp_request_due(struct mcp_request *r, long long until);
+/* Fails one for which that was before now; `id` gets the text of its id, unless that was changed on its way.
+ * *left: how long until the next one has to be looked at, or -1. False: there is none. */
+bool mcp_requests_overdue(struct mcp_requests *all, struct buf *id, long long *left);
+
 /* The request was queued, and ends there in the stream to the server. */
 void mcp_request_sent(struct mcp_request *r, unsigned long long end);
 /* There will be no answer: fails its call, if one waits, and forgets it. */

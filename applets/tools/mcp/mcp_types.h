@@ -23,13 +23,14 @@ struct mcp_launch_params {
 /* Of every method of a server; each takes those that its table names. */
 struct mcp_session_params {
     long long session_id;
-    struct span request, notification;
+    struct span request, notification, response;
     long long max; /* < 0: all */
     long long cursor;
+    double timeout; /* seconds; < 0: none */
 };
 #define MCP_SESSION_DEFAULTS                                                                                 \
     {                                                                                                        \
-        .max = -1                                                                                            \
+        .max = -1, .timeout = -1                                                                             \
     }
 
 #endif

@@ -341,10 +341,34 @@ export class Methods {
      *
      * @param params.session_id The server, by the number that mcp_launch_server gave
      * @param params.request A JSON-RPC request
+     * @param params.timeout Seconds to wait for the answer; then the server is told that it is cancelled (default: for ever)
      * @returns the server's response, whole
      */
-    mcp_send_request(params: { session_id: number; request: Message }, options: Abortable = {}): Promise<Json> {
+    mcp_send_request(params: { session_id: number; request: Message; timeout?: number | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("mcp_send_request", given(params), options.signal);
+    }
+
+    /**
+     * Take what a server asks for (sampling, elicitation, roots); from the first call on that waits for mcp_send_response, before it is refused.
+     *
+     * @param params.session_id The server, by the number that mcp_launch_server gave
+     * @param params.max Most requests (default: all)
+     * @param params.timeout Seconds to wait for one, where there is none (default: 0)
+     * @returns {requests, dropped, remaining}
+     */
+    mcp_read_requests(params: { session_id: number; max?: number | undefined; timeout?: number | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("mcp_read_requests", given(params), options.signal);
+    }
+
+    /**
+     * Answer what a server has asked for.
+     *
+     * @param params.session_id The server, by the number that mcp_launch_server gave
+     * @param params.response A JSON-RPC response, with the id of the server's request
+     * @returns null
+     */
+    mcp_send_response(params: { session_id: number; response: Message }, options: Abortable = {}): Promise<null> {
+        return this.#connection.call("mcp_send_response", given(params), options.signal);
     }
 
     /**

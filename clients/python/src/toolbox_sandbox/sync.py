@@ -604,14 +604,34 @@ class Methods:
         """
         return wait(self._it.mcp_list_servers())
 
-    def mcp_send_request(self, *, session_id: int, request: dict[str, Any]) -> Any:
+    def mcp_send_request(self, *, session_id: int, request: dict[str, Any], timeout: float | None=None) -> Any:
         """Pass a request on to an MCP server.
 
         session_id: The server, by the number that mcp_launch_server gave
         request: A JSON-RPC request
+        timeout: Seconds to wait for the answer; then the server is told that it is cancelled (default: for ever)
         Result: the server's response, whole
         """
-        return wait(self._it.mcp_send_request(session_id=session_id, request=request))
+        return wait(self._it.mcp_send_request(session_id=session_id, request=request, timeout=timeout))
+
+    def mcp_read_requests(self, *, session_id: int, max: int | None=None, timeout: float | None=None) -> dict[str, Any]:
+        """Take what a server asks for (sampling, elicitation, roots); from the first call on that waits for mcp_send_response, before it is refused.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        max: Most requests (default: all)
+        timeout: Seconds to wait for one, where there is none (default: 0)
+        Result: {requests, dropped, remaining}
+        """
+        return wait(self._it.mcp_read_requests(session_id=session_id, max=max, timeout=timeout))
+
+    def mcp_send_response(self, *, session_id: int, response: dict[str, Any]) -> None:
+        """Answer what a server has asked for.
+
+        session_id: The server, by the number that mcp_launch_server gave
+        response: A JSON-RPC response, with the id of the server's request
+        Result: null
+        """
+        wait(self._it.mcp_send_response(session_id=session_id, response=response))
 
     def mcp_send_notification(self, *, session_id: int, notification: dict[str, Any]) -> None:
         """Pass a notification on.
