@@ -110,7 +110,13 @@ static const struct field web_go_fields[] = {
              "Address; without a scheme it is http:// for localhost and its like, else https://",
              .required = true),
 };
-static const struct field web_click_fields[] = {ELEMENT};
+static const struct field web_click_fields[] = {
+    ELEMENT,
+    ARG_WITH("how", TEXT, value, "Default: left", .words = "left|right|middle|double|hover|drag"),
+    ARG_WITH("to", INT, tab, "Element to drag it to", .max = UNBOUNDED, .otherwise = -1),
+    ARG("x", INT, rows, "Where in the element, from its left, instead of its middle; with y"),
+    ARG("y", INT, cols, "From its top"),
+};
 static const struct field web_type_fields[] = {
     ELEMENT,
     ARG_WITH("text", TEXT, text, "What to type", .required = true),

@@ -119,6 +119,12 @@ static int act(struct work *w, const char *method, const char *key, const struct
     return page_of(w, method, &params, err);
 }
 
+static void put_given(struct buf *params, const char *key, const struct text *text)
+{
+    if (text->s)
+        json_member_text(params, key, text->s, text->n);
+}
+
 int mcp_web_go(struct work *w, struct err *err)
 {
     struct buf params BUF_AUTO = BUF_INIT;
@@ -135,7 +141,19 @@ int mcp_web_go(struct work *w, struct err *err)
 
 int mcp_web_click(struct work *w, struct err *err)
 {
-    return act(w, "web_click", NULL, NULL, true, err);
+    struct buf params BUF_AUTO = BUF_INIT;
+    if (need_page(w, err) < 0)
+        return -1;
+    begin_params(&params, w->browser);
+    json_member_int(&params, "element_id", w->args.element);
+    put_given(&params, "how", &w->args.value);
+    if (w->args.tab >= 0)
+        json_member_int(&params, "to", w->args.tab);
+    if (w->args.rows > 0 || w->args.cols > 0) {
+        json_member_int(&params, "x", w->args.rows);
+        json_member_int(&params, "y", w->args.cols);
+    }
+    return page_of(w, "web_click", &params, err);
 }
 
 int mcp_web_type(struct work *w, struct err *err)
@@ -161,12 +179,6 @@ int mcp_web_scroll(struct work *w, struct err *err)
 int mcp_web_find(struct work *w, struct err *err)
 {
     return act(w, "web_find", "text", &w->args.text, false, err);
-}
-
-static void put_given(struct buf *params, const char *key, const struct text *text)
-{
-    if (text->s)
-        json_member_text(params, key, text->s, text->n);
 }
 
 int mcp_web_wait(struct work *w, struct err *err)

@@ -1,13 +1,13 @@
 #include "element.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "keys.h"
 #include "mem.h"
+#include "mouse.h"
 #include "page_text.h"
 
 #define ASK_MS 10000
@@ -189,12 +189,12 @@ static void chosen(struct action *a)
         step_done(a);
 }
 
-static void scroll_to(struct action *a)
+void element_show(struct action *a)
 {
     ask_about(a, "DOM.scrollIntoViewIfNeeded");
 }
 
-static void aim(struct action *a)
+void element_place(struct action *a)
 {
     ask_about(a, "DOM.getContentQuads");
 }
@@ -225,76 +225,19 @@ static void aim_and_note(struct action *a)
     if (above.len > 0)
         tabs_note(&a->web->tabs, "element %lld lies under another one, which the click went to: %s",
                   a->params.element_id, buf_str(&shown));
-    aim(a);
-}
-
-/* The middle of the first quad with an area. */
-static bool middle(struct span quads, double *x, double *y)
-{
-    struct span quad, number;
-    for (size_t at = 0; json_element(quads, &at, &quad);) {
-        double p[8] = {0};
-        size_t n = 0;
-        for (size_t in = 0; n < 8 && json_element(quad, &in, &number); n++)
-            p[n] = strtod(number.s, NULL);
-        double area = fabs((p[4] - p[0]) * (p[7] - p[3]) - (p[6] - p[2]) * (p[5] - p[1])) / 2;
-        if (n == 8 && area > 0.5) {
-            *x = (p[0] + p[2] + p[4] + p[6]) / 4;
-            *y = (p[1] + p[3] + p[5] + p[7]) / 4;
-            return true;
-        }
-    }
-    return false;
+    element_place(a);
 }
 
 static const step_fn script_click_steps[3];
 
-static void put_mouse(struct buf *params, const struct action *a, const char *type, bool down)
-{
-    buf_addc(params, '{');
-    json_member_string(params, "type", type);
-    json_key(params, "x");
-    buf_addf(params, "%lld.%02lld", (long long)a->element.x, (long long)(a->element.x * 100) % 100);
-    json_key(params, "y");
-    buf_addf(params, "%lld.%02lld", (long long)a->element.y, (long long)(a->element.y * 100) % 100);
-    json_member_string(params, "button", down ? "left" : "none");
-    json_member_int(params, "clickCount", down ? 1 : 0);
-    buf_addc(params, '}');
-}
-
-static void point_at(const struct action *a)
-{
-    const struct tab *t = a->web->tabs.first;
-    struct pointer *p = &a->web->pointer;
-    free(p->session);
-    *p = (struct pointer){mem_strdup(a->element.session), a->element.backend, t ? t->number : 0,
-                          t ? t->loads : 0};
-}
-
 static void press_mouse(struct action *a)
 {
-    static const char *const types[] = {"mouseMoved", "mousePressed", "mouseReleased"};
-    struct span quads;
-    if (!a->result.s || !json_member(a->result, "quads", &quads, NULL) ||
-        !middle(quads, &a->element.x, &a->element.y)) {
-        step_fail(a, "element %lld is not visible, so it can't be clicked", a->params.element_id);
+    if (!mouse_aim(a))
         return;
-    }
-    if (a->element.x < 0 || a->element.y < 0 || a->element.x > a->web->tabs.width ||
-        a->element.y > a->web->tabs.height) {
-        step_branch(a, script_click_steps); /* where no mouse can be */
-        return;
-    }
-    point_at(a);
-    for (int i = 0; i < 3; i++) {
-        struct buf params BUF_AUTO = BUF_INIT;
-        put_mouse(&params, a, types[i], i > 0);
-        if (i < 2)
-            cdp_call(a->web->browser.cdp, a->element.session, "Input.dispatchMouseEvent", span_of(&params),
-                     NULL, NULL);
-        else /* which the click may close the page under */
-            step_ask_lax(a, a->element.session, "Input.dispatchMouseEvent", &params, ASK_MS);
-    }
+    if (!mouse_reaches(a))
+        step_branch(a, script_click_steps);
+    else
+        mouse_act(a);
 }
 
 void element_click(struct action *a)
@@ -350,27 +293,28 @@ static const step_fn toggle_steps[] = {toggle_option, chosen, NULL};
 static const step_fn set_value_steps[] = {set_value, chosen, NULL};
 static const step_fn focus_steps[] = {focus_select, chosen, NULL};
 
-static const step_fn label_steps[] = {look_for_label, have_label,  scroll_to, look_above,
+static const step_fn label_steps[] = {look_for_label, have_label,  element_show, look_above,
                                       aim_and_note,   press_mouse, NULL};
 
 static void click_looked(struct action *a)
 {
     struct buf what BUF_AUTO = BUF_INIT;
     element_said(a, &what);
-    if (!is_usable(a, &what))
+    bool plain = mouse_clicks(a);
+    if (plain && !is_usable(a, &what))
         return;
-    if (begins(&what, "option"))
+    if (plain && begins(&what, "option"))
         step_branch(a, toggle_steps);
-    else if (begins(&what, "select"))
+    else if (plain && begins(&what, "select"))
         step_branch(a, focus_steps);
-    else if (strstr(what.data, " label"))
+    else if (what.len > 0 && strstr(what.data, " label"))
         step_branch(a, label_steps);
     else
         step_next(a);
 }
 
-const step_fn click_steps[] = {element_find, element_object, look,        click_looked, scroll_to,
-                               look_above,   aim_and_note,   press_mouse, NULL};
+const step_fn click_steps[] = {mouse_check,  element_find, element_object, look,        click_looked,
+                               element_show, look_above,   aim_and_note,   press_mouse, NULL};
 
 /* ---- choosing ---- */
 
@@ -414,8 +358,8 @@ static void type_looked(struct action *a)
 }
 
 /* Makes sure that what was clicked takes the keys (a label may lie over it), with the caret behind its text,
- * or with the text selected that is to go. "text", "line" (text without line feeds), "other" or "none": what
- * has the focus. */
+ * or with the text selected that is to go. "text", "line" (text without line feeds), "rich", "other" or
+ * "none": what has the focus. */
 static const char focus_function[] =
     "function(clear){let e=this.nodeType===1?this:this.parentElement;"
     "const deep=()=>{let x=e.ownerDocument.activeElement;"
@@ -424,7 +368,7 @@ static const char focus_function[] =
     "!/^(button|submit|reset|image|checkbox|radio|file|range|color)$/.test(x.type)));"
     "let x=deep();if(takes(e)&&x!==e&&!(x&&e.contains(x))){e.focus();x=deep()}"
     "if(!takes(x))return !x||x===e.ownerDocument.body||x===e.ownerDocument.documentElement?'none':'other';"
-    "const t=x.localName==='input'?'line':'text';"
+    "const t=x.isContentEditable?'rich':x.localName==='input'?'line':'text';"
     "if(x.isContentEditable){const s=x.ownerDocument.getSelection();s.selectAllChildren(x);"
     "if(!clear)s.collapseToEnd();else if(!x.textContent)return t;}"
     "else if(clear){x.select();if(!x.value&&x.type!=='number')return t}"
@@ -470,7 +414,7 @@ static void type_text(struct action *a)
         keys_press(a, "Backspace");
     if (begins(&what, "line"))
         make_one_line(&a->params.text);
-    keys_type(a, a->params.text);
+    keys_type(a, a->params.text, begins(&what, "rich"));
     keys_flush(a);
 }
 
@@ -480,7 +424,8 @@ static void press_enter(struct action *a)
     keys_flush(a);
 }
 
-const step_fn type_steps[] = {element_find, element_object, look,      type_looked, scroll_to,
-                              aim,          press_mouse,    focus_end, type_text,   NULL};
-const step_fn submit_steps[] = {element_find, element_object, look,      type_looked, scroll_to, aim,
-                                press_mouse,  focus_all,      type_text, press_enter, NULL};
+const step_fn type_steps[] = {element_find,  element_object, look,      type_looked, element_show,
+                              element_place, press_mouse,    focus_end, type_text,   NULL};
+const step_fn submit_steps[] = {element_find, element_object, look,        type_looked,
+                                element_show, element_place,  press_mouse, focus_all,
+                                type_text,    press_enter,    NULL};

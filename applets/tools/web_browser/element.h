@@ -14,6 +14,9 @@ void element_resolve(struct action *a);
 void element_call(struct action *a, const char *function, const struct text *argument);
 /* By its own method, as no mouse does it. */
 void element_click(struct action *a);
+/* Scrolls to it; asks where it is (mouse.h). */
+void element_show(struct action *a);
+void element_place(struct action *a);
 /* The string of the answer; "" when there is none. Appends. */
 void element_said(struct action *a, struct buf *text);
 

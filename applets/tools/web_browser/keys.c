@@ -150,20 +150,32 @@ static void insert(struct action *a, const char *s, size_t n)
     send_key(a, "Input.insertText", &params);
 }
 
-void keys_type(struct action *a, struct text text)
+/* As the editor's own command: inserted as text it would leave the caret in the paragraph before. */
+static void break_paragraph(struct action *a)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    buf_adds(&params, "{\"type\":\"rawKeyDown\",\"commands\":[\"insertNewline\"]}");
+    send_key(a, "Input.dispatchKeyEvent", &params);
+}
+
+void keys_type(struct action *a, struct text text, bool rich)
 {
     bool whole;
     for (size_t at = 0; at < text.n;) {
         size_t n = utf8_sequence(text.s + at, text.n - at, &whole);
         char c = text.s[at];
-        if (text.n > TYPED_MAX && c != '\t') { /* a tab among others would become a space in many a field */
-            const char *tab = memchr(text.s + at, '\t', text.n - at);
-            n = tab ? (size_t)(tab - text.s) - at : text.n - at;
-            insert(a, text.s + at, n);
-            at += n;
+        bool breaks = c == '\n' || c == '\r';
+        if (text.n > TYPED_MAX && c != '\t' && !(rich && breaks)) {
+            /* a tab among others would become a space in many a field */
+            n = strcspn(text.s + at, rich ? "\t\r\n" : "\t");
+            if (n > 0)
+                insert(a, text.s + at, n);
+            at += n > 0 ? n : 1; /* a NUL */
             continue;
         }
-        if (c == '\n' || c == '\r' || c == '\t') /* text, where the key would lead on or send a form */
+        if (rich && breaks)
+            break_paragraph(a);
+        else if (breaks || c == '\t') /* text, where the key would lead on or send a form */
             insert(a, c == '\t' ? "\t" : "\n", 1);
         else if ((unsigned char)c >= ' ' && c != 127)
             press_character(a, text.s + at, n, 0);

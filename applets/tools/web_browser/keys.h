@@ -4,9 +4,10 @@
 
 #include "web.h"
 
-/* Types a text, character by character as keys: line breaks are Enter, tabs Tab. A very long one comes as a
- * whole. No answer is waited for: what is asked next is answered behind them all. */
-void keys_type(struct action *a, struct text text);
+/* Types a text, character by character as keys; line breaks and tabs without a key. A very long one comes as
+ * a whole. In rich text a line break is a paragraph of its own. No answer is waited for: what is asked next
+ * is answered behind them all. */
+void keys_type(struct action *a, struct text text, bool rich);
 
 /* Presses a key with its modifiers: "Enter", "Control+Shift+ArrowLeft", "a". False when there is no such key.
  */

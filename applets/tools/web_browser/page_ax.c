@@ -134,6 +134,15 @@ static void read_properties(struct page_ax_store *store, struct page_ax *node, s
     }
 }
 
+static void put_value_now(struct page_ax_store *store, struct span ax_value)
+{
+    struct span value = object_member(ax_value, "value");
+    if (value.s && json_kind(value) == JSON_NUMBER) {
+        buf_adds(&store->text, "valuenow: ");
+        buf_add(&store->text, value.s, value.n);
+    }
+}
+
 static void add_child(struct page_ax_store *store, long long id)
 {
     if (store->n_children == store->cap_children) {
@@ -174,10 +183,10 @@ long long page_ax_backend(struct span node)
 void page_ax_add(struct page_ax_store *store, size_t document, struct span object,
                  const struct page_ax_place *place)
 {
-    enum { ID, IGNORED, ROLE, NAME, VALUE, PROPERTIES, PARENT, CHILDREN, BACKEND, N };
-    static const char *const keys[N] = {"nodeId",   "ignored",  "role",
-                                        "name",     "value",    "properties",
-                                        "parentId", "childIds", "backendDOMNodeId"};
+    enum { ID, IGNORED, ROLE, NAME, VALUE, PROPERTIES, PARENT, CHILDREN, BACKEND, DESCRIPTION, N };
+    static const char *const keys[N] = {
+        "nodeId",   "ignored",          "role",       "name", "value", "properties", "parentId",
+        "childIds", "backendDOMNodeId", "description"};
     struct span parts[N];
     int counts[N];
     if (json_kind(object) != JSON_OBJECT)
@@ -211,9 +220,16 @@ void page_ax_add(struct page_ax_store *store, size_t document, struct span objec
     node->properties.at = store->text.len;
     if (node->stands_in)
         buf_addf(&store->text, "checked: %s", place->control.checked ? "true" : "false");
+    if (page_ax_piece_is(store, &node->role, "progressbar") || page_ax_piece_is(store, &node->role, "meter"))
+        put_value_now(store, parts[VALUE]);
+    read_children(store, node, parts[CHILDREN]);
+    node->clickable = place && place->clickable && node->n_children == 0;
+    if (node->clickable && page_ax_piece_is(store, &node->role, "generic"))
+        buf_adds(&store->text, "clickable: True");
     read_properties(store, node, parts[PROPERTIES]);
     node->properties = piece_from(store, node->properties.at);
-    read_children(store, node, parts[CHILDREN]);
+    if (node->name.len == 0 && node->n_children == 0) /* an icon that has nothing but a title */
+        node->name = read_value(store, parts[DESCRIPTION]);
 }
 
 void page_ax_add_text(struct page_ax_store *store, size_t document, long long backend, long long parent,

@@ -24,6 +24,7 @@ struct page_ax {
     bool settable;        /* it has a value that the user changes */
     bool focusable;
     bool expanded;
+    bool clickable; /* and nothing in it says what for */
     bool is_part;   /* of a long text: its name is all that is in view of it */
     bool stands_in; /* a label, for a control that nobody sees: what it says is its name */
     bool drawn;     /* the drawing's own mark */
@@ -54,7 +55,7 @@ struct page_ax_place {
     struct page_rect box;
     const char *source; /* NULL: none */
     struct page_control control;
-    bool shown_open;
+    bool shown_open, clickable;
 };
 
 /* Adds an AXNode (checked JSON) of that document; `place` may be NULL. Nodes that are in no tree are passed

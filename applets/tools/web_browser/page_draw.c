@@ -78,7 +78,7 @@ static bool is_shown(const struct drawing *d, const struct page_ax *node, const 
         return false;
     if (node->name.len > 0)
         return !parent || !same_name(d, node, parent);
-    return !has_one_of(d, node, plain);
+    return node->clickable || !has_one_of(d, node, plain);
 }
 
 /* ---- lines ---- */

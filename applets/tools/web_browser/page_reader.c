@@ -182,7 +182,7 @@ static void want_in_tree(struct page_reader *r, size_t document, size_t spot)
 static struct page_ax_place place_of(const struct page_document *document, size_t spot, bool open)
 {
     const struct page_spot *s = &document->layout->spots[spot];
-    struct page_ax_place place = {.shown_open = open, .control = s->control};
+    struct page_ax_place place = {.shown_open = open, .control = s->control, .clickable = s->clickable};
     if (in_window(document, spot))
         place.box = *box_of(document, spot);
     if (s->source >= 0)

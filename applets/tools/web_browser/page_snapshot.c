@@ -314,9 +314,28 @@ static void stand_in(struct page_layout *layout, size_t input, size_t label, con
         from->box = to->box;
 }
 
+/* Columns that have the indices of those of which something is true. */
+static void read_marks(struct page_layout *layout, struct span nodes)
+{
+    static const char *const keys[] = {"inputChecked", "isClickable"};
+    struct span column, value;
+    for (int i = 0; i < 2; i++) {
+        size_t at = 0;
+        if (!json_member(nodes, keys[i], &column, NULL))
+            continue;
+        for (struct span list = column_of(column, "index"); json_element(list, &at, &value);) {
+            int index = column_number(value);
+            if (index < 0 || (size_t)index >= layout->n)
+                continue;
+            layout->spots[index].control.checked |= i == 0;
+            layout->spots[index].clickable |= i == 1;
+        }
+    }
+}
+
 static void read_labels(struct page_layout *layout, struct span nodes, const struct column_strings *strings)
 {
-    struct span checked = {"{}", 2}, value, names = column_of(nodes, "nodeName");
+    struct span names = column_of(nodes, "nodeName");
     struct span attributes = column_of(nodes, "attributes"), of_one;
     struct controls controls = {0};
     size_t at = 0, attributes_at = 0;
@@ -328,10 +347,7 @@ static void read_labels(struct page_layout *layout, struct span nodes, const str
         if (label || json_string_is(name, "INPUT"))
             read_control(&controls, i, label, of_one, strings);
     }
-    if (json_member(nodes, "inputChecked", &checked, NULL))
-        for (at = 0, checked = column_of(checked, "index"); json_element(checked, &at, &value);)
-            if (column_number(value) >= 0 && (size_t)column_number(value) < layout->n)
-                layout->spots[column_number(value)].control.checked = true;
+    read_marks(layout, nodes);
     if (controls.n > 0)
         qsort(controls.list, controls.n, sizeof *controls.list, compare_controls);
     size_t label = 0; /* of this id the first */

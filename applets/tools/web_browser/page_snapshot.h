@@ -41,6 +41,7 @@ struct page_spot {
                    with   a NUL behind; -1 otherwise */
     int source; /* an image: where in `sources` its address starts, with a NUL behind; -1 otherwise */
     enum page_flow flow;
+    bool clickable;              /* something listens to clicks on it */
     bool unseen;                 /* not laid out, or hidden: the accessibility tree doesn't have it */
     struct page_control control; /* of a label, where that takes the place of what is unseen */
 };

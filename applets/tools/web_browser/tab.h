@@ -81,6 +81,7 @@ struct tabs {
     struct overrides overrides;
     struct traffic traffic;
     struct chooser chooser;
+    char *dragged; /* what the browser has been given to drag, an object's text; NULL: nothing */
     /* What happened since tabs_watch, in words; and what of it makes an action fail. */
     struct buf notes; /* a JSON array's elements */
     size_t n_notes;

@@ -146,6 +146,15 @@ static void chooser_opens(struct tabs *tabs, const char *session, struct span pa
     c->backend = strtoll(node.s, NULL, 10);
 }
 
+static void drag_begins(struct tabs *tabs, struct span params)
+{
+    struct span data;
+    if (!json_member(params, "data", &data, NULL))
+        return;
+    free(tabs->dragged);
+    tabs->dragged = mem_dup(data.s, data.n);
+}
+
 /* ---- events ---- */
 
 static void page_event(struct tabs *tabs, struct tab *t, const char *session, const char *method,
@@ -183,6 +192,8 @@ static void page_event(struct tabs *tabs, struct tab *t, const char *session, co
         dialog_opens(tabs, t, params);
     else if (strcmp(method, "Page.windowOpen") == 0)
         window_opens(tabs, params);
+    else if (strcmp(method, "Input.dragIntercepted") == 0)
+        drag_begins(tabs, params);
     else if (strcmp(method, "Page.fileChooserOpened") == 0)
         chooser_opens(tabs, session, params);
     else if (strcmp(method, "Page.javascriptDialogClosed") == 0)

@@ -52,8 +52,9 @@ struct web {
 struct element {
     char *session;
     long long backend;
-    char *object; /* its JavaScript object there */
-    double x, y;  /* of its middle, in the viewport */
+    char *object;          /* its JavaScript object there */
+    double x, y;           /* where the mouse goes, in the viewport */
+    double from_x, from_y; /* and what it drags from there */
 };
 
 struct action {

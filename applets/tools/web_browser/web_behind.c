@@ -128,20 +128,6 @@ int web_do_dialog(const struct command_line *c)
     return result == EXIT_OK ? web_print_page(c, &page) : result;
 }
 
-/* Two numbers with a sign between. */
-static int put_pair(const struct command_line *c, const char *option, char between, const char *const keys[2],
-                    struct buf *params)
-{
-    const char *value = command_value(c, option), *at = value ? strchr(value, between) : NULL;
-    if (!value)
-        return EXIT_OK;
-    if (!at)
-        return usage_error(c->applet->name, "--%s takes two numbers with %c between", option, between);
-    char *first MEM_AUTO = mem_dup(value, (size_t)(at - value));
-    int result = command_number(c, option, first, params, keys[0]);
-    return result == EXIT_OK ? command_number(c, option, at + 1, params, keys[1]) : result;
-}
-
 static void put_permissions(const struct command_line *c, struct buf *params)
 {
     const char *at = command_value(c, "permit");
@@ -164,9 +150,9 @@ int web_do_emulate(const struct command_line *c)
     struct buf page BUF_AUTO = BUF_INIT;
     int result = web_begin(c, false, &params);
     if (result == EXIT_OK)
-        result = put_pair(c, "size", 'x', size, &params);
+        result = web_put_pair(c, "size", 'x', size, &params);
     if (result == EXIT_OK)
-        result = put_pair(c, "place", ',', place, &params);
+        result = web_put_pair(c, "place", ',', place, &params);
     if (result == EXIT_OK)
         result = command_put_number(c, "scale", &params, "scale");
     if (command_value(c, "touch"))

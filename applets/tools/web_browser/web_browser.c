@@ -40,6 +40,11 @@ static int do_action(const struct command_line *c)
         else
             json_member_string(&params, action->arguments[i], c->words[i]);
     }
+    command_put_string(c, "how", &params, "how");
+    if (result == EXIT_OK)
+        result = command_put_number(c, "to", &params, "to");
+    if (result == EXIT_OK)
+        result = web_put_pair(c, "at", ',', (const char *const[]){"x", "y"}, &params);
     if (result == EXIT_OK)
         result = command_call(c, action->method, &params, &page);
     return result == EXIT_OK ? web_print_page(c, &page) : result;
@@ -179,6 +184,9 @@ static const struct command_option options[] = {
     {"scheme", "dark|light", "the colours that pages are asked for", 0},
     {"network", "offline|online", "without the network, or with it again", 0},
     {"permit", "NAME,...", "what pages may do without asking: notifications", 0},
+    {"how", "HOW", "left (default), right, middle, double, hover or drag", 0},
+    {"to", "ID", "the element that it is dragged to", 0},
+    {"at", "X,Y", "where in the element, from its left top; of a drag without --to by how much", 0},
     {"browser", NULL, "ask the browser itself rather than the page", 0},
     COMMAND_LIST_OPTIONS,
     {0},
@@ -193,7 +201,8 @@ static const struct command_option options[] = {
 
 static const struct command list[] = {
     {"go", "URL", PAGE " " OPENING, "open a page", NULL, "example.org", 1, 1, do_action, NULL},
-    ACTION("click", "ID", 1, "click an element", "ID is the number at the front of its line.", "12"),
+    {"click", "ID", PAGE " how to at", "click an element, hover over it, or drag it",
+     "ID is the number at the front of its line.", "12 --how drag --to 14", 1, 1, do_action, NULL},
     ACTION("type", "ID TEXT", 2, "type into an element, behind what is there",
            "Of a select: choose an option.", "12 words"),
     ACTION("submit", "ID TEXT", 2, "type in place of what is there, and press Enter", NULL, "12 words"),

@@ -48,7 +48,7 @@ static void act(struct rpc_call *call, struct span params, struct hosted *h, con
         act(call, params, ctx, &(table), steps, bare);                                                       \
     }
 
-METHOD(click, web_element_params, click_steps, false)
+METHOD(click, web_click_params, click_steps, false)
 METHOD(type_text, web_text_params, type_steps, false)
 METHOD(type_submit, web_text_params, submit_steps, false)
 METHOD(choose, web_value_params, select_steps, false)
@@ -239,7 +239,7 @@ int web_start_in_keeper(struct keeper *k, void *arg, struct err *err)
 const struct rpc_method web_keeper_methods[] = {
     {"web_go", go, &web_url_params, DOC("Open a page"), DOC("a page"),
      DOC("no such session; the browser has ended"), DOC("web_go"), NULL},
-    {"web_click", click, &web_element_params, DOC("Click an element"), DOC("a page"),
+    {"web_click", click, &web_click_params, DOC("Click an element, hover over it or drag it"), DOC("a page"),
      DOC("no such session; the browser has ended"), DOC("web_click"), NULL},
     {"web_type", type_text, &web_text_params, DOC("Type into an element, behind what is there"),
      DOC("a page"), DOC("no such session; the browser has ended"), DOC("web_type"), NULL},

@@ -118,3 +118,16 @@ int web_put_number(const struct command_line *c, struct buf *params, const char 
         return usage_error(c->applet->name, "'%s' is no number", word);
     return command_number(c, "it", word, params, key);
 }
+
+int web_put_pair(const struct command_line *c, const char *option, char between, const char *const keys[2],
+                 struct buf *params)
+{
+    const char *value = command_value(c, option), *at = value ? strchr(value, between) : NULL;
+    if (!value)
+        return EXIT_OK;
+    if (!at)
+        return usage_error(c->applet->name, "--%s takes two numbers with %c between", option, between);
+    char *first MEM_AUTO = mem_dup(value, (size_t)(at - value));
+    int result = command_number(c, option, first, params, keys[0]);
+    return result == EXIT_OK ? command_number(c, option, at + 1, params, keys[1]) : result;
+}

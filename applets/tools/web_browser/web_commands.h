@@ -17,6 +17,10 @@ int web_begin(const struct command_line *c, bool may_open, struct buf *params);
 /* EXIT_OK, or EXIT_USAGE, said, where the word is no whole number. */
 int web_put_number(const struct command_line *c, struct buf *params, const char *key, const char *word);
 
+/* Likewise an option of two numbers with a sign between; none is given: nothing. */
+int web_put_pair(const struct command_line *c, const char *option, char between, const char *const keys[2],
+                 struct buf *params);
+
 /* The notes of an answer, on stderr; and an answer that is a page. EXIT_... */
 void web_print_notes(const struct command_line *c, struct span page);
 int web_print_page(const struct command_line *c, struct buf *page);

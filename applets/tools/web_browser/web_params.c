@@ -68,8 +68,27 @@ static const struct param url_list[] = {
      PARAM_DOC("Address; without a scheme it is http:// for localhost and its like, else https://", NULL)}};
 const struct params_table web_url_params = PARAMS_TABLE(url_list);
 
-static const struct param element_list[] = {NAME, ELEMENT};
-const struct params_table web_element_params = PARAMS_TABLE(element_list);
+#define OFFSET(member, doc)                                                                                  \
+    {                                                                                                        \
+        .key = #member, .type = PARAM_INT, .offset = WEB(member), .min = -10000, .max = 10000,               \
+        PARAM_DOC(doc, "its middle")                                                                         \
+    }
+
+static const struct param click_list[] = {
+    NAME,
+    ELEMENT,
+    {.key = "how",
+     .type = PARAM_NAME,
+     .offset = WEB(how),
+     PARAM_DOC("left, right, middle, double, hover or drag", "left")},
+    {.key = "to",
+     .type = PARAM_INT,
+     .offset = WEB(to),
+     .max = PARAM_MAX,
+     PARAM_DOC("The element to drag it to", "none")},
+    OFFSET(x, "Where in the element, from its left; of a drag without to by how much to the right"),
+    OFFSET(y, "The same from its top")};
+const struct params_table web_click_params = PARAMS_TABLE(click_list);
 
 static const struct param text_list[] = {NAME,
                                          ELEMENT,
@@ -328,8 +347,8 @@ const struct params_table web_emulate_params = PARAMS_TABLE(emulate_list);
 
 void web_params_release(struct web_params *p)
 {
-    struct text *texts[] = {&p->session_name, &p->url,        &p->direction, &p->text,   &p->value,
-                            &p->key,          &p->expression, &p->gone,      &p->format, &p->raw};
+    struct text *texts[] = {&p->session_name, &p->url,  &p->direction, &p->text, &p->value, &p->key,
+                            &p->expression,   &p->gone, &p->format,    &p->raw,  &p->how};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         free(texts[i]->s);
         *texts[i] = (struct text){0};

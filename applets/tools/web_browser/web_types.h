@@ -22,14 +22,19 @@ struct web_session_params {
 /* Of every method of a session; each takes those that its table names. */
 struct web_params {
     struct text session_name, url, direction, text, gone, value, key, expression, format;
+    struct text how; /* of a mouse */
+    long long to, x, y;
     struct text raw; /* JSON: a list of files, of calls; params */
     long long element_id, tab, timeout, offset, max;
     bool full_page, new_tab, close, network_idle, accept, of_browser;
 };
 #define WEB_PARAMS_DEFAULTS                                                                                  \
     {                                                                                                        \
-        .element_id = -1, .tab = -1, .timeout = 30, .accept = true                                           \
+        .element_id = -1, .tab = -1, .timeout = 30, .accept = true, .to = -1, .x = WEB_NO_OFFSET,            \
+        .y = WEB_NO_OFFSET                                                                                   \
     }
+
+#define WEB_NO_OFFSET (-1000000)
 
 /* Of those that take a list or an object, which is in the request's own memory. */
 struct web_list_params {

@@ -453,13 +453,17 @@ export class Methods {
     }
 
     /**
-     * Click an element.
+     * Click an element, hover over it or drag it.
      *
      * @param params.session_name The session, as web_new_session named it
      * @param params.element_id The number at the front of the element's line
+     * @param params.how left, right, middle, double, hover or drag (default: left)
+     * @param params.to The element to drag it to (default: none)
+     * @param params.x Where in the element, from its left; of a drag without to by how much to the right (default: its middle)
+     * @param params.y The same from its top (default: its middle)
      * @returns a page
      */
-    web_click(params: { session_name: string; element_id: number }, options: Abortable = {}): Promise<Json> {
+    web_click(params: { session_name: string; element_id: number; how?: string | undefined; to?: number | undefined; x?: number | undefined; y?: number | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("web_click", given(params), options.signal);
     }
 

@@ -382,14 +382,18 @@ class AsyncMethods:
         """
         return cast("dict[str, Any]", await self._call("web_go", {"session_name": session_name, "url": url}))
 
-    async def web_click(self, *, session_name: str, element_id: int) -> dict[str, Any]:
-        """Click an element.
+    async def web_click(self, *, session_name: str, element_id: int, how: str | None = None, to: int | None = None, x: int | None = None, y: int | None = None) -> dict[str, Any]:
+        """Click an element, hover over it or drag it.
 
         session_name: The session, as web_new_session named it
         element_id: The number at the front of the element's line
+        how: left, right, middle, double, hover or drag (default: left)
+        to: The element to drag it to (default: none)
+        x: Where in the element, from its left; of a drag without to by how much to the right (default: its middle)
+        y: The same from its top (default: its middle)
         Result: a page
         """
-        return cast("dict[str, Any]", await self._call("web_click", {"session_name": session_name, "element_id": element_id}))
+        return cast("dict[str, Any]", await self._call("web_click", {"session_name": session_name, "element_id": element_id, "how": how, "to": to, "x": x, "y": y}))
 
     async def web_type(self, *, session_name: str, element_id: int, text: str) -> dict[str, Any]:
         """Type into an element, behind what is there.

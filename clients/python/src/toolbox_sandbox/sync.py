@@ -700,14 +700,18 @@ class Methods:
         """
         return wait(self._it.web_go(session_name=session_name, url=url))
 
-    def web_click(self, *, session_name: str, element_id: int) -> dict[str, Any]:
-        """Click an element.
+    def web_click(self, *, session_name: str, element_id: int, how: str | None=None, to: int | None=None, x: int | None=None, y: int | None=None) -> dict[str, Any]:
+        """Click an element, hover over it or drag it.
 
         session_name: The session, as web_new_session named it
         element_id: The number at the front of the element's line
+        how: left, right, middle, double, hover or drag (default: left)
+        to: The element to drag it to (default: none)
+        x: Where in the element, from its left; of a drag without to by how much to the right (default: its middle)
+        y: The same from its top (default: its middle)
         Result: a page
         """
-        return wait(self._it.web_click(session_name=session_name, element_id=element_id))
+        return wait(self._it.web_click(session_name=session_name, element_id=element_id, how=how, to=to, x=x, y=y))
 
     def web_type(self, *, session_name: str, element_id: int, text: str) -> dict[str, Any]:
         """Type into an element, behind what is there.
