@@ -351,7 +351,8 @@ static void a_client_may_pause_and_give_up(void **state)
     struct client *c =
         client_start(seen.loop, dial(), span_str(REQ("size", "{\"n\":60000000}")), -1, on_done, &seen);
     client_take_turns(c, &turn);
-    for (long long until = now_ms() + PATIENCE_MS; !turn;) {
+    long long until = now_ms() + PATIENCE_MS;
+    while (!turn) { /* client.c sets it */
         struct loop_source *timer = loop_timer(seen.loop, 1, stop_loop, seen.loop);
         loop_run(seen.loop);
         loop_remove(timer);

@@ -311,7 +311,7 @@ static void short_ones_stand_in_one_file(void **state)
         assert_int_equal(again.end.exit_code, i);
         snprintf(file, sizeof file, "ended-%d", 1000 + i);
         file_path(file, path, file);
-        assert_int_equal(access(file, F_OK) == 0, i > 284 - 88);
+        assert_int_equal(access(file, F_OK) == 0, i > 284 - 96);
         assert_false(record_exists(dirfd, 1001 + i));
     }
     struct stat st;

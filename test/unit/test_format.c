@@ -60,7 +60,9 @@ static __attribute__((format(printf, 1, 2))) void same(const char *format_text, 
 /* The compiler warns of flags that are ignored. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat"
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wformat-overflow"
+#endif
 
 static void texts(void **state)
 {

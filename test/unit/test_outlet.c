@@ -234,8 +234,8 @@ static void requests_of_http(void **state)
         "CONNECT http://a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: "
-        "chunked\r\n\r\n",
+        ("GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n"),
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nContent-Length : 1\r\n\r\n",
         "GET http://a.example/ HTTP/1.1\r\nHost: a\r\nX: y\r\n folded\r\n\r\n",

@@ -335,7 +335,8 @@ static void done(void *arg, size_t left)
 static void end_tree(pid_t group, int grace_ms, int limit_ms, bool (*spare)(void *, pid_t))
 {
     done_calls = 0;
-    struct tree_end_options how = {group, grace_ms, limit_ms, spare};
+    struct tree_end_options how = {
+        .group = group, .grace_ms = grace_ms, .limit_ms = limit_ms, .spare = spare};
     tree_end(loop, &how, done, &left_over);
     CHECK(done_calls == 0);
     CHECK(loop_run(loop) == 0 && done_calls == 1);

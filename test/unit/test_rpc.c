@@ -107,8 +107,11 @@ static void turn(struct rpc_call *call, struct span params, void *ctx)
 }
 
 static const struct rpc_method methods[] = {
-    {"echo", echo},     {"twice", twice}, {"refuse", refuse}, {"hold", hold},      {"wait", wait},
-    {"hooked", hooked}, {"text", text},   {"turn", turn},     {"gap", behind_gap}, {NULL, NULL},
+    {.name = "echo", .run = echo},      {.name = "twice", .run = twice},
+    {.name = "refuse", .run = refuse},  {.name = "hold", .run = hold},
+    {.name = "wait", .run = wait},      {.name = "hooked", .run = hooked},
+    {.name = "text", .run = text},      {.name = "turn", .run = turn},
+    {.name = "gap", .run = behind_gap}, {0},
 };
 
 static rpc_handler find(void *ctx, const char *method, void **handler_ctx)

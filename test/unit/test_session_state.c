@@ -28,7 +28,7 @@ static void look(void *arg)
     looks++;
 }
 
-static const struct terminal_owner owner = {skip_hash, text};
+static const struct terminal_owner owner = {.skip = skip_hash, .text = text};
 
 static int set_up(void **state)
 {

@@ -407,8 +407,9 @@ static void check_wanted(void)
     long long groups[USER_GROUPS_MAX] = {5, 6, 5};
     static char u_text[] = "u", nobody_text[] = "nobody-such";
     struct user_param none = {0}, by_name = {.name = {u_text, 1}}, nobody = {.name = {nobody_text, 11}};
-    struct user_param own = {.by_numbers = true, .uid = 0, .gid = 5, .groups = {groups, 2}};
-    struct user_param numbers = {.by_numbers = true, .uid = 4242, .gid = 6, .groups = {groups, 3}};
+    struct user_param own = {.by_numbers = true, .uid = 0, .gid = 5, .groups = {.list = groups, .n = 2}};
+    struct user_param numbers = {
+        .by_numbers = true, .uid = 4242, .gid = 6, .groups = {.list = groups, .n = 3}};
     if (setgroups(2, (gid_t[]){5, 6}) < 0 || setgid(5) < 0)
         _exit(SKIPPED);
     CHECK(!user_param_given(&none) && user_param_given(&by_name) && user_param_given(&numbers));
@@ -423,7 +424,8 @@ static void check_found(void)
 {
     struct user u;
     long long groups[USER_GROUPS_MAX] = {5, 6, 5};
-    struct user_param numbers = {.by_numbers = true, .uid = 4242, .gid = 6, .groups = {groups, 3}};
+    struct user_param numbers = {
+        .by_numbers = true, .uid = 4242, .gid = 6, .groups = {.list = groups, .n = 3}};
     CHECK(user_param_find(&numbers, &u, NULL) == 0 && u.gid == 6 && u.exact);
     CHECK(has_groups(&u, 3, (gid_t[]){6, 5, 5})); /* its own group is not said twice */
     user_release(&u);
@@ -444,7 +446,7 @@ static void check_not_root(void)
     struct user u;
     struct err err = {0};
     struct user_param by_name = {.name = {u_text, 1}};
-    struct user_param own = {.by_numbers = true, .uid = 0, .gid = 5, .groups = {groups, 2}};
+    struct user_param own = {.by_numbers = true, .uid = 0, .gid = 5, .groups = {.list = groups, .n = 2}};
     if (setgroups(0, NULL) < 0)
         _exit(SKIPPED);
     CHECK(setresgid(1000, 1000, 1000) == 0 && setgroups(2, (gid_t[]){2000, 3000}) == 0);

@@ -118,7 +118,7 @@ static int take_network(struct confine *c, const struct texts *rules, struct err
     bool all = false;
     if (rules->list)
         forbid_network(c);
-    for (size_t i = 0; i < rules->n; i++) {
+    for (size_t i = 0; rules->list && i < rules->n; i++) {
         const char *rule = rules->list[i];
         if (strcmp(rule, "all") == 0)
             all = true;

@@ -23,7 +23,7 @@
 #define READ_STEP 65536
 #define LONG 4096 /* bytes of an answer that may have had its turn */
 #define OPEN_MAX 1024
-#define OTHER_FDS 64 /* that are open beside those of calls */
+#define OTHER_FDS 64u /* that are open beside those of calls */
 #define ENDS_FULL                                                                                            \
     (1u << 18)        /* unsent bytes from which on byte streams wait: what is short is said behind them */
 #define REST_MS 1000  /* from a tick until what has been mapped for it is let go */

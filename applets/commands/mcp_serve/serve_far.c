@@ -45,6 +45,8 @@ void far_put_edited(struct buf *out, struct span text, struct edit *edits, size_
         for (size_t i = 0; i < n; i++)
             if (edits[i].with && (!first || edits[i].what.s < first->what.s))
                 first = &edits[i];
+        if (!first)
+            break;
         size_t begin = (size_t)(first->what.s - text.s);
         buf_add(out, text.s + at, begin - at);
         buf_adds(out, first->with);

@@ -289,7 +289,7 @@ static struct sse *anybody(const struct relay *r)
 static void take_notification(struct relay *r, struct span message)
 {
     struct buf out BUF_AUTO = BUF_INIT;
-    struct span params, meta, name;
+    struct span params, meta, name = {0};
     struct sse *stream = anybody(r);
     struct asked *a = NULL;
     if (far_inside(message, "params", JSON_OBJECT, &params) &&

@@ -12,8 +12,6 @@
 #include "mem.h"
 #include "spawn.h"
 
-extern char **environ;
-
 struct command_call {
     struct command_source *of;
     service_answer_fn answer;

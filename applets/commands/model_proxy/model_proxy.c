@@ -32,9 +32,9 @@
 
 struct options {
     const char *port, *directory;
-    const char *listen[DOORS_MAX];
-    size_t n_listen; /* 0: on the loopback */
-    bool hosted;     /* answers are none of a directory's, or there are rules */
+    const char *listen[DOORS_MAX + 1]; /* and NULL */
+    size_t n_listen;                   /* 0: on the loopback */
+    bool hosted;                       /* answers are none of a directory's, or there are rules */
 };
 
 static int take_host_option(struct options *o, int option)
@@ -63,9 +63,7 @@ static int take_options(int argc, char **argv, struct options *o)
             return usage_error(argv[0], "--listen can be given %d times", DOORS_MAX);
         else if (option == 'l')
             o->listen[o->n_listen++] = optarg;
-        else if (option < SERVE_TO)
-            return EXIT_USAGE;
-        else if (take_host_option(o, option) != EXIT_OK)
+        else if (option < SERVE_TO || take_host_option(o, option) != EXIT_OK)
             return EXIT_USAGE;
     }
     return optind < argc ? usage_unknown(argv[0], "argument", argv[optind], NULL) : EXIT_OK;
@@ -173,9 +171,9 @@ static int model_proxy_main(int argc, char **argv)
     if (status != EXIT_OK)
         return status;
     status = begin(&d, directory, &o);
-    for (size_t i = 0; i < o.n_listen; i++)
-        if (o.listen[i][0] == '/')
-            unlink(o.listen[i]);
+    for (const char *const *door = o.listen; *door; door++)
+        if (**door == '/')
+            unlink(*door);
     return status;
 }
 

@@ -272,20 +272,27 @@ static bool take_body(const struct proxy_asked *a, struct proxy_request *r, stru
     return why.len == 0;
 }
 
+static void route(struct proxy *proxy, struct proxy_asked *a, struct proxy_request *r)
+{
+    bool reads = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+    if ((reads && is_alive(a)) || (proxy->first && proxy->first(proxy->first_arg, a, r)))
+        return;
+    if (strncmp(r->path, "/mcp/", 5) == 0)
+        proxy_mcp(proxy, a->conn, r);
+    else if (!background_answer(proxy, a) && !(a->posts && post(proxy, a)) && !(reads && get(a)))
+        not_found(a);
+}
+
 static void answer(struct proxy *proxy, struct proxy_asked *a)
 {
-    struct proxy_request r = *a->r;
+    const struct proxy_request *packed = a->r;
+    struct proxy_request r = *packed;
     struct buf unpacked BUF_AUTO = BUF_INIT;
-    bool reads = strcmp(r.method, "GET") == 0 || strcmp(r.method, "HEAD") == 0;
     if (!take_body(a, &r, &unpacked))
         return;
     a->r = &r;
-    if ((reads && is_alive(a)) || (proxy->first && proxy->first(proxy->first_arg, a, &r)))
-        return;
-    if (strncmp(r.path, "/mcp/", 5) == 0)
-        proxy_mcp(proxy, a->conn, &r);
-    else if (!background_answer(proxy, a) && !(a->posts && post(proxy, a)) && !(reads && get(a)))
-        not_found(a);
+    route(proxy, a, &r);
+    a->r = packed;
 }
 
 static void look_up(struct proxy *proxy, struct proxy_asked *a)
