@@ -10,7 +10,7 @@ from harness.containers import REPO
 
 # Which decision of docs/compatibility.md ("Where answers differ") a difference belongs to.
 DECIDED = {
-    "bytes": ["editor: tabs: [2-6]", "editor: crlf: [1-7]"],
+    "bytes": ["editor: tabs: [1-6]", "editor: crlf: [1-7]"],
     "empty path": ["editor: view of nothing: 5"],
     "misuse": ["session: params: [08]", "job: environment: 4", "mcp: requests: 9", "mcp: params: [578]"],
     "no such job": ["job: params: (10|16)"],
@@ -25,7 +25,7 @@ DECIDED = {
     "omitted": ["session: much: 5"],
     "again": ["job: open stdin: 12", "mcp: requests: 10"],
     "unread input": ["job: input: [89]"],
-    "after a kill": ["job: killed: 4"],
+    "after the end": ["job: killed: 4"],
     "no request": ["raw: ([0-9]|1[0-2]|21|23)", "raw: 2[4568]"],
 }
 

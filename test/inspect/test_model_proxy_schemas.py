@@ -4,21 +4,23 @@ The SDKs themselves take whatever comes; others that are made from the same sche
 import json
 import tempfile
 import threading
+import types
+import typing
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("openai", reason="the providers' SDKs are not installed")
-from anthropic.types import ErrorResponse, MessageTokensCount, ModelInfo, RawMessageStreamEvent  # noqa: E402
-from anthropic.types.beta import BetaRawMessageStreamEvent  # noqa: E402
+from anthropic.types import ContentBlock, ErrorResponse, MessageTokensCount, ModelInfo, RawMessageStreamEvent  # noqa: E402
+from anthropic.types.beta import BetaContentBlock, BetaRawMessageStreamEvent  # noqa: E402
 from google import genai  # noqa: E402
 from google.genai import types as google  # noqa: E402
 from harness.bridge import CALLED_ITEMS, CHAT, GOOGLE, MESSAGES, RESPONSES, Bridge  # noqa: E402
 from harness.containers import REPO  # noqa: E402
 from openai.types import Model  # noqa: E402
 from openai.types.chat import ChatCompletionChunk  # noqa: E402
-from openai.types.responses import ResponseStreamEvent  # noqa: E402
-from pydantic import TypeAdapter  # noqa: E402
+from openai.types.responses import ResponseOutputItem, ResponseStreamEvent  # noqa: E402
+from pydantic import BaseModel, TypeAdapter  # noqa: E402
 
 TEXT = "héllo \U0001F600 \"quoted\" \\ \t\n" * 10
 CALL = {"id": None, "call_id": "k"}
@@ -64,6 +66,25 @@ COMPLETION = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"
             {"id": "1", "type": "function", "function": {"name": "f", "arguments": json.dumps({"a": TEXT})}}]}}]}
 
 
+def least(kind):
+    """The smallest value of a type of the SDKs'."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return "completed" if "completed" in inner else inner[0]
+    if origin in (typing.Annotated, typing.Union, types.UnionType):
+        return least(inner[0])
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return {field.alias or name: least(field.annotation) for name, field in kind.model_fields.items() if field.is_required()}
+    return {str: "x", int: 1, float: 1.0, bool: True, list: [], dict: {}, object: {}}[origin or kind]
+
+
+def every(union):
+    """Each kind that it is of, by its name: with what it has to have, and with null for all else."""
+    kinds = typing.get_args(typing.get_args(union)[0])
+    return {kind.__name__: (least(kind), {**{name: None for name, field in kind.model_fields.items() if not field.is_required()}, **least(kind)})
+            for kind in kinds}
+
+
 @pytest.fixture
 def bridge():
     with tempfile.TemporaryDirectory() as folder:
@@ -96,6 +117,25 @@ def test_responses(bridge, item, status):
     last = {**events[-1], "response": {**events[-1]["response"], "output": [whole]}}  # the host's own
     checked(ResponseStreamEvent, [*events[:-1], last])
     assert events[-1]["type"] == f"response.{status}"
+
+
+@pytest.mark.parametrize("name, item", [(name, item) for name, both in every(ResponseOutputItem).items() for item in both], ids=lambda value: value if isinstance(value, str) else "")
+def test_every_item_of_a_response(bridge, name, item):
+    for lacks in ((), ("id", "status")):  # which hosts leave out, or give as null
+        given = {key: value for key, value in item.items() if key not in lacks}
+        bridge.answers["generate_responses"] = lambda params: {**RESPONSE, "status": "completed", "output": [given]}
+        events = stream(bridge, "/v1/responses", RESPONSES)
+        checked(ResponseStreamEvent, [*events[:-1], {**events[-1], "response": {**events[-1]["response"], "output": [item]}}])
+        whole = {key: value for key, value in given.items() if value is not None}
+        assert {key: value for key, value in events[-2]["item"].items() if key in whole} == whole
+
+
+@pytest.mark.parametrize("schema, name, block", [
+    (schema, name, block) for schema, union in ((RawMessageStreamEvent, ContentBlock), (BetaRawMessageStreamEvent, BetaContentBlock))
+    for name, both in every(union).items() for block in both], ids=lambda value: value if isinstance(value, str) else "")
+def test_every_block_of_a_message(bridge, schema, name, block):
+    bridge.answers["generate_anthropic"] = lambda params: {**MESSAGE, "content": [block]}
+    checked(schema, [event for event in stream(bridge, "/v1/messages", MESSAGES) if event["type"] != "ping"])
 
 
 def test_completions(bridge):

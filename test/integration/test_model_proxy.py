@@ -271,13 +271,16 @@ def test_items_that_lack_what_clients_demand(bridge):
     bridge.answers["generate_responses"] = lambda params: response(
         {"type": "function_call", "id": None, "status": None, "call_id": "k", "name": "f", "arguments": "{}"},
         {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": tools, "error": None},
-        {"type": "function_call", "id": "i", "status": "incomplete", "call_id": "k", "name": "f", "arguments": "{"})
+        {"type": "function_call", "id": "i", "status": "incomplete", "call_id": "k", "name": "f", "arguments": "{"},
+        {"type": "apply_patch_call_output", "id": "o", "call_id": "k", "status": "failed"},
+        {"type": "program_output", "id": "o", "call_id": "k", "result": "x"})
     found = bridge.stream("/v1/responses", dict(RESPONSES, stream=True))
     added, done = ([data["item"] for name, data in found if name == f"response.output_item.{when}"] for when in ("added", "done"))
     assert (added[0]["id"], added[0]["status"], done[0]["id"], done[0]["status"]) == ("item_0", "in_progress", "item_0", "completed")
     assert {data["item_id"] for _, data in found if data.get("output_index") == 0 and "item_id" in data} == {"item_0"}
     assert done[1] == {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": [{"name": "t", "input_schema": {"type": "object"}}]}
     assert done[2]["status"] == "incomplete" and done[2]["id"] == "i"
+    assert [item["status"] for item in added[3:]] == [item["status"] for item in done[3:]] == ["failed", "completed"]  # no output is in progress
 
 
 def test_a_message_starts_before_there_is_an_answer(bridge):

@@ -82,8 +82,10 @@ static bool make_room(struct proxy *proxy)
 
 static char *make_id(void)
 {
-    static unsigned count;
-    unsigned char b[ID_BYTES] = {(unsigned char)++count, (unsigned char)(count >> 8)};
+    static unsigned char count[2];
+    unsigned char b[ID_BYTES] = {0};
+    count[1] = (unsigned char)(count[1] + (++count[0] == 0));
+    memcpy(b, count, sizeof count);
     struct buf id = BUF_INIT;
     random_bytes(b, sizeof b); /* where there is nothing to be had by chance a number will do */
     buf_adds(&id, "resp_");

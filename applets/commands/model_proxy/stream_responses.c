@@ -162,16 +162,16 @@ static void states(struct events *plan, const struct item_kind *kind, const char
     }
 }
 
+static bool ends_with(struct span type, const char *end)
+{
+    size_t n = strlen(end);
+    return type.n >= n && memcmp(type.s + type.n - n, end, n) == 0;
+}
+
 /* Calls, their outputs and messages: clients demand that they say how far they are. */
 static bool has_status(struct span type)
 {
-    static const char *const ends[] = {"_call\"", "_output\"", "\"message\""};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t n = strlen(ends[i]);
-        if (type.n >= n && memcmp(type.s + type.n - n, ends[i], n) == 0)
-            return true;
-    }
-    return false;
+    return ends_with(type, "_call\"") || ends_with(type, "_output\"") || ends_with(type, "\"message\"");
 }
 
 static void put_member(struct buf *members, const char *key, struct span value)
@@ -180,12 +180,17 @@ static void put_member(struct buf *members, const char *key, struct span value)
     buf_add(members, value.s, value.n);
 }
 
-/* What clients demand and hosts leave out, or give as null. */
-static void put_demanded(struct buf *members, struct span item, struct span id, const char *status)
+/* What clients demand and hosts leave out, or give as null. What is begun is in progress, but an output, of
+ * which some kinds can't be. */
+static void put_demanded(struct buf *members, struct span item, struct span id, bool begun)
 {
+    struct span status = stream_string(item, "status"), type = stream_string(item, "type");
+    begun = begun && !ends_with(type, "_output\"");
     put_member(members, "id", id);
-    if (stream_member(item, "status").s || has_status(stream_string(item, "type")))
-        json_member_string(members, "status", status);
+    if (!begun && status.n > 2 && !json_string_is(status, "in_progress"))
+        put_member(members, "status", status);
+    else if (stream_member(item, "status").s || has_status(type))
+        json_member_string(members, "status", begun ? "in_progress" : "completed");
 }
 
 /* An item as it begins: what is streamed of it is empty. */
@@ -193,7 +198,7 @@ static void put_begun(struct events *plan, const struct item_kind *kind, struct 
 {
     const char *names[] = {"content", "summary", "status", "id", "error", kind->text, NULL};
     struct buf members BUF_AUTO = BUF_INIT;
-    put_demanded(&members, item, id, "in_progress");
+    put_demanded(&members, item, id, true);
     for (int i = 0; i < 2; i++)
         if (stream_member(item, names[i]).s) {
             json_key(&members, names[i]);
@@ -230,18 +235,13 @@ static void put_tools(struct buf *members, struct span tools)
 
 static void put_done(struct events *plan, struct span item, struct span id)
 {
-    struct span status = stream_string(item, "status"), error = stream_member(item, "error");
+    struct span error = stream_member(item, "error");
     struct span tools = stream_member(item, "tools");
     bool lists = json_string_is(stream_string(item, "type"), "mcp_list_tools") && tools.s &&
                  json_kind(tools) == JSON_ARRAY;
     const char *const names[] = {"id", "status", "error", lists ? "tools" : NULL, NULL};
     struct buf members BUF_AUTO = BUF_INIT;
-    if (status.n > 2 && !json_string_is(status, "in_progress")) {
-        put_member(&members, "id", id);
-        put_member(&members, "status", status);
-    } else {
-        put_demanded(&members, item, id, "completed");
-    }
+    put_demanded(&members, item, id, false);
     if (error.s)
         put_member(&members, "error", error);
     if (lists)

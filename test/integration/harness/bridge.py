@@ -31,6 +31,13 @@ CALLED_ITEMS = [
     {"type": "mcp_call", "id": "m", "name": "n", "server_label": "l", "arguments": "{}", "output": "o", "error": None},
     {"type": "mcp_list_tools", "id": "l", "server_label": "l", "error": None,
      "tools": [{"name": "t", "input_schema": {"type": "object"}, "annotations": None, "description": None}]},
+    {"type": "shell_call", "id": "h", "call_id": "k", "action": {"commands": ["ls"], "max_output_length": None, "timeout_ms": None}},
+    {"type": "shell_call_output", "id": "h", "call_id": "k", "max_output_length": None,
+     "output": [{"stdout": "o", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
+    {"type": "apply_patch_call", "id": "p", "call_id": "k", "operation": {"type": "delete_file", "path": "f"}},
+    {"type": "apply_patch_call_output", "id": "p", "call_id": "k", "status": "failed", "output": None},
+    {"type": "tool_search_call", "id": "t", "call_id": None, "execution": "server", "arguments": {}},
+    {"type": "compaction", "id": "x", "encrypted_content": "e"},
 ]
 
 
