@@ -549,6 +549,11 @@ inspect: $(PROGRAM) ## every test with the real inspect_ai, the current version 
 	@test/inspect/all
 .PHONY: inspect
 
+inspect-upstream: $(PROGRAM) ## the tests in inspect_ai's repository that concern its tools, against ours: INSPECT_AI_SRC=DIR, a checkout of it
+	@$(MAKE) -s ARCH=$(filter-out $(HOST_ARCH),amd64 arm64)
+	@test/inspect/upstream
+.PHONY: inspect-upstream
+
 agents: $(PROGRAM) ## real agents, the newest from npm and PyPI (3 GB), do a turn each through model_proxy
 	@test/peers/agents
 .PHONY: agents
