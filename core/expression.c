@@ -226,6 +226,13 @@ static void group(struct parser *p)
         fail(p, "a '(' has no ')'");
 }
 
+static void any(struct parser *p)
+{
+    size_t before = count_ranges(p);
+    add_range(p, '\n', '\n');
+    add_set(p, before, true);
+}
+
 static void one(struct parser *p)
 {
     if (take(p, '('))
@@ -233,7 +240,7 @@ static void one(struct parser *p)
     else if (take(p, '['))
         bracket(p);
     else if (take(p, '.'))
-        add_set(p, count_ranges(p), true);
+        any(p);
     else if (take(p, '^'))
         add(p, go(OP_BEGIN, 0, 0));
     else if (take(p, '$'))

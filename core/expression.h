@@ -1,4 +1,5 @@
-/* Regular expressions for single lines: POSIX extended syntax, in UTF-8.
+/* Regular expressions for lines, one or several in a text (^ and $ are at those of each, . is no line end):
+ * POSIX extended syntax, in UTF-8.
  *
  *   a|b ( ) . [ ] [^ ] * + ? {n} {n,} {,m} {n,m} ^ $     as POSIX has them; n and m up to 255
  *   [:alpha:] and the other classes                      all characters beyond ASCII count as letters
@@ -22,5 +23,8 @@ void expression_free(struct expression *e);
 /* Where the first match in n bytes begins; -1: there is none. Bytes that are no UTF-8 are characters of their
  * own, which no set of characters has. */
 ptrdiff_t expression_find(struct expression *e, const char *line, size_t n);
+
+/* Where the shortest match from there on ends, behind expression_find. */
+size_t expression_match_end(const struct expression *e);
 
 #endif

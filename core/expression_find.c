@@ -10,8 +10,8 @@
 
 /* Where in a line a search is. */
 struct place_in {
-    unsigned behind, next; /* the characters; NO_CHARACTER: the line's begin or end */
-    bool begin, end;
+    unsigned behind, next; /* the characters; NO_CHARACTER: the text's begin or end */
+    bool begin, end;       /* of a line */
 };
 
 unsigned expression_character(const char **s, size_t n)
@@ -54,6 +54,11 @@ static bool holds(unsigned char op, const struct place_in *at)
     default:
         return behind == next;
     }
+}
+
+size_t expression_match_end(const struct expression *e)
+{
+    return e->match_end;
 }
 
 static void look_at(struct expression *e, size_t *n, size_t step)
@@ -164,18 +169,22 @@ ptrdiff_t expression_find(struct expression *e, const char *line, size_t n)
             if (at == end)
                 return best;
             if (at > here) {
-                place.begin = false;
                 place.behind = (unsigned char)at[-1];
+                place.begin = place.behind == '\n';
                 here = at;
             }
         }
-        place.end = at == end;
-        place.next = place.end ? NO_CHARACTER : expression_character(&at, (size_t)(end - at));
+        bool over = at == end;
+        place.next = over ? NO_CHARACTER : expression_character(&at, (size_t)(end - at));
+        place.end = over || place.next == '\n';
+        ptrdiff_t before = best;
         size_t n_waiting = arrive(e, n_reached, &place, here - line, &best);
-        if (place.end || (n_waiting == 0 && best >= 0))
+        if (best != before)
+            e->match_end = (size_t)(here - line);
+        if (over || (n_waiting == 0 && best >= 0))
             return best;
         n_reached = step_on(e, n_waiting, place.next);
-        place.begin = false;
+        place.begin = place.next == '\n';
         place.behind = place.next;
     }
 }

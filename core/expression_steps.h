@@ -50,6 +50,7 @@ struct expression {
     unsigned *stack, *seen, position;
     unsigned char begins[256]; /* bytes that a match can begin with */
     bool empty;                /* it may match no character at all */
+    size_t match_end;
 };
 
 static inline const struct expression_step *expression_steps(const struct expression *e)

@@ -197,3 +197,39 @@ def test_over_a_stream_a_search_holds_up_nothing(client, workdir):
     finally:
         process.kill()
         process.communicate(timeout=HANG)
+
+
+def test_a_large_tree_is_searched_by_several_and_told_in_order(find, workdir):
+    """As many files as it takes for more than one process: what they find is what one would, in its order, also where it is cut."""
+    rng = random.Random(3)
+    want = []
+    for folder in range(40):
+        (workdir / f"d{folder:02}").mkdir()
+        for number in range(30):
+            lines = [rng.choice(["needle", "hay", "hay", "straw"]) for _ in range(3)]
+            (workdir / f"d{folder:02}/f{number:02}").write_text("\n".join(lines) + "\n")
+            want += [(f"d{folder:02}/f{number:02}", line + 1) for line in range(3) if lines[line] == "needle"]
+    (workdir / "d20/binary").write_bytes(b"\0needle")
+    answer = find("search", pattern="needle", limit=100000)
+    assert [(os.path.relpath(match["path"], workdir), match["line"]) for match in answer["matches"]] == want and not answer["truncated"]
+    assert (answer["files_searched"], answer["files_binary"], answer["unreadable"]) == (1201, 1, 0)
+    for limit in [1, 100, len(want) - 1, len(want)]:
+        answer = find("search", pattern="ne+dle", limit=limit)
+        assert [(os.path.relpath(match["path"], workdir), match["line"]) for match in answer["matches"]] == want[:limit]
+        assert answer["truncated"] == (limit < len(want))
+    counts = find("search", pattern="needle", count=True, limit=100000)["matches"]
+    assert {os.path.relpath(match["path"], workdir): match["count"] for match in counts} == {path: sum(path == other for other, _ in want) for path, _ in want}
+
+
+def test_matches_over_several_lines(find, workdir):
+    (workdir / "a").write_text("one\nint f(a,\n      b)\n{\n}\nint g()\n{\nend")
+    found = [(match["line"], match["text"]) for match in find("search", pattern=r"\([^)]*\)\n\{", multiline=True)["matches"]]
+    assert found == [(2, "int f(a,\n      b)\n{"), (6, "int g()\n{")]
+    assert [match["line"] for match in find("search", pattern="b)\n{", literal=True, multiline=True)["matches"]] == [3]
+    assert [match["line"] for match in find("search", pattern="^.$", multiline=True)["matches"]] == [4, 5, 7]
+    assert [match["line"] for match in find("search", pattern="^end$", multiline=True)["matches"]] == [8]
+    assert [match["text"] for match in find("search", pattern="one.int", multiline=True)["matches"]] == []
+    match = find("search", pattern=r"a,\n *b", multiline=True, context=1)["matches"][0]
+    assert (match["line"], match["before"], match["after"]) == (2, "one\n", "{\n")
+    assert find("search", pattern=r"\n", multiline=True, count=True)["matches"] == [{"path": str(workdir / "a"), "count": 7}]
+    assert find("search", pattern="x*", multiline=True, count=True)["matches"][0]["count"] == 8

@@ -72,8 +72,9 @@ static int put_options(const struct command_line *c, struct buf *params)
     static const char *const strings[] = {"user", "glob", "after", "type"};
     static const char *const numbers[] = {"offset",  "depth",    "limit",    "mtime", "gid",
                                           "context", "min-size", "max-size", "newer", "older"};
-    static const char *const flags[] = {"parents", "recursive", "overwrite", "append",     "exclusive",
-                                        "sha256",  "hard",      "literal",   "ignore-case"};
+    static const char *const flags[] = {"parents",     "recursive", "overwrite", "append",
+                                        "exclusive",   "sha256",    "hard",      "literal",
+                                        "ignore-case", "multiline", "count"};
     static const char *const off[][2] = {{"no-follow", "follow"}, {"no-ignore", "ignore"}};
     int status = put_mode(c, command_value(c, "mode"), params);
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
@@ -469,6 +470,8 @@ static const struct command_option options[] = {
     {"exclude", "PATTERN", "leave out what is called so; may be repeated", 0},
     {"literal", NULL, "the pattern is a text", 'F'},
     {"ignore-case", NULL, "large and small letters are the same", 'i'},
+    {"multiline", NULL, "a match may go over several lines", 'U'},
+    {"count", NULL, "how many lines match in each file", 'c'},
     {"context", "N", "so many lines around each match", 'C'},
     {"flat", NULL, "not what is in the directories there", 0},
     {"timeout", COMMAND_TIME, "give up then (10 s; a watch: when nothing has changed for so long)", 0},
@@ -490,8 +493,9 @@ static const struct command list[] = {
      "find files by name, kind, size or time",
      "A PATTERN is for names, or with a slash for paths from PATH on.", ". '*.c' --min-size 10000", 1, 2,
      do_find, NULL},
-    {"search", "PATTERN [PATH]", "literal ignore-case glob context " SEEKS, "find lines in text files",
-     "PATTERN is an extended regular expression.", "'TODO|FIXME' . --glob '*.c'", 1, 2, do_search, NULL},
+    {"search", "PATTERN [PATH]", "literal ignore-case multiline count glob context " SEEKS,
+     "find lines in text files", "PATTERN is an extended regular expression.", "'TODO|FIXME' . --glob '*.c'",
+     1, 2, do_search, NULL},
     {"watch", "PATH", "json user exclude flat timeout", "print what changes in a tree, as it changes",
      "A path with a slash behind it is a directory's. Names come once 30 ms have passed without another "
      "change.",

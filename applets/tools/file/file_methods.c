@@ -208,6 +208,9 @@ static const struct param search_params[] = {
      PARAM_DOC("A regular expression (POSIX extended, and \\w \\d \\s \\b) for single lines", NULL)},
     FLAG("literal", seek.literal, "The pattern is a text", "false"),
     FLAG("ignore_case", seek.ignore_case, "Large and small letters are the same", "false"),
+    FLAG("multiline", seek.multiline, "A match may go over several lines; \\n is a line end, and . none",
+         "false"),
+    FLAG("count", seek.counts, "How many lines match in each file, rather than which", "false"),
     {.key = "glob",
      .type = PARAM_NAME,
      .offset = AT(seek.glob),
@@ -360,7 +363,7 @@ const struct rpc_method file_methods[] = {
     ENTRY(search, search, "Find lines in text files",
           "{matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a "
           "match has path, "
-          "line, text, line_cut?, before?, after?"),
+          "line, text, line_cut?, before?, after?, or path, count"),
     {0},
 };
 

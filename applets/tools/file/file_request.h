@@ -36,7 +36,7 @@ struct file_page {
 struct file_seek {
     struct text pattern, type, glob;
     struct texts exclude;
-    bool literal, ignore_case, hidden, ignores;
+    bool literal, ignore_case, hidden, ignores, multiline, counts;
     long long context, limit, min_size, max_size;                    /* of sizes -1: not given */
     double newer, older, timeout;                                    /* times: negative: not given */
     void (*tell)(void *arg, const char *what, unsigned long long n); /* how far it is; NULL: nobody asks */

@@ -13,33 +13,14 @@
 #include "json.h"
 #include "mem.h"
 #include "tools/file/file_path.h"
-#include "tools/file/file_find.h"
+#include "tools/file/search.h"
 
-#define FILE_MAX (32u << 20)    /* bytes: larger files are not searched */
+#define FILE_MAX (32u << 20) /* bytes: larger files are not searched */
+#define READ_FIRST 65536
 #define BINARY_LOOK 8192        /* a NUL among the first bytes: no text */
 #define LINE_MAX_MATCHED 65536u /* bytes of a line that are searched */
 #define LINE_SHOWN 500u         /* bytes of a line that are given */
-#define OUTPUT_MAX (512u << 10)
-#define STATUS_MS 500 /* between two words on how far it is */
-
-struct search {
-    const struct file_seek *seek;
-    struct buf *out;
-    struct walk walk;
-    const char *start; /* of paths */
-    struct {
-        bool plain; /* it is a text */
-        const char *text;
-        size_t n_text;
-        struct expression *expression;
-    } pattern;
-    long long left, deadline_ms, status_ms;
-    struct {
-        unsigned long long searched, binary, large, unreadable;
-    } files;
-    bool full, late;
-    struct buf data;
-};
+#define STATUS_MS 500           /* between two words on how far it is */
 
 /* ---- the pattern ---- */
 
@@ -57,8 +38,9 @@ static int compile(struct search *s, struct err *err)
     s->pattern.plain = !a->ignore_case && (a->literal || !has_meaning(s->pattern.text));
     if (s->pattern.n_text == 0)
         return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: is empty");
-    if (strchr(s->pattern.text, '\n'))
-        return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: lines are searched one by one");
+    if (strchr(s->pattern.text, '\n') && !a->multiline)
+        return err_set(err, ERR_PARAMS,
+                       "Invalid parameters: pattern: lines are searched one by one, but for multiline");
     if (s->pattern.plain)
         return 0;
     struct buf pattern BUF_AUTO = BUF_INIT;
@@ -139,31 +121,37 @@ static const char *lines_on(const char *at, const char *end, long long count)
 struct place_of {
     const char *path, *line;
     size_t n, match;
-    long long number;
+    long long number; /* of the line; with `counts` of the lines */
 };
 
-static bool give(struct search *s, const struct place_of *p)
+static void put_match(const struct search *s, const struct place_of *p, struct buf *out)
 {
-    struct buf *out = s->out;
     const char *begin = s->data.data, *end = begin + s->data.len;
     long long context = s->seek->context;
-    s->full = s->left <= 0 || out->len > OUTPUT_MAX;
-    s->left--;
-    if (s->full)
-        return false;
-    if (out->data[out->len - 1] != '[')
-        buf_addc(out, ',');
     buf_addc(out, '{');
     json_key(out, "path");
     file_put_below(out, s->start, p->path);
-    json_member_int(out, "line", p->number);
-    put_line(out, "text", p->line, p->n, p->match);
-    if (context > 0) {
+    json_member_int(out, s->seek->counts ? "count" : "line", p->number);
+    if (!s->seek->counts)
+        put_line(out, "text", p->line, p->n, p->match);
+    if (context > 0 && !s->seek->counts) {
         const char *behind = p->line + p->n < end ? p->line + p->n + 1 : end;
         put_context(out, "before", lines_back(begin, p->line, context), p->line);
         put_context(out, "after", behind, lines_on(behind, end, context));
     }
     buf_addc(out, '}');
+}
+
+/* False: there is no room for it. */
+static bool give(struct search *s, const struct place_of *p)
+{
+    s->full = s->left <= 0 || s->found.len > SEARCH_OUTPUT_MAX;
+    s->left--;
+    if (s->full)
+        return false;
+    size_t at = search_begin_match(s);
+    put_match(s, p, &s->found);
+    search_end_match(s, at);
     return true;
 }
 
@@ -181,8 +169,47 @@ static bool is_late(struct search *s)
     return s->late;
 }
 
-/* True to go on with other files. */
-static bool search_lines(struct search *s, const char *path)
+/* The next one from `from` on: where its lines begin and end, and in there it itself. False: there is none.
+ */
+static bool next_match(struct search *s, const char *from, struct place_of *p)
+{
+    const char *end = s->data.data + s->data.len;
+    size_t n = (size_t)(end - from);
+    ptrdiff_t at = find_in(s, from, n);
+    if (at < 0)
+        return false;
+    const char *match = from + at, *last = s->pattern.plain
+                                               ? match + s->pattern.n_text
+                                               : from + expression_match_end(s->pattern.expression);
+    const char *lf = memrchr(from, '\n', (size_t)at);
+    p->line = lf ? lf + 1 : from;
+    last -= last > match && last[-1] == '\n';
+    lf = memchr(last, '\n', (size_t)(end - last));
+    p->n = (size_t)((lf ? lf : end) - p->line);
+    p->match = (size_t)(match - p->line);
+    for (; from < p->line; p->number++)
+        from = (const char *)memchr(from, '\n', (size_t)(p->line - from)) + 1;
+    return true;
+}
+
+static bool search_text(struct search *s, const char *path, long long *count)
+{
+    const char *at = s->data.data, *end = at + s->data.len;
+    struct place_of p = {.path = path, .number = 1};
+    while (at < end && next_match(s, at, &p)) {
+        ++*count;
+        if ((!s->seek->counts && !give(s, &p)) || is_late(s))
+            return false;
+        at = p.line;
+        for (const char *behind = p.line + p.n + 1; at < behind && at < end; p.number++) {
+            const char *lf = memchr(at, '\n', (size_t)(end - at));
+            at = lf ? lf + 1 : end;
+        }
+    }
+    return true;
+}
+
+static bool search_lines(struct search *s, const char *path, long long *count)
 {
     char *begin = s->data.data, *end = begin + s->data.len;
     long long number = 1;
@@ -191,7 +218,8 @@ static bool search_lines(struct search *s, const char *path)
         size_t n = (size_t)((lf ? lf : end) - line), looked_at = n < LINE_MAX_MATCHED ? n : LINE_MAX_MATCHED;
         ptrdiff_t match = find_in(s, line, looked_at);
         struct place_of p = {.path = path, .line = line, .n = n, .match = (size_t)match, .number = number};
-        if (match >= 0 && !give(s, &p))
+        *count += match >= 0;
+        if (match >= 0 && !s->seek->counts && !give(s, &p))
             return false;
         if (number % 256 == 0 && is_late(s))
             return false;
@@ -200,23 +228,46 @@ static bool search_lines(struct search *s, const char *path)
     return true;
 }
 
+/* True to go on with other files. */
+static bool search_data(struct search *s, const char *path)
+{
+    long long count = 0;
+    bool on = s->seek->multiline ? search_text(s, path, &count) : search_lines(s, path, &count);
+    struct place_of p = {.path = path, .number = count};
+    return s->seek->counts && count > 0 ? give(s, &p) && on : on;
+}
+
 /* The text that is sought, where it is one, is mostly in none of the lines. */
 static bool may_match(const struct search *s)
 {
     return !s->pattern.plain || memmem(s->data.data, s->data.len, s->pattern.text, s->pattern.n_text);
 }
 
-static bool read_text(struct search *s, int dir, const char *name)
+/* A short read is the end of a file, which saves another one. */
+static int read_file(struct search *s, int fd)
+{
+    s->data.max = FILE_MAX;
+    buf_reserve(&s->data, READ_FIRST);
+    ssize_t n = read(fd, s->data.data, READ_FIRST);
+    if (n <= 0)
+        return (int)n;
+    s->data.len = (size_t)n;
+    s->data.data[n] = '\0';
+    return n < READ_FIRST ? 0 : io_read_all(fd, &s->data);
+}
+
+/* `known`: it is a regular file, or was when its directory was read. */
+static bool read_text(struct search *s, int dir, const char *name, bool known)
 {
     struct stat st;
-    int fd FD_AUTO = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd FD_AUTO =
+        openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (known ? O_NOFOLLOW : 0));
     buf_truncate(&s->data, 0);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+    if (fd < 0 || (!known && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))) {
         s->files.unreadable += fd < 0;
         return false;
     }
-    s->data.max = FILE_MAX;
-    if (io_read_all(fd, &s->data) < 0) {
+    if (read_file(s, fd) < 0) {
         s->files.large += errno == EFBIG;
         s->files.unreadable += errno != EFBIG;
         return false;
@@ -230,11 +281,11 @@ static bool read_text(struct search *s, int dir, const char *name)
     return !binary;
 }
 
-static bool search_file(struct search *s, int dir, const char *name, const char *path)
+static bool search_file(struct search *s, int dir, const char *name, const char *path, bool known)
 {
     if (is_late(s))
         return false;
-    return !read_text(s, dir, name) || !may_match(s) || search_lines(s, path);
+    return !read_text(s, dir, name, known) || !may_match(s) || search_data(s, path);
 }
 
 static bool on_entry(void *arg, const struct walk_entry *e)
@@ -243,7 +294,7 @@ static bool on_entry(void *arg, const struct walk_entry *e)
     const struct file_seek *a = s->seek;
     if (e->type != WALK_FILE || (a->glob.s && !glob_match_file(a->glob.s, e->path, e->name)))
         return true;
-    return search_file(s, e->dir, e->name, e->path);
+    return !search_is_mine(s) || search_file(s, e->dir, e->name, e->path, true);
 }
 
 /* ---- the whole ---- */
@@ -253,27 +304,44 @@ static int search_all(struct search *s, const char *start, struct buf *answer, s
     struct stat st;
     if (stat(start, &st) < 0)
         return file_fail(answer, err, errno, start);
-    buf_adds(s->out, "{\"matches\":[");
     if (!S_ISDIR(st.st_mode)) {
         s->start = ".";
-        search_file(s, AT_FDCWD, start, start);
+        search_file(s, AT_FDCWD, start, start, false);
         return 0;
     }
     return walk_run(&s->walk, start, err) < 0 ? file_fail(answer, err, errno, start) : 0;
 }
 
-static void put_end(struct search *s)
+static void put_end(const struct search *s, struct buf *out)
 {
-    struct buf *out = s->out;
-    bool late = s->late || s->walk.late;
     buf_addc(out, ']');
     json_member_int(out, "files_searched", (long long)s->files.searched);
     json_member_int(out, "files_binary", (long long)s->files.binary);
     json_member_int(out, "files_too_large", (long long)s->files.large);
-    json_member_int(out, "unreadable", (long long)(s->files.unreadable + s->walk.unreadable));
-    json_member_bool(out, "truncated", s->full || late);
-    json_member_bool(out, "timed_out", late);
+    json_member_int(out, "unreadable", (long long)s->files.unreadable);
+    json_member_bool(out, "truncated", s->full || s->late);
+    json_member_bool(out, "timed_out", s->late);
     buf_addc(out, '}');
+}
+
+/* 1: a process that had a share of it is lost. */
+static int search(struct search *s, const char *start, bool alone, struct buf *answer, struct err *err)
+{
+    const struct file_seek *a = s->seek;
+    s->left = a->limit;
+    s->start = start;
+    s->deadline_ms = now_ms() + (long long)(a->timeout * 1000);
+    s->share = (struct search_share){.of = 1, .alone = alone};
+    s->walk = file_walk_for(a, on_entry, s);
+    if (search_all(s, start, answer, err) < 0)
+        return -1;
+    s->late = s->late || s->walk.late;
+    s->files.unreadable += s->walk.unreadable;
+    buf_adds(answer, "{\"matches\":[");
+    if (search_gather(s, answer) < 0)
+        return 1;
+    put_end(s, answer);
+    return 0;
 }
 
 int file_search(const void *request, struct buf *answer, struct err *err)
@@ -281,20 +349,25 @@ int file_search(const void *request, struct buf *answer, struct err *err)
     const struct file_request *r = request;
     const struct file_seek *a = &r->seek;
     char *start MEM_AUTO = r->path.s && r->path.n > 0 ? file_path(&r->path) : mem_strdup(".");
-    struct search s = {.seek = a, .out = answer, .left = a->limit, .start = start, .data = BUF_INIT};
-    s.deadline_ms = now_ms() + (long long)(a->timeout * 1000);
-    s.walk = file_walk_for(a, on_entry, &s);
+    struct search s = {.seek = a, .data = BUF_INIT, .found = BUF_INIT};
+    size_t before = answer->len;
     int rc = glob_check_all(a->exclude.list, a->exclude.n, "exclude", err);
     if (rc == 0 && a->glob.s)
         rc = glob_check_all((char *const *)&a->glob.s, 1, "glob", err);
     if (rc == 0)
         rc = compile(&s, err);
     if (rc == 0)
-        rc = search_all(&s, start, answer, err);
-    if (rc == 0)
-        put_end(&s);
+        rc = search(&s, start, false, answer, err);
+    if (rc > 0) {
+        buf_truncate(answer, before);
+        buf_truncate(&s.found, 0);
+        s.full = s.late = false;
+        s.files = (struct search_files){0};
+        rc = search(&s, start, true, answer, err);
+    }
     if (s.pattern.expression)
         expression_free(s.pattern.expression);
     buf_release(&s.data);
+    buf_release(&s.found);
     return rc;
 }
