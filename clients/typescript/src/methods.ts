@@ -1006,6 +1006,8 @@ export class Methods {
      * @param params.path Where to begin (default: where toolbox runs)
      * @param params.literal The pattern is a text (default: false)
      * @param params.ignore_case Large and small letters are the same (default: false)
+     * @param params.multiline A match may go over several lines; \n is a line end, and . none (default: false)
+     * @param params.count How many lines match in each file, rather than which (default: false)
      * @param params.glob Only files like that, as the pattern of file_find (default: all)
      * @param params.context Lines to give around each match (default: 0)
      * @param params.hidden Also names that begin with a dot (default: false)
@@ -1014,9 +1016,9 @@ export class Methods {
      * @param params.limit How many at most (default: 200)
      * @param params.timeout How many seconds at most (default: 10)
      * @param params.user As whom it is done; another user takes root (default: the caller)
-     * @returns {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?
+     * @returns {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?, or path, count
      */
-    file_search(params: { pattern: string; path?: string | undefined; literal?: boolean | undefined; ignore_case?: boolean | undefined; glob?: string | undefined; context?: number | undefined; hidden?: boolean | undefined; ignore?: boolean | undefined; exclude?: readonly string[] | undefined; limit?: number | undefined; timeout?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
+    file_search(params: { pattern: string; path?: string | undefined; literal?: boolean | undefined; ignore_case?: boolean | undefined; multiline?: boolean | undefined; count?: boolean | undefined; glob?: string | undefined; context?: number | undefined; hidden?: boolean | undefined; ignore?: boolean | undefined; exclude?: readonly string[] | undefined; limit?: number | undefined; timeout?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("file_search", given(params), options.signal);
     }
 

@@ -845,13 +845,15 @@ class AsyncMethods:
         """
         return cast("dict[str, Any]", await self._call("file_find", {"path": path, "pattern": pattern, "type": type, "min_size": min_size, "max_size": max_size, "newer": newer, "older": older, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user}))
 
-    async def file_search(self, *, pattern: str, path: str | None = None, literal: bool | None = None, ignore_case: bool | None = None, glob: str | None = None, context: int | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
+    async def file_search(self, *, pattern: str, path: str | None = None, literal: bool | None = None, ignore_case: bool | None = None, multiline: bool | None = None, count: bool | None = None, glob: str | None = None, context: int | None = None, hidden: bool | None = None, ignore: bool | None = None, exclude: list[str] | None = None, limit: int | None = None, timeout: float | None = None, user: str | dict[str, Any] | None = None) -> Any:
         """Find lines in text files.
 
         pattern: A regular expression (POSIX extended, and \\w \\d \\s \\b) for single lines
         path: Where to begin (default: where toolbox runs)
         literal: The pattern is a text (default: false)
         ignore_case: Large and small letters are the same (default: false)
+        multiline: A match may go over several lines; \\n is a line end, and . none (default: false)
+        count: How many lines match in each file, rather than which (default: false)
         glob: Only files like that, as the pattern of file_find (default: all)
         context: Lines to give around each match (default: 0)
         hidden: Also names that begin with a dot (default: false)
@@ -860,9 +862,9 @@ class AsyncMethods:
         limit: How many at most (default: 200)
         timeout: How many seconds at most (default: 10)
         user: As whom it is done; another user takes root (default: the caller)
-        Result: {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?
+        Result: {matches, files_searched, files_binary, files_too_large, unreadable, truncated, timed_out}; a match has path, line, text, line_cut?, before?, after?, or path, count
         """
-        return cast("dict[str, Any]", await self._call("file_search", {"pattern": pattern, "path": path, "literal": literal, "ignore_case": ignore_case, "glob": glob, "context": context, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user}))
+        return await self._call("file_search", {"pattern": pattern, "path": path, "literal": literal, "ignore_case": ignore_case, "multiline": multiline, "count": count, "glob": glob, "context": context, "hidden": hidden, "ignore": ignore, "exclude": exclude, "limit": limit, "timeout": timeout, "user": user})
 
     async def file_watch(self, *, path: str | None = None, cursor: str | None = None, exclude: list[str] | None = None, recursive: bool | None = None, timeout: float | None = None, stop: bool | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None) -> dict[str, Any]:
         """What changes in a tree, as it changes, over a stream each time as an event.
