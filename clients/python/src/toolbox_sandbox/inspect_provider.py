@@ -1,4 +1,4 @@
-"""Sandboxes of inspect_ai over one held connection each: `--sandbox toolbox` (as `docker`), `toolbox_local` (as `local`).
+"""Sandboxes of inspect_ai over one held connection each: `--sandbox toolbox` (as `docker`), `toolbox_k8s` (as `k8s`), `toolbox_local` (as `local`).
 
 Samples are made as the inner provider makes them; programs, files and tools then go over the connection, without a command of the
 runtime for each.
@@ -19,6 +19,8 @@ from typing_extensions import Literal, override
 
 from . import errors
 from .sandbox import AsyncSandbox, eject
+
+NO_USER = ("no such user", "can't become user")  # how the program begins to say so
 
 try:  # older versions know no difference
     from inspect_ai.util import SandboxUserUnsupportedError  # type: ignore[attr-defined,unused-ignore]
@@ -88,6 +90,10 @@ class HeldSandboxEnvironment(SandboxEnvironment):
             await box.close()
         self._boxes = {}
 
+    def user_of(self, user: str | None) -> str | None:
+        """As whom something runs where nobody is named."""
+        return user
+
     def path(self, file: str) -> str:
         return posixpath.join(self.directory, file)
 
@@ -105,6 +111,7 @@ class HeldSandboxEnvironment(SandboxEnvironment):
         timeout_retry: bool = True,
         concurrency: bool = True,
     ) -> ExecResult[str]:
+        user = self.user_of(user)
         box = await self.box(user)
         if cmd == [TOOLS, "exec"] and user == ROOT and input is not None:
             return await self._call(box, input, timeout)
@@ -126,11 +133,11 @@ class HeldSandboxEnvironment(SandboxEnvironment):
     @staticmethod
     def _not_run(error: errors.CannotRun, user: str | None) -> ExecResult[str]:
         """A program that isn't there is an outcome; one that may not be run, a missing user or directory is an error."""
-        if error.status == 126:
+        if error.status == 126 and "ermission denied" in str(error):
             raise PermissionError(f"Permission denied executing command: {error}")
         if error.status == 127:
             return ExecResult(False, 127, "", str(error))
-        if user is not None and "user" in str(error):
+        if user is not None and SandboxUserUnsupportedError is not RuntimeError and str(error).startswith(NO_USER):
             raise SandboxUserUnsupportedError(str(error))
         return ExecResult(False, error.status, "", str(error))
 
@@ -262,6 +269,41 @@ class ToolboxSandboxEnvironment(HeldSandboxEnvironment):
     @override
     def directory(self) -> str:
         return str(getattr(self.inner, "_working_dir"))
+
+
+@sandboxenv(name="toolbox_k8s")
+class ToolboxK8sSandboxEnvironment(HeldSandboxEnvironment):
+    """Pods as the provider `k8s` of inspect_k8s_sandbox makes them."""
+
+    inner_name = "k8s"
+
+    def __init__(self, inner: SandboxEnvironment) -> None:
+        super().__init__(inner)
+        self._directory = ""
+
+    @override
+    async def target(self) -> str:
+        pod = getattr(self.inner, "_pod").info
+        return f"k8s:{pod.context_name or ''}/{pod.namespace}/{pod.name}/{pod.default_container_name}"
+
+    @override
+    async def box(self, user: str | None) -> AsyncSandbox:
+        """Files are named from where the container's commands begin."""
+        box = await super().box(user)
+        if not self._directory:
+            here = await box.call("file_stat", {"path": "/proc/self/cwd", "follow": False})
+            self._directory = str(here.get("target") or "/")
+        return box
+
+    @override
+    def user_of(self, user: str | None) -> str | None:
+        default = getattr(getattr(self.inner, "_config"), "default_user")
+        return user or (None if default is None else str(default))
+
+    @property
+    @override
+    def directory(self) -> str:
+        return self._directory
 
 
 @sandboxenv(name="toolbox_local")
