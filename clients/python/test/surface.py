@@ -117,6 +117,15 @@ def files(sandbox, folder):
     found = sandbox.files.search(f"{folder}/a", "^TEXT é", ignore_case=True)["matches"]
     assert [(match["line"], match["text"]) for match in found] == [(2, "text é")], found
     assert len(sandbox.files.find(f"{folder}/a", "b*")["paths"]) == 1
+    sandbox.files.make_dir(f"{folder}/w")
+    with sandbox.files.watch(f"{folder}/w", exclude=["*.o"]) as watch:
+        sandbox.files.write(f"{folder}/w/x.o", "")
+        sandbox.files.write(f"{folder}/w/x", "")
+        assert next(iter(watch)) == {"path": "x", "change": "created", "directory": False} and not watch.incomplete
+        sandbox.files.remove(f"{folder}/w", recursive=True)
+        assert ("x", "deleted") in [(change["path"], change["change"]) for change in watch]
+    with fails(ToolError, "nowhere"), sandbox.files.watch(f"{folder}/nowhere"):
+        pass
     sandbox.files.make_dir(f"{folder}/a/c")
     sandbox.files.copy(path, f"{folder}/a/c/d")
     sandbox.files.move(path, f"{folder}/a/e")

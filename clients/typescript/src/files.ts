@@ -5,6 +5,7 @@ import type { Connection } from "./connection.ts";
 import { ToolboxError } from "./errors.ts";
 import type { Copied, Place } from "./host.ts";
 import { type Abortable, given } from "./waiting.ts";
+import { Watch } from "./watch.ts";
 import type { Json, Message } from "./wire.ts";
 
 const AT_ONCE = 1 << 20; // bytes that one call brings or takes
@@ -125,6 +126,12 @@ export class Files {
             yield* got.entries;
             after = got.next;
         } while (after !== undefined);
+    }
+
+    /** What changes in a directory or a file from now on. For `await using`. */
+    async watch(path: string, options: FileOptions & { exclude?: readonly string[]; recursive?: boolean } = {}): Promise<Watch> {
+        const { exclude, recursive, user, signal } = options;
+        return Watch.begin(this.#connection, { path, ...given({ exclude, recursive, user }) }, signal);
     }
 
     /** Names below a directory that match a pattern (`*.py`, `src/**\/*.c`), but for what `.gitignore` leaves out. */

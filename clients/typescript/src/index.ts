@@ -18,4 +18,5 @@ export { type ConnectOptions, eject, type EjectOptions, Sandbox } from "./sandbo
 export type { Shell, ShellOptions, ShellResult, ShellRunOptions } from "./shell.ts";
 export type { Browser, Editor, Mcp, McpOptions, McpServer, Page } from "./tools.ts";
 export type { Abortable } from "./waiting.ts";
+export type { Change, Watch } from "./watch.ts";
 export type { Json, Message } from "./wire.ts";

@@ -98,6 +98,36 @@ test("a program that takes nothing, when the connection is lost", async () => {
     await assert.rejects(ended.write("x"), /true has ended/);
 });
 
+test("what changes", async () => {
+    const tree = join(folder, "watched");
+    await sandbox.files.makeDir(tree);
+    const watch = await sandbox.files.watch(tree, { exclude: ["*.o"] });
+    await sandbox.files.write(join(tree, "a.o"), "");
+    await sandbox.files.write(join(tree, "a"), "");
+    for await (const change of watch) {
+        assert.deepEqual(change, { path: "a", change: "created", directory: false });
+        break;
+    }
+    assert.ok(!watch.incomplete);
+    await sandbox.files.remove(tree, { recursive: true });
+    const rest = [];
+    for await (const { path, change } of watch) {
+        rest.push([path, change]);
+    }
+    assert.ok(rest.some(([path, change]) => path === "a" && change === "deleted"), JSON.stringify(rest));
+    await watch.close();
+    await assert.rejects(sandbox.files.watch(tree), (error: ToolError) => error instanceof ToolError && /No such file/.test(error.message));
+    const stop = new AbortController();
+    const stopped = await sandbox.files.watch(folder, { signal: stop.signal });
+    stop.abort(new Error("enough"));
+    await assert.rejects((async () => { for await (const _ of stopped); })(), /enough/);
+    await stopped.close();
+    const closed = await sandbox.files.watch(folder);
+    const none = (async () => { for await (const change of closed) { assert.fail(JSON.stringify(change)); } })();
+    await closed.close();
+    await none;
+});
+
 test("a program", async () => {
     const input = randomBytes(3_000_000);
     const done = await sandbox.run(["sh", "-c", "cat; echo $A >&2; pwd >&2; exit 3"], { input, env: { A: "é" }, cwd: "/usr" });

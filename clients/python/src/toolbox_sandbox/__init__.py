@@ -8,13 +8,13 @@
 from .errors import CallError, CannotConnect, CannotRun, ConnectionLost, CopyFailed, FileError, InvalidParams, OutputLimit, RunFailed, RunTimeout, ToolboxError, ToolError, UnknownMethod
 from .job import AsyncJob, JobOutput
 from .program import AsyncProcess, Completed
-from .results import Copied, Doctor, Entry, Found, Hello, Match, Page, SearchResult, Stat
+from .results import Change, Copied, Doctor, Entry, Found, Hello, Match, Page, SearchResult, Stat
 from .sandbox import AsyncSandbox
 from .shell import AsyncShell, ShellResult
 from .sync import Job, Process, Sandbox, Shell
 
 __all__ = [
-    "AsyncJob", "AsyncProcess", "AsyncSandbox", "AsyncShell", "CallError", "CannotConnect", "CannotRun", "Completed", "ConnectionLost", "Copied", "CopyFailed", "Doctor",
+    "AsyncJob", "AsyncProcess", "AsyncSandbox", "AsyncShell", "CallError", "CannotConnect", "CannotRun", "Change", "Completed", "ConnectionLost", "Copied", "CopyFailed", "Doctor",
     "Entry", "FileError", "Found", "Hello", "InvalidParams", "Job", "JobOutput", "Match", "OutputLimit", "Page", "Process", "RunFailed", "RunTimeout", "Sandbox",
     "SearchResult", "Shell", "ShellResult", "Stat", "ToolError", "ToolboxError", "UnknownMethod",
 ]

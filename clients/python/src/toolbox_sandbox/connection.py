@@ -8,7 +8,7 @@ import os
 import signal
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from .calling import end_process
@@ -94,7 +94,7 @@ class Connection:
             finally:
                 self._forget_call(id)
 
-    async def subscribe(self, method: str, params: Message) -> AsyncIterator[Message]:
+    async def subscribe(self, method: str, params: Message) -> AsyncGenerator[Message, None]:
         """What a `_follow` or `_watch` method tells. An event is acknowledged when the next one is asked for."""
         self._check()
         id, answered = next(self._ids), self._loop.create_future()

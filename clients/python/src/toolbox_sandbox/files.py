@@ -1,18 +1,73 @@
 """Files of a target as bytes and text, without a shell or a tool of its own (docs/files.md)."""
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from .calling import Place
 from .connection import Connection
 from .errors import ToolboxError
-from .results import Copied, Entry, Found, SearchResult, Stat
+from .results import Change, Copied, Entry, Found, SearchResult, Stat
 from .wire import StrPath
 
 AT_ONCE = 1 << 20  # bytes that one call brings or takes
+KEPT_MAX = 10_000  # changes that nobody has taken: then no more are asked for
+KEPT_LOOK_S = 0.1
+
+
+class AsyncWatch:
+    """A watch. Iterating over it gives what has become of each path, as it differs when a burst of changes is over (30 ms), until the directory is gone."""
+
+    def __init__(self, events: AsyncGenerator[dict[str, Any], None], first: dict[str, Any]) -> None:
+        self._last = first
+        self._changes: deque[Change] = deque()
+        self._stirred = asyncio.Event()
+        self._over = False
+        self._failed: ToolboxError | None = None
+        self._task = asyncio.create_task(self._take(events))
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether something below it can't be read or watched."""
+        return bool(self._last["incomplete"])
+
+    async def _take(self, events: AsyncGenerator[dict[str, Any], None]) -> None:
+        """The watch goes on while nobody iterates."""
+        try:
+            async for event in events:
+                self._last = event
+                self._changes.extend(event["changes"])
+                self._stirred.set()
+                while len(self._changes) > KEPT_MAX:
+                    await asyncio.sleep(KEPT_LOOK_S)
+        except ToolboxError as error:
+            self._failed = error
+        finally:
+            self._over = True
+            self._stirred.set()
+
+    async def __aiter__(self) -> AsyncIterator[Change]:
+        while True:
+            while self._changes:
+                yield self._changes.popleft()
+            if self._failed:
+                raise self._failed
+            if self._over:
+                return
+            self._stirred.clear()
+            await self._stirred.wait()
+
+    async def end(self) -> str:
+        """For AsyncFiles: no more is taken. Gives what names it."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        return str(self._last["cursor"])
 
 
 class AsyncFiles:
@@ -63,6 +118,20 @@ class AsyncFiles:
             after = got.get("next")
             if after is None:
                 return
+
+    @asynccontextmanager
+    async def watch(self, path: StrPath, *, exclude: Sequence[str] = (), recursive: bool = True, user: str | None = None) -> AsyncGenerator[AsyncWatch, None]:
+        """What changes in a directory or a file, for `async for` in an `async with`, from whose begin on nothing is missed."""
+        params: dict[str, Any] = {"path": path, "exclude": list(exclude) or None, "recursive": recursive, "user": user}
+        given = {name: value for name, value in params.items() if value is not None}
+        async with aclosing(self._connection.subscribe("file_watch", given)) as events:
+            watch = AsyncWatch(events, await events.__anext__())
+            try:
+                yield watch
+            finally:
+                cursor = await watch.end()
+                with suppress(ToolboxError):  # it has ended, with what was watched or the connection
+                    await self._connection.call("file_watch", {"cursor": cursor, "stop": True})
 
     async def find(self, path: StrPath, pattern: str | None = None, *, type: str | None = None, hidden: bool = False, limit: int | None = None, user: str | None = None) -> Found:
         """Names below a directory that match a pattern (`*.py`, `src/**/*.c`), but for what `.gitignore` leaves out: `{paths, truncated, …}`."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +37,9 @@ class AsyncJob:
         return JobOutput(got.get("stdout", ""), got.get("stderr", ""), got.get("state", "running"), self.exit_code)
 
     async def __aiter__(self) -> AsyncIterator[JobOutput]:
-        async for event in self._connection.subscribe("exec_remote_follow", {"pid": self.pid}):
-            yield self._take(event)
+        async with aclosing(self._connection.subscribe("exec_remote_follow", {"pid": self.pid})) as events:
+            async for event in events:
+                yield self._take(event)
 
     async def wait(self, timeout: float | None = None) -> JobOutput:
         """All that nobody has had yet, at its end or when the time is over."""

@@ -43,6 +43,15 @@ class Entry(Stat):
     path: str
 
 
+class Change(TypedDict):
+    """What has become of a path below a directory that is watched: `created`, `changed` or `deleted`; `overflow`: more than could be told one by one,
+    so all was compared; `dropped`: more than was kept until somebody asked."""
+
+    path: str
+    change: str
+    directory: bool
+
+
 class Found(TypedDict):
     """Names that match."""
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,8 +71,9 @@ class AsyncShell:
 
     async def watch(self) -> AsyncIterator[dict[str, Any]]:
         """What is shown and typed there from now on, without taking output from anybody."""
-        async for event in self._connection.subscribe("bash_session_watch", {"session_name": self.name}):
-            yield event
+        async with aclosing(self._connection.subscribe("bash_session_watch", {"session_name": self.name})) as events:
+            async for event in events:
+                yield event
 
     async def close(self) -> None:
         await self._call("bash_session_close")

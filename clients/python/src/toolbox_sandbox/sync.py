@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .files import AsyncFiles
+from .files import AsyncFiles, AsyncWatch
 from .job import AsyncJob, JobOutput
 from .methods import AsyncMethods
 from .program import AsyncProcess, Completed, Output, Program
-from .results import Copied, Doctor, Entry, Found, Hello, Page, SearchResult, Stat
+from .results import Change, Copied, Doctor, Entry, Found, Hello, Page, SearchResult, Stat
 from .sandbox import AsyncSandbox
 from .shell import AsyncShell, ShellResult
 from .tools import AsyncBrowser, AsyncEditor, AsyncForward, AsyncMcp, AsyncMcpServer
@@ -152,6 +152,21 @@ class Job:
         return wait(self._it.kill())
 
 
+class Watch:
+    """A watch. Iterating over it gives what has become of each path, as it differs when a burst of changes is over (30 ms), until the directory is gone."""
+
+    def __init__(self, it: AsyncWatch) -> None:
+        self._it = it
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether something below it can't be read or watched."""
+        return self._it.incomplete
+
+    def __iter__(self) -> Iterator[Change]:
+        return each(self._it.__aiter__())
+
+
 class Files:
     """Each call takes `user`: as whom it is done, by name. What can't be done is a FileError, which has a kind."""
 
@@ -175,6 +190,12 @@ class Files:
     def list(self, path: StrPath, *, depth: int | None=None, glob: str | None=None, user: str | None=None) -> Iterator[Entry]:
         """What is below it, in the order of bytes."""
         return each(self._it.list(path, depth=depth, glob=glob, user=user))
+
+    @contextmanager
+    def watch(self, path: StrPath, *, exclude: Sequence[str]=(), recursive: bool=True, user: str | None=None) -> Generator[Watch, None, None]:
+        """What changes in a directory or a file, for `async for` in an `async with`, from whose begin on nothing is missed."""
+        with entered(self._it.watch(path, exclude=exclude, recursive=recursive, user=user)) as it:
+            yield Watch(it)
 
     def find(self, path: StrPath, pattern: str | None=None, *, type: str | None=None, hidden: bool=False, limit: int | None=None, user: str | None=None) -> Found:
         """Names below a directory that match a pattern (`*.py`, `src/**/*.c`), but for what `.gitignore` leaves out: `{paths, truncated, …}`."""
