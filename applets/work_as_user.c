@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "policy_rules.h"
 
 #define SAID_MAX (64u << 20) /* answers are shorter */
 #define WORK_MS 60000        /* the user may stop the process that does the work */
@@ -17,8 +18,8 @@
 int work_user_take(struct work_user *u, const struct user_param *wish, struct err *err)
 {
     if (!user_param_given(wish))
-        return 0;
-    if (user_param_find(wish, &u->user, err) < 0)
+        return policy_rules_user(NULL, err);
+    if (user_param_find(wish, &u->user, err) < 0 || policy_rules_user(&u->user, err) < 0)
         return -1;
     u->given = !user_is_self(&u->user);
     return 0;

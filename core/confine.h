@@ -86,6 +86,7 @@ struct confine {
     long long limits[CONFINE_PARTS]; /* of those that are wanted */
     const char *terminals[2];        /* that it may write to as well; NULL: none */
     bool best_effort;
+    char *place;     /* ours, whose sockets are hidden where mounts can be made; NULL: none */
     char preset[12]; /* that it was made of; "": none */
     struct confine_group group;
     struct confine_report *report;

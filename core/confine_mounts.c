@@ -122,6 +122,12 @@ static bool cover_hidden(const struct confine *c)
     return done;
 }
 
+/* Who reaches our sockets has things done that he may not do himself. */
+static bool hides_place(const struct confine *c)
+{
+    return c->place && (!c->wanted[CONFINE_NETWORK] || (c->network & CONFINE_NET_UNIX));
+}
+
 static int set_up(const struct confine *c, struct err *err)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -136,6 +142,8 @@ static int set_up(const struct confine *c, struct err *err)
     }
     if (c->wanted[CONFINE_HIDE] && cover_hidden(c))
         confine_note(c, CONFINE_HIDE, CONFINE_BY_MOUNTS);
+    if (hides_place(c))
+        cover(c->place);
     return 0;
 }
 
@@ -149,7 +157,8 @@ static bool wants_own_network(const struct confine *c)
 
 int confine_namespaces(const struct confine *c, struct err *err)
 {
-    bool mounts = c->wanted[CONFINE_WRITE] || c->wanted[CONFINE_HIDE] || c->wanted[CONFINE_TMP];
+    bool mounts =
+        c->wanted[CONFINE_WRITE] || c->wanted[CONFINE_HIDE] || c->wanted[CONFINE_TMP] || hides_place(c);
     bool network = wants_own_network(c);
     int flags = (mounts ? CLONE_NEWNS : 0) | (network ? CLONE_NEWNET : 0);
     if (flags == 0 || !enter_namespaces(flags | CLONE_NEWIPC))

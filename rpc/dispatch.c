@@ -8,6 +8,11 @@
 #include "mem.h"
 #include "params.h"
 
+#ifndef TOOLBOX_GUEST
+void (*rpc_watch)(const struct rpc_done *done);
+struct rpc_peer rpc_peer;
+#endif
+
 struct rpc_call {
     struct rpc_message *message;
     struct rpc_call *next;
@@ -16,6 +21,7 @@ struct rpc_call {
     bool answered;
     char *turn;         /* NULL: it waits for no other's delivery */
     long long began_ms; /* where calls are logged */
+    size_t begins;      /* its answer in the message's */
     void (*on_abandon)(void *arg);
     void *abandon_arg;
     void (*on_delivered)(void *arg, bool delivered);
@@ -30,11 +36,23 @@ struct rpc_message {
     void *find_ctx;
     struct rpc_sink sink;
     struct buf answer;
+#ifndef TOOLBOX_GUEST
+    struct rpc_peer peer;
+#endif
     struct rpc_call *first, *last; /* all calls so far: kept for their hooks, and to see a second answer */
     bool running;                  /* a handler may be on the stack */
     bool answered;                 /* the sink was called */
     bool gone;                     /* nobody waits for the answer any more */
 };
+
+static bool is_watched(void)
+{
+#ifndef TOOLBOX_GUEST
+    if (rpc_watch)
+        return true;
+#endif
+    return log_wanted(LOG_DEBUG);
+}
 
 static void message_free(struct rpc_message *m)
 {
@@ -88,7 +106,8 @@ static void start_call(struct rpc_message *m, struct span text, const struct rpc
     call->message = m;
     call->text = text;
     call->id = r->id;
-    call->began_ms = log_wanted(LOG_DEBUG) ? now_ms() : 0;
+    call->began_ms = is_watched() ? now_ms() : 0;
+    call->begins = m->answer.len;
     *(m->last ? &m->last->next : &m->first) = call;
     m->last = call;
     run(call, r->params, ctx);
@@ -191,6 +210,9 @@ struct rpc_message *rpc_take_own(char *text, size_t n, rpc_find_fn find, void *f
     m->find = find;
     m->find_ctx = find_ctx;
     m->sink = sink;
+#ifndef TOOLBOX_GUEST
+    m->peer = rpc_peer;
+#endif
     buf_init(&m->answer, BUF_NO_MAX);
     m->running = true;
     start(m, (struct span){m->text, n});
@@ -238,6 +260,22 @@ static struct buf *answer_to(struct rpc_call *call)
     return &m->answer;
 }
 
+static void tell_watcher(const struct rpc_call *call)
+{
+#ifndef TOOLBOX_GUEST
+    const struct buf *answer = &call->message->answer;
+    size_t from = call->begins + (call->message->array.s && answer->len > call->begins);
+    const struct rpc_done done = {.request = call->text,
+                                  .response = {buf_str(answer) + from, answer->len - from},
+                                  .ms = now_ms() - call->began_ms,
+                                  .peer = call->message->peer};
+    if (rpc_watch)
+        rpc_watch(&done);
+#else
+    (void)call;
+#endif
+}
+
 /* Of a request its method alone, which is one of ours. */
 static void note(const struct rpc_call *call, int code)
 {
@@ -252,6 +290,7 @@ static void answered(struct rpc_call *call, int code)
     if (call->answered)
         return; /* a fault of the handler's: the first answer stands */
     note(call, code);
+    tell_watcher(call);
     call->answered = true;
     take_up(call->message);
 }

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "io.h"
+#include "ipc.h"
 #include "mem.h"
 
 #define LOOK_MS 2 /* until it is looked first whether an answer was read; then twice as long each time */
@@ -241,6 +242,10 @@ static void dispatch(struct http_conn *c)
     struct rpc_sink sink = {answer, c};
     size_t n;
     char *body = buf_take(&c->frame.parser.body, &n);
+#ifndef TOOLBOX_GUEST
+    if (rpc_watch)
+        ipc_peer(c->frame.fd, &rpc_peer.pid, &rpc_peer.uid);
+#endif
     struct rpc_message *m = rpc_take_own(body, n, c->host->find, c->host->find_ctx, sink);
     if (c->frame.closed) { /* from inside the handler */
         if (m)

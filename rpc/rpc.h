@@ -11,6 +11,7 @@
 #define RPC_RPC_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "buf.h"
 #include "doc.h"
@@ -106,6 +107,20 @@ struct rpc_message *rpc_take_own(char *text, size_t n, rpc_find_fn find, void *f
                                  struct rpc_sink sink);
 void rpc_message_abandon(struct rpc_message *message); /* the client is gone before the answer */
 void rpc_message_delivered(struct rpc_message *message, bool delivered); /* after the answer */
+
+/* A call that was answered: the request, and the response (empty: to a notification). */
+struct rpc_peer {
+    pid_t pid;
+    uid_t uid;
+};
+struct rpc_done {
+    struct span request, response;
+    long long ms;
+    struct rpc_peer peer;
+};
+/* Is told of each; NULL: nobody is. And who has sent the message that is taken in next, where that is so. */
+extern void (*rpc_watch)(const struct rpc_done *done);
+extern struct rpc_peer rpc_peer;
 
 /* The handler in one table (NULL: an empty one); NULL when there is none. */
 rpc_handler rpc_find(const struct rpc_method *table, const char *method);

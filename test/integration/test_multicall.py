@@ -34,6 +34,7 @@ APPLETS = [
     "connect",
     "run",
     "confine",
+    "policy",
     "shell",
     "forward",
     "cp",

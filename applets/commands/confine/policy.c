@@ -31,7 +31,7 @@ static void take_limits(struct confine *c, const struct limits *l)
 
 /* ---- paths ---- */
 
-static void add_path(struct confine *c, enum confine_what what, const char *path)
+void policy_add_path(struct confine *c, enum confine_what what, const char *path)
 {
     size_t n = 0;
     while (c->paths[what] && c->paths[what][n])
@@ -51,7 +51,7 @@ static int add_paths(struct confine *c, enum confine_what what, const struct tex
         char *path MEM_AUTO =
             *given->list[i] == '/' ? mem_strdup(given->list[i]) : mem_printf("%s/%s", cwd, given->list[i]);
         if (*given->list[i] && realpath(path, real))
-            add_path(c, what, real);
+            policy_add_path(c, what, real);
         else if (what == CONFINE_HIDE && errno == ENOENT)
             c->wanted[what] = c->wanted[what];
         else
@@ -88,8 +88,8 @@ static int take_preset(struct confine *c, const char *name, const char *cwd, str
         forbid_network(c);
         for (size_t i = 0; i < sizeof open / sizeof *open; i++)
             if (access(open[i], F_OK) == 0)
-                add_path(c, CONFINE_WRITE, open[i]);
-        add_path(c, CONFINE_WRITE, real);
+                policy_add_path(c, CONFINE_WRITE, open[i]);
+        policy_add_path(c, CONFINE_WRITE, real);
     } else {
         return err_set(err, ERR_PARAMS,
                        "Invalid parameters: confine.preset: must be readonly, workspace or offline, not '%s'",
@@ -145,7 +145,7 @@ static int take_network(struct confine *c, const struct texts *rules, struct err
 /* ---- all of it ---- */
 
 /* What goes with every wall, and is told. */
-static void take_walls(struct confine *c)
+void policy_take_walls(struct confine *c)
 {
     static const enum confine_what along[] = {CONFINE_SYSTEM_CALLS, CONFINE_PRIVILEGES, CONFINE_SIGNALS};
     bool any = c->wanted[CONFINE_NETWORK] || c->wanted[CONFINE_TMP];
@@ -172,7 +172,7 @@ int policy_make(struct confine *c, const struct policy *p, const struct limits *
         add_paths(c, CONFINE_HIDE, &p->hide, cwd, err) < 0 || take_network(c, &p->network, err) < 0)
         return -1;
     c->wanted[CONFINE_TMP] = p->private_tmp;
-    take_walls(c);
+    policy_take_walls(c);
     return 0;
 }
 

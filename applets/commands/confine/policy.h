@@ -27,5 +27,8 @@ extern const struct params_table policy_params, limits_params;
 int policy_make(struct confine *c, const struct policy *p, const struct limits *l, const char *cwd,
                 struct err *err);
 void policy_release(struct confine *c);
+void policy_add_path(struct confine *c, enum confine_what what, const char *real);
+/* What goes with every wall. */
+void policy_take_walls(struct confine *c);
 
 #endif

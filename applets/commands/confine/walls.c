@@ -10,43 +10,59 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "commands/server/server.h"
 #include "json.h"
 #include "mem.h"
 #include "relocate.h"
+#include "server_policy.h"
+
+const struct server_policy *server_policy;
 
 enum { LOOK_BACK = 1500 };
 
+bool walls_confine(const struct policy *p)
+{
+    return p->preset.s || p->read.list || p->write.list || p->execute.list || p->hide.list ||
+           p->network.list || p->private_tmp;
+}
+
 static bool is_any(const struct walls_params *w)
 {
-    const struct policy *p = &w->confine;
     const struct limits *l = &w->limits;
-    return p->preset.s || p->read.list || p->write.list || p->execute.list || p->hide.list ||
-           p->network.list || p->private_tmp || l->memory >= 0 || l->processes >= 0 || l->cpus >= 0 ||
-           l->cpu_seconds >= 0 || l->wall_seconds >= 0 || l->file_size >= 0 || l->open_files >= 0;
+    return server_policy || walls_confine(&w->confine) || l->memory >= 0 || l->processes >= 0 ||
+           l->cpus >= 0 || l->cpu_seconds >= 0 || l->wall_seconds >= 0 || l->file_size >= 0 ||
+           l->open_files >= 0;
 }
 
 static void release(void *walls)
 {
+    free(((struct confine *)walls)->place);
     policy_release(walls);
     free(walls);
+}
+
+static char *path_of(int dir)
+{
+    char link[40], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+    ssize_t n = readlink(link, path, sizeof path);
+    return n > 0 && n < (ssize_t)sizeof path ? mem_dup(path, (size_t)n) : NULL;
 }
 
 /* Where the starter stood, or "/" as for the program itself. */
 static char *beginning(const struct keeper *k, const char *cwd)
 {
-    char link[40], dir[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", k->base.start_dir);
-    ssize_t n = cwd && *cwd == '/' ? 0 : readlink(link, dir, sizeof dir - 1);
-    dir[n > 0 ? n : 0] = '\0';
-    return !cwd          ? mem_strdup(n > 0 ? dir : "/")
-           : *cwd == '/' ? mem_strdup(cwd)
-                         : mem_printf("%s/%s", dir, cwd);
+    char *dir = cwd && *cwd == '/' ? mem_strdup(cwd) : path_of(k->base.start_dir), *there = dir;
+    if (!cwd || *cwd == '/')
+        return dir ? dir : mem_strdup("/");
+    there = mem_printf("%s/%s", dir ? dir : "", cwd);
+    free(dir);
+    return there;
 }
 
-int walls_make(struct keeper *k, const struct walls_params *p, const char *cwd, struct confine **walls,
+int walls_make(struct keeper *k, const struct walls_params *params, const char *cwd, struct confine **walls,
                struct err *err)
 {
+    struct walls_params filled = *params, *p = &filled;
     *walls = NULL;
     if (!is_any(p))
         return 0;
@@ -54,10 +70,14 @@ int walls_make(struct keeper *k, const struct walls_params *p, const char *cwd, 
         return -1;
     struct confine *c = mem_zalloc(sizeof *c);
     char *dir MEM_AUTO = beginning(k, cwd);
-    if (policy_make(c, &p->confine, &p->limits, dir, err) < 0 || confine_prepare(c, err) < 0) {
+    if (server_policy)
+        server_policy_fill(p);
+    if (policy_make(c, &p->confine, &p->limits, dir, err) < 0 ||
+        (server_policy && server_policy_narrow(c, err) < 0) || confine_prepare(c, err) < 0) {
         release(c);
         return -1;
     }
+    c->place = path_of(k->base.dirfd);
     if (c->wanted[CONFINE_WALL_SECONDS])
         c->report->by[CONFINE_WALL_SECONDS] = CONFINE_BY_TIMER;
     k->at_end = release;
@@ -106,15 +126,9 @@ void walls_look_on(const struct confine *walls, int stream, const char *text, si
         buf_consume(end, end->len - LOOK_BACK);
 }
 
-static void over(void *arg)
+long long walls_time_ms(const struct confine *walls)
 {
-    keeper_end(arg, NULL, KEEPER_CLOSED);
-}
-
-void walls_end_in_time(const struct keeper *k, const struct confine *walls, struct keeper_service *service)
-{
-    if (walls && walls->wanted[CONFINE_WALL_SECONDS])
-        loop_timer(k->base.loop, walls->limits[CONFINE_WALL_SECONDS] * 1000, over, service);
+    return walls && walls->wanted[CONFINE_WALL_SECONDS] ? walls->limits[CONFINE_WALL_SECONDS] * 1000 : -1;
 }
 
 /* `by`: a signal that has ended it, 0: none. */

@@ -24,7 +24,7 @@ struct walls_params {
 #define walls_put(out, walls) ((void)(walls))
 #define walls_look(walls, cwd, text, n, said) ((void)(text), (void)(said))
 #define walls_look_on(walls, stream, text, n, said) ((void)(text), (void)(said))
-#define walls_end_in_time(k, walls, service) ((void)(walls))
+#define walls_time_ms(walls) ((void)(walls), -1LL)
 #else
 #define WALLS_PARAMS(at)                                                                                     \
     {.key = "confine",                                                                                       \
@@ -37,6 +37,9 @@ struct walls_params {
          .offset = (at) + offsetof(struct walls_params, limits),                                             \
          .table = &limits_params,                                                                            \
          PARAM_DOC("What it may use up", "none")},
+
+/* Whether there is anything in it that confines. */
+bool walls_confine(const struct policy *p);
 
 /* For what begins in `cwd` (NULL: where the keeper's starter stood), whose control groups are removed when
  * the keeper ends. *walls is NULL where nothing was asked for. */
@@ -57,9 +60,8 @@ void walls_look(const struct confine *walls, const char *cwd, const char *text, 
 void walls_look_on(const struct confine *walls, int stream, const char *text, size_t n,
                    char said[CONFINE_SAID]);
 
-/* Ends the keeper when the time is over that it was given. */
-struct keeper_service;
-void walls_end_in_time(const struct keeper *k, const struct confine *walls, struct keeper_service *service);
+/* How long it may run; -1: for ever. */
+long long walls_time_ms(const struct confine *walls);
 
 /* The limit that has ended it, which ended so (as of waitpid) or after its time: CONFINE_PARTS: none has. */
 enum confine_what walls_limit_met(const struct confine *walls, int status);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "policy_rules.h"
 #include "run_end.h"
 #include "wire_end.h"
 
@@ -30,6 +31,10 @@ static void opened(void *arg, struct mux_stream *s, struct span params)
     (void)arg;
     if (json_check(params, &err) < 0) {
         mux_reset(s, "what it is to lead to is not JSON");
+        return;
+    }
+    if (policy_rules_there()) {
+        mux_reset(s, "refused by the policy of the server there: programs are started by its methods alone");
         return;
     }
     for (const struct end_kind *const *kind = kinds; *kind; kind++) {

@@ -15,6 +15,7 @@
 #include "mem.h"
 #include "route.h"
 #include "rpc.h"
+#include "policy_rules.h"
 #include "commands/server/server.h"
 #include "stream.h"
 #include "stream_child.h"
@@ -152,7 +153,7 @@ static void heard(void *arg, struct stream_call *call)
     w->text = span_of(&w->next);
     w->retries = 0;
     rpc_request_parse(&r, w->text, NULL);
-    send_on(w, r.params, true);
+    send_on(w, r.params, !policy_rules_there());
 }
 
 static void on_answer(void *arg, struct span answer, const struct err *err)
@@ -206,9 +207,10 @@ static void begin(void *arg, struct stream_call *call)
     (void)arg;
     rpc_request_parse(&r, call->text, NULL);
     struct method m = tool_method(r.method);
-    if (m.kind == METHOD_IN_PROCESS && begin_child(call, r.method))
+    bool policy = policy_rules_there();
+    if (m.kind == METHOD_IN_PROCESS && !policy && begin_child(call, r.method))
         return;
-    if (m.kind == METHOD_UNKNOWN || m.kind == METHOD_IN_PROCESS) {
+    if (m.kind == METHOD_UNKNOWN || (m.kind == METHOD_IN_PROCESS && !policy)) {
         rpc_take(call->text, tool_find_in_process, NULL, (struct rpc_sink){answer_here, call});
         return;
     }
@@ -221,7 +223,7 @@ static void begin(void *arg, struct stream_call *call)
                        .next = BUF_INIT,
                        .cursor = BUF_INIT};
     call->work = w;
-    send_on(w, r.params, true);
+    send_on(w, r.params, !policy);
 }
 
 static void end(void *arg, struct stream_call *call, bool delivered)

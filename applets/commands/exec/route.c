@@ -8,6 +8,7 @@
 #include "io.h"
 #include "ipc.h"
 #include "rpc.h"
+#include "policy_rules.h"
 #include "commands/server/other_builds.h"
 #include "commands/server/server.h"
 #include "tool.h"
@@ -98,8 +99,9 @@ int route(struct answer *a, struct span request, struct err *err)
         answer_here(a, request);
         return 0;
     }
+    bool policy = policy_rules_there();
     if (json_kind(request) == JSON_ARRAY) {
-        if (batch_needs_server(request))
+        if (policy || batch_needs_server(request))
             return server_call(&a->fd, request, false, -1, &a->line, err);
         answer_here(a, request);
         return 0;
@@ -107,15 +109,15 @@ int route(struct answer *a, struct span request, struct err *err)
     int valid = rpc_request_parse(&r, request, NULL);
     struct method m = tool_method(r.method);
     a->id = r.id;
-    if (valid < 0 || m.kind == METHOD_UNKNOWN || m.kind == METHOD_IN_PROCESS) {
+    if (valid < 0 || m.kind == METHOD_UNKNOWN || (m.kind == METHOD_IN_PROCESS && !policy)) {
         answer_here(a, request);
         return 0;
     }
-    int keeper = route_keeper(&m, r.params);
+    int keeper = policy ? -1 : route_keeper(&m, r.params);
     int asked = keeper >= 0 ? ask_keeper(a, keeper, &r, request, err) : 0;
     if (asked != 0)
         return asked < 0 ? -1 : 0;
-    if (keeper < 0)
+    if (keeper < 0 && !policy)
         hand_over(a, &m, &r, request);
     return server_call(&a->fd, request, route_is_query(&m, r.method), -1, &a->line, err);
 }

@@ -20,6 +20,7 @@
 #include "relocate.h"
 #include "proc.h"
 #include "serve_http.h"
+#include "serve_policy.h"
 
 static const char NAME[] = "mcp serve";
 
@@ -136,7 +137,7 @@ static char *token_of(const char *file, const char *name)
 struct serve_words {
     struct serve_offer offer;
     struct serve_http_options http;
-    const char *token_file, *token_env;
+    const char *token_file, *token_env, *policy;
     double idle_s;
 };
 
@@ -164,6 +165,9 @@ static int take_option(struct serve_words *w, int option)
         if (strncmp(optarg, "unix:", 5) == 0 && optarg[5] != '/')
             return usage_error(NAME, "--http unix: takes an absolute path, not '%s'", optarg + 5);
         w->http.where[w->http.n++] = optarg;
+        return EXIT_OK;
+    case 'y':
+        w->policy = optarg;
         return EXIT_OK;
     case 'f':
         w->token_file = optarg;
@@ -228,6 +232,7 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
         {"token-env", 1, NULL, 'e'},      {"share", 0, NULL, 'a'},
         {"idle", 1, NULL, 'i'},           {"tls-cert", 1, NULL, 'C'},
         {"tls-key", 1, NULL, 'K'},        {"tls-client-ca", 1, NULL, 'A'},
+        {"policy", 1, NULL, 'y'},
 #endif
         {"keep-sessions", 0, NULL, 'k'},  {"structured", 0, NULL, 's'},
         {"read-only", 0, NULL, 'r'},      {"tools", 1, NULL, 't'},
@@ -239,6 +244,7 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
         "--token-env",      "--share",
         "--idle",           "--tls-cert",
         "--tls-key",        "--tls-client-ca",
+        "--policy",
 #endif
         "--keep-sessions",  "--structured",
         "--read-only",      "--tools",
@@ -259,10 +265,14 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
     if (check_words(words) != EXIT_OK)
         return EXIT_USAGE;
 #ifndef TOOLBOX_GUEST
-    if (words->http.n > 0)
-        return serve_http(&words->http, &words->offer);
-#endif
+    if (words->policy && serve_policy_begin(words->policy, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    int status = words->http.n > 0 ? serve_http(&words->http, &words->offer) : serve_pipe(&words->offer);
+    serve_policy_end();
+    return status;
+#else
     return serve_pipe(&words->offer);
+#endif
 }
 
 #ifndef TOOLBOX_GUEST

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "glob.h"
+#include "serve_policy.h"
 #include "io.h"
 #include "mem.h"
 #include "rpc.h"
@@ -317,7 +318,7 @@ static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r,
 bool serve_offers(const struct serve_offer *offer, const struct mcp_tool *t)
 {
     return (!offer->read_only || (t->hints & TOOL_READS)) &&
-           (!offer->tools || glob_match_file(offer->tools, t->name, t->name));
+           (!offer->tools || glob_match_file(offer->tools, t->name, t->name)) && serve_policy_offers(t);
 }
 
 static bool has_browser(void)

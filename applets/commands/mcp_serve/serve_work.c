@@ -14,6 +14,7 @@
 #include "io.h"
 #include "mem.h"
 #include "serve.h"
+#include "serve_policy.h"
 #include "commands/server/server.h"
 
 /* ---- saying ---- */
@@ -223,6 +224,8 @@ static int work(struct work *w, const struct call *c, struct err *err)
         return -1;
     w->session = w->args.session.s ? w->args.session.s : c->session ? c->session : c->serve->made.shell;
     w->browser = c->serve->made.browser;
+    if (serve_policy_enter(c->tool, err) < 0)
+        return -1;
     return c->task(w, err);
 }
 

@@ -96,6 +96,12 @@ void keeper_ends_with(struct keeper_service *s, pid_t pid)
     proc_watch(s->keeper->base.loop, pid, owner_gone, s);
 }
 
+void keeper_ends_in(struct keeper_service *s, long long ms)
+{
+    if (ms >= 0)
+        loop_timer(s->keeper->base.loop, ms, owner_gone, s);
+}
+
 void keeper_on_cleared(struct keeper_service *s, void (*cleared)(void *ctx))
 {
     s->cleared = cleared;

@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,12 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "commands/confine/server_policy.h"
 #include "io.h"
 #include "log.h"
 #include "mem.h"
 #include "proc.h"
+#include "relocate.h"
 #include "server_internal.h"
 
 /* stop-server and healthcheck take no argument but --help, which applet_main has dealt with. */
@@ -23,14 +26,52 @@ static bool no_arguments(int argc, char **argv)
     return argc == 1;
 }
 
-enum { OPT_LOG_LEVEL = 256, OPT_REPLACE };
+enum { OPT_LOG_LEVEL = 256, OPT_REPLACE, OPT_POLICY };
+
+#ifdef TOOLBOX_GUEST
+#define POLICY_WORD NULL
+#define POLICY_OPTION                                                                                        \
+    {                                                                                                        \
+        0                                                                                                    \
+    }
+#define take_policy(name, file) EXIT_OK
+#else
+#define POLICY_WORD "--policy"
+#define POLICY_OPTION                                                                                        \
+    {                                                                                                        \
+        "policy", required_argument, NULL, OPT_POLICY                                                        \
+    }
+
+/* Puts it to where every server looks that is started from now on, until stop-server. */
+static int take_policy(const char *name, const char *file)
+{
+    const char *names[METHODS_MAX];
+    struct err err;
+    struct place place PLACE_AUTO = PLACE_INIT;
+    relocate_all();
+    tool_method_names(names, METHODS_MAX);
+    if (code_unpack(CODE_confine, &err) < 0 || server_policy_load(AT_FDCWD, file, names, &err) < 0)
+        return applet_failed(name, "%s", err.msg);
+    int fd FD_AUTO = ipc_find(&place, IPC_SERVER);
+    if (fd >= 0)
+        return applet_failed(
+            name, "a server runs in %s already, to which no policy can be given: end it before (stop-server)",
+            place.path);
+    if (place_open(&place, &err) < 0 || server_policy_put(place.fd, file, &err) < 0)
+        return applet_failed(name, "%s", err.msg);
+    return EXIT_OK;
+}
+#endif
 
 /* `replace`: NULL where that is no option. EXIT_OK, or the exit status. */
-static int take_options(int argc, char **argv, bool *replace)
+static int take_options(int argc, char **argv, bool *replace, const char **policy)
 {
-    const char *const words[] = {"--log-level", replace ? "--replace" : NULL, NULL};
+    const char *const words[] = {"--log-level", replace ? "--replace" : POLICY_WORD, POLICY_WORD, NULL};
     const struct option options[] = {{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-                                     {replace ? "replace" : NULL, no_argument, NULL, OPT_REPLACE},
+                                     {replace ? "replace" : "log-level",
+                                      replace ? no_argument : required_argument, NULL,
+                                      replace ? OPT_REPLACE : OPT_LOG_LEVEL},
+                                     POLICY_OPTION,
                                      {0}};
     for (int option; (option = usage_option(argv[0], argc, argv, ":", options, words)) >= 0;) {
         int level = option == OPT_LOG_LEVEL ? log_level_of(optarg) : -1;
@@ -40,6 +81,8 @@ static int take_options(int argc, char **argv, bool *replace)
             return usage_unknown(argv[0], "log level", optarg, log_level_names);
         else if (option == OPT_REPLACE)
             *replace = true;
+        else if (option == OPT_POLICY)
+            *policy = optarg;
         else
             return EXIT_USAGE;
     }
@@ -48,7 +91,10 @@ static int take_options(int argc, char **argv, bool *replace)
 
 static int server_main(int argc, char **argv)
 {
-    int status = take_options(argc, argv, NULL);
+    const char *policy = NULL;
+    int status = take_options(argc, argv, NULL, &policy);
+    if (status == EXIT_OK && policy)
+        status = take_policy("server", policy);
     if (status != EXIT_OK)
         return status;
     struct err err;
@@ -89,7 +135,10 @@ static int start_main(int argc, char **argv)
     struct buf answer BUF_AUTO = BUF_INIT;
     struct span result;
     bool replace = false;
-    int status = take_options(argc, argv, &replace);
+    const char *policy = NULL;
+    int status = take_options(argc, argv, &replace, &policy);
+    if (status == EXIT_OK && policy)
+        status = take_policy("start-server", policy);
     if (status != EXIT_OK)
         return status;
     struct buf ended BUF_AUTO = BUF_INIT;
@@ -121,6 +170,19 @@ static int health_main(int argc, char **argv)
 
 #define GONE_MS 10000 /* for a server that is our child to be reaped */
 
+/* It was for what has ended. */
+static void forget_policy(void)
+{
+#ifndef TOOLBOX_GUEST
+    struct buf path BUF_AUTO = BUF_INIT;
+    for (unsigned n = 0; policy_rules_there() && place_candidate(n, &path); n++) {
+        struct place place PLACE_AUTO = PLACE_INIT;
+        if (place_enter(&place, path.data, false, NULL) == 0)
+            unlinkat(place.fd, SERVER_POLICY, 0);
+    }
+#endif
+}
+
 static int stop_main(int argc, char **argv)
 {
     if (!no_arguments(argc, argv))
@@ -133,6 +195,7 @@ static int stop_main(int argc, char **argv)
         struct place place PLACE_AUTO = PLACE_INIT;
         int fd FD_AUTO = ipc_find(&place, IPC_SERVER);
         if (fd < 0) {
+            forget_policy();
             struct place leftover PLACE_AUTO = PLACE_INIT;
             if (!server_find_sockets(&leftover, false))
                 return EXIT_OK;
@@ -140,6 +203,8 @@ static int stop_main(int argc, char **argv)
         }
         result = fd < 0 ? -1 : server_shut_down(fd, &err);
     }
+    if (result == 0)
+        forget_policy();
     if (result == 0)
         proc_reap(GONE_MS); /* it may be our child */
     return result == 0 ? EXIT_OK : applet_failed("stop-server", "%s", err.msg);

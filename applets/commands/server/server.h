@@ -148,6 +148,9 @@ void keeper_set_age(struct keeper_service *service, long long ms);
  * it comes. */
 void keeper_ends_with(struct keeper_service *service, pid_t pid);
 
+/* The same after a while; -1: never. */
+void keeper_ends_in(struct keeper_service *service, long long ms);
+
 /* `cleared` is called once everything below the keeper has ended, before the call is answered. */
 void keeper_on_cleared(struct keeper_service *service, void (*cleared)(void *ctx));
 

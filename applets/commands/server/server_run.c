@@ -11,6 +11,7 @@
 
 #include "client.h"
 #include "err.h"
+#include "commands/confine/server_policy.h"
 #include "io.h"
 #include "log.h"
 #include "mem.h"
@@ -204,10 +205,39 @@ static void to_keeper(struct rpc_call *call, struct span params, void *ctx)
         server_without_keeper(s, call);
 }
 
+#ifndef TOOLBOX_GUEST
+static void refuse_by_policy(struct rpc_call *call, struct span params, void *ctx)
+{
+    struct err err;
+    (void)params, (void)ctx;
+    err_set(&err, ERR_TOOL, "refused by the policy of this server: this method can't be called");
+    rpc_fail(call, &err);
+}
+
+static int take_policy(int place, struct err *err)
+{
+    const char *names[METHODS_MAX];
+    if (!io_is_there(place, SERVER_POLICY))
+        return 0;
+    relocate_all();
+    tool_method_names(names, METHODS_MAX);
+    if (code_unpack(CODE_confine, err) < 0 || server_policy_load(place, SERVER_POLICY, names, err) < 0)
+        return -1;
+    rpc_watch = server_policy->audit_file.s ? server_policy_audit : NULL;
+    return 0;
+}
+#else
+#define take_policy(place, err) 0
+#endif
+
 rpc_handler server_find(void *ctx, const char *name, void **handler_ctx)
 {
     struct method m = tool_method(name);
     *handler_ctx = ctx;
+#ifndef TOOLBOX_GUEST
+    if (m.kind != METHOD_UNKNOWN && !policy_rules_allow(name))
+        return refuse_by_policy;
+#endif
     if (strcmp(name, SERVER_LEAVE) == 0)
         return server_leave;
     switch (m.kind) {
@@ -346,7 +376,7 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
     int keep[] = {place->fd, lock_fd, ready_fd};
     io_close_others(keep, 3);
     s->foreground = foreground;
-    int listen_fd = listen_in(s, place, &err);
+    int listen_fd = take_policy(place->fd, &err) < 0 ? -1 : listen_in(s, place, &err);
     io_close(&lock_fd);
     if (listen_fd < 0) {
         if (ready_fd >= 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "policy_rules.h"
 #include "server_internal.h"
 #include "surroundings_param.h"
 
@@ -54,7 +55,7 @@ static int take_params(struct starting *s, struct span params, struct err *err)
             0)
         return -1;
     s->user = as_other ? &s->other : NULL;
-    return 0;
+    return policy_rules_user(s->user, err);
 }
 
 /* In the keeper. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "policy_rules.h"
 #include "proc.h"
 #include "server_internal.h"
 
@@ -70,6 +71,13 @@ int server_shut_down(int fd, struct err *err)
     ipc_peer(fd, &pid, &uid);
     if (may_be_server(pid))
         kill(pid, SIGCONT);
+    if (policy_rules_there() && may_be_server(pid)) { /* which may let no caller end it */
+        kill(pid, SIGTERM);
+        struct pollfd gone = {.fd = fd, .events = POLLIN};
+        return poll(&gone, 1, SERVER_END_MS) > 0
+                   ? 0
+                   : err_set(err, ERR_TOOL, "the server (pid %ld) does not end", (long)pid);
+    }
     if (ask_to_end(fd, pid, span_of(&request), &answer, err) == 0) {
         client_delivered(fd);
         wait_gone(fd);

@@ -371,7 +371,7 @@ int session_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->service = keeper_serve(k, &bash_session_tool, h, status, hang_up);
     if (p->ends_with > 0)
         keeper_ends_with(h->service, (pid_t)p->ends_with);
-    walls_end_in_time(k, walls, h->service);
+    keeper_ends_in(h->service, walls_time_ms(walls));
     tell(k, h, walls);
     return 0;
 }

@@ -295,9 +295,9 @@ static char **job_env(char *const *base, const struct start_params *p, const str
 }
 
 /* The sooner of both. */
-static int64_t time_of(const struct start_params *p)
+static int64_t time_of(const struct start_params *p, const struct confine *walls)
 {
-    long long wall = p->walls.limits.wall_seconds;
+    long long wall = walls && walls->wanted[CONFINE_WALL_SECONDS] ? walls->limits[CONFINE_WALL_SECONDS] : -1;
     double s = p->timeout_s < 0 || (wall >= 0 && (double)wall < p->timeout_s) ? (double)wall : p->timeout_s;
     return s < 0 ? -1 : (int64_t)(s * 1000);
 }
@@ -325,7 +325,7 @@ static int start_job(struct hosted *h, const struct starting *s, struct claim *c
         .latin1 = job_start_is_latin1(p),
         .rows = (unsigned short)(p->pty.on ? p->pty.rows : 0),
         .cols = (unsigned short)p->pty.cols,
-        .timeout_ms = time_of(p),
+        .timeout_ms = time_of(p, h->walls),
         .accept = claim_pid,
         .accept_arg = claim,
         .accepted = &accepted,
