@@ -88,7 +88,8 @@ CODE_bridge := $(addprefix applets/tools/mcp/mcp_,$(addsuffix .c,bridge lines me
 CODE_patch := $(addprefix applets/tools/text_editor/edit_,$(addsuffix .c,apply patch set together))
 CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_progress.c release_fetch.c) \
     $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
-CODE_confine := $(filter-out core/confine_name.c,$(wildcard core/confine*.c)) applets/commands/confine/policy.c applets/commands/confine/server_policy.c applets/commands/confine/confine_command.c
+CODE_confine := $(filter-out core/confine_name.c,$(wildcard core/confine*.c)) applets/commands/confine/policy.c applets/commands/confine/policy_check.c \
+    applets/commands/confine/walls_there.c applets/commands/confine/server_policy.c applets/commands/confine/confine_command.c
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
 CODE_file := $(filter-out %_methods.c $(addprefix applets/tools/file/,$(addsuffix .c,file file_path file_read file_write)),$(wildcard applets/tools/file/*.c)) \
     core/expression.c core/expression_find.c

@@ -70,11 +70,21 @@ static bool is_wanted(const struct confine *c, const struct controller *k)
     return c->wanted[k->what] && !confine_held(c, k->what);
 }
 
+/* In version 2 a group hands controllers on or has processes, but the first of all. Some it hands on all the
+ * same, and makes a group of it that nobody can enter. */
+static bool has_processes(const char *group)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    return has_file(group, "cgroup.type") && read_file(group, "cgroup.procs", &text) && text.len > 0;
+}
+
 /* Below a group that has the controller; in version 2 it has to hand it on. */
 static bool offers(const struct controller *k, bool second, const char *group)
 {
     if (!second)
         return has_file(group, k->file[0]) || strstr(group, k->name);
+    if (has_processes(group))
+        return false;
     char *give MEM_AUTO = mem_printf("+%s", k->name);
     put_file(group, "cgroup.subtree_control", give);
     struct buf text BUF_AUTO = BUF_INIT;

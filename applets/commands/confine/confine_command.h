@@ -3,5 +3,6 @@
 
 /* Packed code (core/code_parts.def): behind code_unpack(CODE_confine). */
 int confine_command(int argc, char **argv);
+int policy_check(int argc, char **argv);
 
 #endif

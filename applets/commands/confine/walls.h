@@ -46,27 +46,33 @@ bool walls_confine(const struct policy *p);
 int walls_make(struct keeper *k, const struct walls_params *p, const char *cwd, struct confine **walls,
                struct err *err);
 
-/* Behind the keeper's word: a comma and the member `enforced`; nothing without walls. */
-void walls_tell(struct keeper *k, const struct confine *walls);
+/* Packed code, behind walls_make: the same where there are some. */
+void walls_tell_there(struct keeper *k, const struct confine *walls);
+void walls_put_there(struct buf *out, const struct confine *walls);
+void walls_look_there(const struct confine *walls, const char *cwd, const char *text, size_t n,
+                      char said[CONFINE_SAID]);
+void walls_look_on_there(const struct confine *walls, int stream, const char *text, size_t n,
+                         char said[CONFINE_SAID]);
+enum confine_what walls_limit_met_there(const struct confine *walls, int status);
+enum confine_what walls_limit_now_there(const struct confine *walls, int exit_code);
 
+/* Behind the keeper's word: a comma and the member `enforced`. */
+#define walls_tell(k, walls) ((walls) ? walls_tell_there(k, walls) : (void)0)
 /* The member `enforced` of an object. */
-void walls_put(struct buf *out, const struct confine *walls);
-
-/* What the program says of a wall that it met, if it does: into `said`. */
-void walls_look(const struct confine *walls, const char *cwd, const char *text, size_t n,
-                char said[CONFINE_SAID]);
-
+#define walls_put(out, walls) ((walls) ? walls_put_there(out, walls) : (void)0)
+/* What the program says of a wall that it met, if it does: into `said`, an array of CONFINE_SAID. */
+#define walls_look(walls, cwd, text, n, said)                                                                \
+    ((walls) ? walls_look_there(walls, cwd, text, n, said) : (void)0)
 /* The same of a stream, 0 or 1, of the keeper's program, of which this comes now. */
-void walls_look_on(const struct confine *walls, int stream, const char *text, size_t n,
-                   char said[CONFINE_SAID]);
-
+#define walls_look_on(walls, stream, text, n, said)                                                          \
+    ((walls) ? walls_look_on_there(walls, stream, text, n, said) : (void)0)
 /* How long it may run; -1: for ever. */
-long long walls_time_ms(const struct confine *walls);
-
+#define walls_time_ms(walls)                                                                                 \
+    ((walls) && (walls)->wanted[CONFINE_WALL_SECONDS] ? (walls)->limits[CONFINE_WALL_SECONDS] * 1000 : -1)
 /* The limit that has ended it, which ended so (as of waitpid) or after its time: CONFINE_PARTS: none has. */
-enum confine_what walls_limit_met(const struct confine *walls, int status);
+#define walls_limit_met(walls, status) ((walls) ? walls_limit_met_there(walls, status) : CONFINE_PARTS)
 /* The same of what a shell has run, which ended with that: since the last time that it was asked. */
-enum confine_what walls_limit_now(const struct confine *walls, int exit_code);
+#define walls_limit_now(walls, exit_code) ((walls) ? walls_limit_now_there(walls, exit_code) : CONFINE_PARTS)
 
 #endif
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "applet.h"
-#include "relocate.h"
-#include "commands/confine/server_policy.h"
+#include "confine_command.h"
+#include "server_policy.h"
 #include "tool.h"
 
 static const char NAME[] = "policy";
@@ -25,7 +25,7 @@ static void warn(const char *file)
             NAME, "warning: %s: without directories the editor and the file methods reach all files", file);
 }
 
-static int policy_run(int argc, char **argv)
+int policy_check(int argc, char **argv)
 {
     static const char *const words[] = {"check", NULL};
     const char *names[METHODS_MAX];
@@ -36,18 +36,11 @@ static int policy_run(int argc, char **argv)
     if (argc != 3)
         return usage_error(NAME, "check takes one file: toolbox policy check FILE");
     tool_method_names(names, METHODS_MAX);
-    if (code_unpack(CODE_confine, &err) < 0 || server_policy_load(AT_FDCWD, argv[2], names, &err) < 0)
+    if (server_policy_load(AT_FDCWD, argv[2], names, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
     warn(argv[2]);
     printf("%s is a policy\n", argv[2]);
     return stdout_flushed();
 }
 
-extern const struct applet policy_applet;
-
-const struct applet policy_applet = {
-    .name = "policy",
-    .summary = "check the policy of a server",
-    .run = policy_run,
-};
 #endif
