@@ -283,6 +283,10 @@ static void refuse_network(struct program *p, const struct confine *c)
     for (unsigned i = 0; i < sockets.n; i++)
         put(p, sockets.code[i].code, sockets.code[i].jt, sockets.code[i].jf, sockets.code[i].k);
     refuse_argument(p, SYS_socketpair, 0, ~0U, false, AF_UNIX, EACCES);
+    if (!(network & CONFINE_NET_UNIX)) { /* which can be sent to any path, though they are a pair */
+        refuse_argument(p, SYS_socketpair, 1, 0xf, true, SOCK_DGRAM, EACCES);
+        refuse_argument(p, SYS_socketpair, 1, 0xf, true, SOCK_RAW, EACCES);
+    }
 #ifdef SYS_socketcall
     refuse(p, SYS_socketcall, ENOSYS);
 #endif

@@ -60,6 +60,8 @@ class World:
         fd, address = map(int, self.victim.stdout.readline().split())
         self.tcp = socket.create_server(("127.0.0.1", 0))
         self.port = self.tcp.getsockname()[1]
+        self.datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.datagrams.bind(str(base / "datagrams"))
         self.unix, self.abstract = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
         self.unix.bind(str(base / "socket"))
         self.abstract.bind(f"\0toolbox-{os.getpid()}-{id(self)}")
@@ -67,14 +69,14 @@ class World:
         self.abstract.listen()
         self.out = {"path": str(self.path), "file": str(self.path / "file"), "empty": str(self.path / "empty"), "fd": fd,
                     "secret": str(self.private / "secret"), "pid": self.victim.pid, "address": address, "port": self.port,
-                    "socket": str(base / "socket"), "abstract": self.abstract.getsockname()[1:].decode(), "toolbox": str(toolbox),
+                    "socket": str(base / "socket"), "datagrams": str(base / "datagrams"), "abstract": self.abstract.getsockname()[1:].decode(), "toolbox": str(toolbox),
                     "program": shutil.which("true")}
 
     def end(self):
         self.victim.kill()
         self.victim.wait()
         self.victim.stdout.close()
-        for s in (self.tcp, self.unix, self.abstract):
+        for s in (self.tcp, self.unix, self.abstract, self.datagrams):
             s.close()
 
     def workspace(self):
@@ -129,7 +131,7 @@ def walls(world):
 def test_the_attempts_are_real(world):
     """Without walls they go through: the ones of which that can be seen without harm."""
     assert all("ESCAPED" in world.free("read", name) for name in ("open", "symlink", "proc_self_root", "dots", "by_program"))
-    assert all("ESCAPED" in world.free("network", name) for name in ("tcp", "udp", "unix", "unix_abstract"))
+    assert all("ESCAPED" in world.free("network", name) for name in ("tcp", "udp", "unix", "unix_abstract", "pair_of_datagrams"))
     assert all("ESCAPED" in world.free("execute", name) for name in ("there", "copy", "from_memory", "from_memory_by_descriptor", "unnamed"))
     assert all("ESCAPED" in world.free("kernel", name) for name in ("proc_environ", "proc_maps", "prlimit_of_another"))
 
@@ -168,7 +170,7 @@ def test_no_network(world, walls, name):
     world.attempt("network", name, "--network", "none")
 
 
-@pytest.mark.parametrize("name", [n for n in attacker.NETWORK if n not in ("unix", "unix_by_link", "descriptor_passed", "high_bits_of_the_family_unix")])
+@pytest.mark.parametrize("name", [n for n in attacker.NETWORK if n not in ("pair_of_datagrams", "pair_of_datagrams_connected", "pair_of_raw", "unix", "unix_by_link", "descriptor_passed", "high_bits_of_the_family_unix")])
 def test_nothing_but_sockets_with_a_path(world, name):
     enforced(world.toolbox, "--network", "unix")
     world.attempt("network", name, "--network", "unix")

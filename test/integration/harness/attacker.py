@@ -503,6 +503,10 @@ SIGNALS = {
     "by_program": lambda: from_child("sh", "-c", f"kill -USR1 {out['pid']}"),
 }
 NETWORK = {
+    "pair_of_datagrams": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", out["datagrams"]),
+    "pair_of_datagrams_connected": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].connect(out["datagrams"]),
+    "pair_of_raw": lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW)[0].sendto(b"x", out["datagrams"]),
+    "pair_of_streams_connected_elsewhere": lambda: socket.socketpair(socket.AF_UNIX)[0].connect(out["socket"]),
     "tcp": lambda: tcp(out["port"]),
     "tcp6": lambda: tcp(out["port"], socket.AF_INET6, "::1"),
     "tcp_mapped": lambda: tcp(out["port"], socket.AF_INET6, "::ffff:127.0.0.1"),
