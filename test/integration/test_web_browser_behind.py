@@ -138,6 +138,24 @@ def test_what_a_page_writes_and_asks_for(client, site):
     assert len(w.call("network")) == 200 and w.call("network")[-1]["url"].endswith("?209")
 
 
+def test_what_was_sent_and_what_came(client, site):
+    site.pages["/api"] = lambda handler: handler.give('{"ok":1}', kind="application/json")
+    site.pages["/blob"] = lambda handler: handler.give(b"\x00\xff\x89", kind="application/octet-stream")
+    w = Web(client)
+    w.go(site.url())
+    w.value("fetch('/api',{method:'POST',body:'a=ä'}).then(r=>r.text())")
+    w.value("fetch('/blob').then(r=>r.arrayBuffer()).then(b=>b.byteLength)")
+    asked = {one["url"].rpartition("/")[2]: one["id"] for one in w.call("network")}
+    assert w.call("network", body=asked["api"]) == {"id": asked["api"], "request_body": "a=ä", "base64": False, "body": '{"ok":1}'}
+    found = w.call("network", body=asked["blob"])
+    assert found["base64"] and base64.b64decode(found["body"]) == b"\x00\xff\x89" and found["request_body"] is None
+    assert "<title>Home</title>" in w.call("network", body=asked[""])["body"]
+    done = client.cli("web_browser", "network", "--body", str(asked["api"]))
+    assert done.returncode == 0 and json.loads(done.stdout)["body"] == '{"ok":1}', done
+    with pytest.raises(RpcError, match="no request 99999"):
+        w.call("network", body=99999)
+
+
 def test_another_browser(client, site):
     w = Web(client)
     w.act("emulate", width=400, height=800, scale=2, touch=True, user_agent="X/1", timezone="Asia/Tokyo", color_scheme="dark")
@@ -193,6 +211,7 @@ def test_pdf_and_devtools(client, site):
 
 def test_a_password_of_http_in_the_address(client, site):
     w = Web(client)
+    w.go(site.url("/locked"), "NAME:PASSWORD@HOST")
     assert 'RootWebArea "Inside"' in w.go(site.url("/locked").replace("//", "//ann:secret@"))
 
 

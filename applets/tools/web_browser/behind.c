@@ -10,13 +10,72 @@
 
 /* ---- what is known already ---- */
 
+static const step_fn body_steps[5];
+
 static void put_requests(struct action *a)
 {
+    if (a->params.body >= 0) {
+        step_branch(a, body_steps);
+        return;
+    }
     traffic_put(&a->web->tabs.traffic, a->params.url.s, &a->answer);
     step_next(a);
 }
 
 const step_fn network_steps[] = {put_requests, NULL};
+
+/* Of one request what was sent and what came: the browser keeps some megabytes of each page's. */
+static void ask_for(struct action *a, const char *method)
+{
+    const struct request *r = traffic_find(&a->web->tabs.traffic, a->params.body);
+    struct buf params BUF_AUTO = BUF_INIT;
+    if (!r || !r->id || !r->session) {
+        step_fail(a, "there is no request %lld (any more); web_network lists them", a->params.body);
+        return;
+    }
+    buf_addc(&params, '{');
+    json_member_string(&params, "requestId", r->id);
+    buf_addc(&params, '}');
+    step_ask_lax(a, r->session, method, &params, BEHIND_MS);
+}
+
+static void ask_sent(struct action *a)
+{
+    ask_for(a, "Network.getRequestPostData");
+}
+
+static void put_sent(struct action *a)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    bool sent = a->result.s && member_text(a->result, "postData", &text);
+    buf_addc(&a->answer, '{');
+    json_member_int(&a->answer, "id", a->params.body);
+    json_member_string(&a->answer, "request_body", sent ? buf_str(&text) : NULL);
+    step_next(a);
+}
+
+static void ask_body(struct action *a)
+{
+    ask_for(a, "Network.getResponseBody");
+}
+
+static void put_body(struct action *a)
+{
+    struct span body, coded;
+    if (!a->result.s || !json_member(a->result, "body", &body, NULL)) {
+        step_fail(a, "the body of request %lld is not kept (any more), or has not come: %s", a->params.body,
+                  a->why.msg);
+        return;
+    }
+    json_member_bool(&a->answer, "base64",
+                     json_member(a->result, "base64Encoded", &coded, NULL) && span_is(coded, "true"));
+    json_key(&a->answer, "body");
+    buf_add(&a->answer, body.s, body.n);
+    buf_addc(&a->answer, '}');
+    step_next(a);
+}
+
+static const step_fn body_steps[5] = {ask_sent, put_sent, ask_body, put_body, NULL};
 
 static void put_downloads(struct action *a)
 {

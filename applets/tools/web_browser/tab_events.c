@@ -172,7 +172,7 @@ static void page_event(struct tabs *tabs, struct tab *t, const char *session, co
         {"Page.navigatedWithinDocument", moved_within},
         {"Network.requestWillBeSent", request_began},
     };
-    traffic_event(tabs, method, params);
+    traffic_event(tabs, session, method, params);
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
         if (strcmp(method, handlers[i].method) == 0)
             handlers[i].run(t, params);

@@ -59,7 +59,8 @@ static void set_up(struct tabs *tabs, const char *session, bool page)
     tab_call(tabs, session, "Page.enable", NULL);
     tab_call(tabs, session, "Page.setLifecycleEventsEnabled", "{\"enabled\":true}");
     tab_call(tabs, session, "Inspector.enable", NULL);
-    tab_call(tabs, session, "Network.enable", "{\"maxTotalBufferSize\":0,\"maxResourceBufferSize\":0}");
+    tab_call(tabs, session, "Network.enable",
+             "{\"maxTotalBufferSize\":10000000,\"maxResourceBufferSize\":5000000}");
     tab_call(tabs, session, "Target.setAutoAttach",
              "{\"autoAttach\":true,\"waitForDebuggerOnStart\":true,\"flatten\":true,"
              "\"filter\":[{\"type\":\"iframe\"}]}");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mem.h"
 #include "tab_internal.h"
 
 #define URL_BYTES 2000
@@ -24,7 +25,7 @@ static struct request *request_of(struct traffic *t, struct span params)
 
 static void forget(struct request *r)
 {
-    char *const texts[] = {r->id, r->method, r->url, r->type, r->mime_type, r->error};
+    char *const texts[] = {r->id, r->session, r->method, r->url, r->type, r->mime_type, r->error};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     *r = (struct request){0};
@@ -41,7 +42,7 @@ static void answered(struct request *r, struct span params, const char *key)
 }
 
 /* A redirect is one request more of the same name. */
-static void began(struct traffic *t, struct span params)
+static void began(struct traffic *t, const char *session, struct span params)
 {
     struct span request;
     if (!json_member(params, "request", &request, NULL) || json_kind(request) != JSON_OBJECT)
@@ -50,6 +51,7 @@ static void began(struct traffic *t, struct span params)
     struct request *r = &t->list[t->n++ % TRAFFIC_MAX];
     forget(r);
     *r = (struct request){.id = member_dup(params, "requestId"),
+                          .session = mem_strdup(session),
                           .method = member_dup(request, "method"),
                           .url = member_dup(request, "url"),
                           .type = member_dup(params, "type")};
@@ -66,9 +68,20 @@ static void ended(struct request *r, struct span params)
     r->error = member_dup(params, "errorText");
 }
 
+static unsigned long long oldest(const struct traffic *t)
+{
+    return t->n > TRAFFIC_MAX ? t->n - TRAFFIC_MAX : 0;
+}
+
+const struct request *traffic_find(const struct traffic *t, long long id)
+{
+    bool there = id >= (long long)oldest(t) && id < (long long)t->n;
+    return there && t->list[id % TRAFFIC_MAX].url ? &t->list[id % TRAFFIC_MAX] : NULL;
+}
+
 void traffic_put(const struct traffic *t, const char *filter, struct buf *out)
 {
-    unsigned long long from = t->n > TRAFFIC_MAX ? t->n - TRAFFIC_MAX : 0;
+    unsigned long long from = oldest(t);
     buf_addc(out, '[');
     size_t begin = out->len;
     for (unsigned long long i = from; i < t->n; i++) {
@@ -76,6 +89,7 @@ void traffic_put(const struct traffic *t, const char *filter, struct buf *out)
         if (!r->url || (filter && !strstr(r->url, filter)))
             continue;
         buf_adds(out, out->len > begin ? ",{" : "{");
+        json_member_int(out, "id", (long long)i);
         json_member_string(out, "method", r->method);
         json_member_string(out, "url", r->url);
         json_member_string(out, "type", r->type);
@@ -160,11 +174,11 @@ static void entry_added(struct buf *out, struct span params)
     put_entry(out, buf_str(&level), &text, entry);
 }
 
-void traffic_event(struct tabs *tabs, const char *method, struct span params)
+void traffic_event(struct tabs *tabs, const char *session, const char *method, struct span params)
 {
     struct traffic *t = &tabs->traffic;
     if (strcmp(method, "Network.requestWillBeSent") == 0)
-        began(t, params);
+        began(t, session, params);
     else if (strcmp(method, "Network.responseReceived") == 0)
         answered(request_of(t, params), params, "response");
     else if (strcmp(method, "Network.loadingFinished") == 0 || strcmp(method, "Network.loadingFailed") == 0)

@@ -12,7 +12,8 @@
 struct tabs;
 
 struct request {
-    char *id; /* NULL: none */
+    char *id;      /* NULL: none */
+    char *session; /* over which it was told */
     char *method, *url, *type, *mime_type, *error;
     int status; /* 0: no answer yet */
     long long bytes;
@@ -25,9 +26,12 @@ struct traffic {
 };
 
 /* An event of a page or a frame, whichever it is. */
-void traffic_event(struct tabs *tabs, const char *method, struct span params);
+void traffic_event(struct tabs *tabs, const char *session, const char *method, struct span params);
 
 /* Appends an array of those in whose address `filter` stands (NULL: of all), the oldest first. */
 void traffic_put(const struct traffic *t, const char *filter, struct buf *out);
+
+/* By the id that is shown there; NULL: there is none (any more). */
+const struct request *traffic_find(const struct traffic *t, long long id);
 
 #endif

@@ -84,12 +84,17 @@ static int print_list(const struct command_line *c, const char *method, const ch
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf answer BUF_AUTO = BUF_INIT;
+    const char *body = command_value(c, "body");
     int result = web_begin(c, false, &params);
     if (c->n_words > 0)
         json_member_string(&params, "url", c->words[0]);
+    if (result == EXIT_OK && body)
+        result = web_put_number(c, &params, "body", body);
     if (result == EXIT_OK)
         result = command_call(c, method, &params, &answer);
-    return result == EXIT_OK ? command_print_table(c, span_of(&answer), columns) : result;
+    if (result != EXIT_OK)
+        return result;
+    return body ? command_print_line(c, span_of(&answer)) : command_print_table(c, span_of(&answer), columns);
 }
 
 int web_do_downloads(const struct command_line *c)
@@ -100,7 +105,7 @@ int web_do_downloads(const struct command_line *c)
 
 int web_do_network(const struct command_line *c)
 {
-    static const char *const columns[] = {"status", "method", "type", "bytes", "error", "url", NULL};
+    static const char *const columns[] = {"id", "status", "method", "type", "bytes", "error", "url", NULL};
     return print_list(c, "web_network", columns);
 }
 

@@ -286,7 +286,9 @@ const struct rpc_method web_keeper_methods[] = {
     {"web_console", console, &web_session_params, DOC("Tell what the page has written to its console"),
      DOC("an array of {level, text, url, line}"), DOC("no such session; the browser has ended"), NULL, NULL},
     {"web_network", network, &web_network_params, DOC("List the newest requests of pages"),
-     DOC("an array of {method, url, type, status, mime_type, bytes, error}, 200 at most"),
+     DOC("an array of {id, method, url, type, status, mime_type, bytes, error}, 200 at most; with body {id, "
+         "request_body, base64, "
+         "body}"),
      DOC("no such session; the browser has ended"), NULL, NULL},
     {"web_emulate", web_emulate, &web_emulate_params, DOC("Be another browser: size, language, place, …"),
      DOC("a page"), DOC("no such session; the browser has ended"), NULL, NULL},

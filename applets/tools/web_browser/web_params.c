@@ -230,7 +230,13 @@ static const struct param dialog_list[] = {
 const struct params_table web_dialog_params = PARAMS_TABLE(dialog_list);
 
 static const struct param network_list[] = {
-    NAME, {.key = "url", .type = PARAM_NAME, .offset = WEB(url), PARAM_DOC("A part of the address", "all")}};
+    NAME,
+    {.key = "url", .type = PARAM_NAME, .offset = WEB(url), PARAM_DOC("A part of the address", "all")},
+    {.key = "body",
+     .type = PARAM_INT,
+     .offset = WEB(body),
+     .max = PARAM_MAX,
+     PARAM_DOC("Instead of the list, what was sent and what came of the request with this id", "none")}};
 const struct params_table web_network_params = PARAMS_TABLE(network_list);
 
 #define LIST(member) offsetof(struct web_list_params, member)

@@ -23,15 +23,15 @@ struct web_session_params {
 struct web_params {
     struct text session_name, url, direction, text, gone, value, key, expression, format;
     struct text how; /* of a mouse */
-    long long to, x, y;
+    long long to, x, y, body;
     struct text raw; /* JSON: a list of files, of calls; params */
     long long element_id, tab, timeout, offset, max;
     bool full_page, new_tab, close, network_idle, accept, of_browser;
 };
 #define WEB_PARAMS_DEFAULTS                                                                                  \
     {                                                                                                        \
-        .element_id = -1, .tab = -1, .timeout = 30, .accept = true, .to = -1, .x = WEB_NO_OFFSET,            \
-        .y = WEB_NO_OFFSET                                                                                   \
+        .element_id = -1, .tab = -1, .timeout = 30, .accept = true, .to = -1, .body = -1,                    \
+        .x = WEB_NO_OFFSET, .y = WEB_NO_OFFSET                                                               \
     }
 
 #define WEB_NO_OFFSET (-1000000)

@@ -691,9 +691,10 @@ export class Methods {
      *
      * @param params.session_name The session, as web_new_session named it
      * @param params.url A part of the address (default: all)
-     * @returns an array of {method, url, type, status, mime_type, bytes, error}, 200 at most
+     * @param params.body Instead of the list, what was sent and what came of the request with this id (default: none)
+     * @returns an array of {id, method, url, type, status, mime_type, bytes, error}, 200 at most; with body {id, request_body, base64, body}
      */
-    web_network(params: { session_name: string; url?: string | undefined }, options: Abortable = {}): Promise<Json> {
+    web_network(params: { session_name: string; url?: string | undefined; body?: number | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("web_network", given(params), options.signal);
     }
 

@@ -915,14 +915,15 @@ class Methods:
         """
         return wait(self._it.web_console(session_name=session_name))
 
-    def web_network(self, *, session_name: str, url: str | None=None) -> list[dict[str, Any]]:
+    def web_network(self, *, session_name: str, url: str | None=None, body: int | None=None) -> Any:
         """List the newest requests of pages.
 
         session_name: The session, as web_new_session named it
         url: A part of the address (default: all)
-        Result: an array of {method, url, type, status, mime_type, bytes, error}, 200 at most
+        body: Instead of the list, what was sent and what came of the request with this id (default: none)
+        Result: an array of {id, method, url, type, status, mime_type, bytes, error}, 200 at most; with body {id, request_body, base64, body}
         """
-        return wait(self._it.web_network(session_name=session_name, url=url))
+        return wait(self._it.web_network(session_name=session_name, url=url, body=body))
 
     def web_emulate(self, *, session_name: str, width: int | None=None, height: int | None=None, scale: float | None=None, touch: bool | None=None, user_agent: str | None=None, language: str | None=None, timezone: str | None=None, latitude: float | None=None, longitude: float | None=None, color_scheme: str | None=None, network: str | None=None, permissions: list[str] | None=None) -> dict[str, Any]:
         """Be another browser: size, language, place, ….
