@@ -7,6 +7,7 @@ import pytest
 
 from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.processes import wait_until
+from harness.server import status
 from harness.sessions import AT_ONCE, read_until, split_omitted
 
 MEMBERS = {"state", "exit_code", "output", "cwd", "duration_ms", "omitted_bytes"}
@@ -370,4 +371,24 @@ def test_a_flood_until_the_timeout(shell):
     result = shell.run("yes", timeout=0.5, max_output_bytes=1000)
     assert result["state"] == "timeout" and result["omitted_bytes"] > 0 and len(result["output"]) < 1100
     read_until(shell, shell.prompt, shell.bs("\x03", max_output_bytes=100))
+    shell.works()
+
+
+def test_a_shell_that_has_stopped_itself(shell):
+    """Nobody is there to continue it: what refuses a run says how."""
+    assert shell.run("suspend", timeout=0.2)["state"] == "timeout"
+    wait_until(lambda: status(shell.pid())["State"].startswith("T"), "the shell to stop")
+    with pytest.raises(RpcError, match="has been stopped; send it CONT with bash_session_signal"):
+        shell.run("echo no")
+    shell.signal("CONT")
+    shell.works()
+
+
+@pytest.mark.parametrize("keys", ["\x18", "\x1b", "\x16"])
+def test_keys_that_make_others_of_the_next_ones(shell, keys):
+    """What has been typed for an editor that isn't there is in the way, and the refusal says so."""
+    shell.bs(keys, wait=0, idle=0)
+    with pytest.raises(RpcError, match="was not finished; finish it with bash_session, interrupt it"):
+        shell.run("echo no")
+    shell.bs("\x03", wait=0, idle=0)
     shell.works()

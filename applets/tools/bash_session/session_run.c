@@ -95,6 +95,17 @@ static int64_t give_command(struct session *s, struct session_call *c)
     return type_command(s, c);
 }
 
+/* Interrupted as it told or read a line it reads on, and tells when the line ends. */
+static bool ends_line(struct session *s, struct session_call *c)
+{
+    if (c->run.asked || !s->shell.kind->ends_line || !s->shell.known.interrupted ||
+        s->shell.known.waits != WAITING_SHELL)
+        return false;
+    c->run.asked = true;
+    terminal_type(&s->terminal, "\n", 1);
+    return true;
+}
+
 /* ---- checks, one a phase ---- */
 
 /* It never gets to its prompt with its user's start-up files. */
@@ -120,6 +131,8 @@ static int64_t check_settled(struct session *s, struct session_call *c)
     if (!c->run.asked && session_can_ask(s))
         return session_run_ask(s, c, false);
     bool soon;
+    if (ends_line(s, c))
+        return READY_MS;
     return session_inner_waits(s, &soon) || soon ? 0 : session_run_refuse(s, c);
 }
 
@@ -210,6 +223,8 @@ static int64_t check_typed(struct session *s, struct session_call *c)
             return session_run_ask(s, c, true);
         if (w == WAITING_SHELL && s->shell.interrupt)
             return UNKNOWN_TICK_MS; /* it may not have noticed yet */
+        if (ends_line(s, c))
+            return ASK_MS;
         /* It has told of its prompt and not shown it yet: nobody knows that it waits for something else. */
         if (w == WAITING_UNKNOWN && now_ms() - s->shell.known.last_prompt < BUSY_MS)
             return UNKNOWN_TICK_MS;

@@ -94,6 +94,12 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
     const char *whose = s->shell.kind->is_shell ? "the shell" : "the program";
     char starting[40];
     snprintf(starting, sizeof starting, "%s is still starting", whose);
+    struct proc p;
+    if (proc_read(s->shell.pid, &p) == 0 && p.state == 'T') {
+        err_set(&err, ERR_TOOL,
+                "%s has been stopped; send it CONT with bash_session_signal, or restart the session", whose);
+        return session_run_fail(c, &err);
+    }
     const char *what = s->shell.state == SHELL_STARTING ? starting : "the session is busy";
     if (*name)
         err_set(&err, ERR_TOOL,

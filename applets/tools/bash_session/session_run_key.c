@@ -233,7 +233,6 @@ static bool missed(const void *session)
     const struct session_call *c = session_active_run(s);
     return c && session_run_is_about_to_take(c) && !c->run.adopted && c->run.again < AGAIN_MAX &&
            input_is_taken(&s->terminal.input, &s->terminal.pty) &&
-           input_is_taken(&s->shell.channel.outgoing, &s->shell.channel.pty) &&
            shell_look(&s->shell, LOOK_CLOSELY) == WAITING_SHELL;
 }
 
@@ -245,7 +244,8 @@ static void give_again(void *session)
         return;
     c->run.again++;
     c->run.progress = now_ms();
-    channel_repeat_code(&s->shell.channel);
+    if (input_is_taken(&s->shell.channel.outgoing, &s->shell.channel.pty))
+        channel_repeat_code(&s->shell.channel);
     terminal_type(&s->terminal, SHELL_KEY, strlen(SHELL_KEY));
 }
 

@@ -168,7 +168,14 @@ static bool is_alike(struct span line, struct span prompt)
 static size_t count_prompt(struct span line, const char *prompt, size_t n)
 {
     bool behind = n > 0 && line.n > n && memcmp(line.s + line.n - n, prompt, n) == 0;
-    return behind ? n : is_alike(line, (struct span){prompt, n}) ? line.n : 0;
+    if (behind || is_alike(line, (struct span){prompt, n}))
+        return behind ? n : line.n;
+    /* Behind output, where it begins with none of what may differ. */
+    for (size_t left = 1; n > 0 && !isdigit((unsigned char)*prompt) && left < line.n; left++)
+        if (line.s[line.n - left] == *prompt &&
+            is_alike((struct span){line.s + line.n - left, left}, (struct span){prompt, n}))
+            return left;
+    return 0;
 }
 
 size_t shell_count_prompt(const struct shell *sh, struct span line)

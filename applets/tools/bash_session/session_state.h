@@ -85,10 +85,10 @@ struct shell_owner {
     bool (*prompts)(void *arg, bool counts);
     /* A message, which a run may wait for. */
     void (*message)(void *arg, const struct channel_message *m);
-    /* The line editor waits, though it has been given a key and the code for it: somebody else has read that.
-     */
+    /* The line editor waits, though it has been given a key and the code for it: somebody else has read that,
+     * or what was typed before has made another key of it. */
     bool (*missed)(const void *arg);
-    /* Then both are given again, some times. */
+    /* Then what is gone of both is given again, some times. */
     void (*give_again)(void *arg);
     /* What it has printed so far is of no interest to anybody. */
     void (*forget)(void *arg);

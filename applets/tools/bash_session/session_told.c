@@ -181,9 +181,9 @@ void shell_release_stuck(struct shell *sh)
     if (group == sh->pid || kill(-group, 0) < 0) /* a program has stopped it, and ended */
         tcflow(sh->terminal->pty.slave, TCOON);
     enum waiting w = look_for_word(sh, !sh->kind->proves);
-    bool waits = w != WAITING_UNKNOWN && w != WAITING_SOON &&
-                 input_is_taken(&sh->channel.outgoing, &sh->channel.pty) &&
-                 (w != WAITING_NOT || sh->owner->missed(sh->arg));
+    bool waits = w == WAITING_NOT ? sh->owner->missed(sh->arg)
+                                  : w != WAITING_UNKNOWN && w != WAITING_SOON &&
+                                        input_is_taken(&sh->channel.outgoing, &sh->channel.pty);
     sh->told.stuck = waits ? sh->told.stuck + 1 : 0;
     if (sh->told.stuck < STUCK_LOOKS)
         return;
