@@ -38,7 +38,8 @@ EDIT = "mark\n```\n<<<<<<< SEARCH\n=======\nmade\n>>>>>>> REPLACE\n```\n"  # aid
 def by_completions(params):
     asked = params["json_data"]
     shell, done = shell_of(asked.get("tools")), any(turn["role"] == "tool" for turn in asked["messages"])
-    arguments = arguments_of(shell)
+    known = next((tool["function"]["parameters"]["properties"] for tool in asked.get("tools") or [] if tool["function"]["name"] == shell), {})
+    arguments = {name: value for name, value in arguments_of(shell).items() if name in known}  # some take no other
     if done and SUBMIT in json.dumps(asked["messages"]):
         arguments = {"command": f"{SUBMIT}; echo all done"}
     elif "<<<<<<< SEARCH" in json.dumps(asked["messages"][0]):
@@ -136,7 +137,16 @@ def aider(home, url):
             "--edit-format", "diff", "--no-show-release-notes", "--no-detect-urls"]
 
 
+def vibe(home, url):
+    (home / ".vibe").mkdir()
+    (home / ".vibe/config.toml").write_text(
+        f'active_model = "m"\n[[providers]]\nname = "p"\napi_base = "{url}/v1"\napi_key_env_var = "OPENAI_API_KEY"\n'
+        'api_style = "openai"\nbackend = "generic"\n[[models]]\nname = "m"\nprovider = "p"\nalias = "m"\n')
+    return ["-p", "go", "--agent", "auto-approve"]
+
+
 AGENTS = {
+    "vibe": vibe,
     "pi": pi,
     "pi responses": lambda home, url: pi(home, url, "openai-responses"),
     "pi messages": lambda home, url: pi(home, url, "anthropic-messages", ""),
