@@ -94,12 +94,86 @@ static const char MULTI_TOOL[] =
     "else [\"exec\"] + sys.argv[1:]\n"
     "os.execvp(TOOLBOX[0], TOOLBOX + words)\n";
 
+/* computer_tool.py ACTION [--NAME VALUE...]...: prints {"output", "error", "base64_image"}. */
+static const char COMPUTER_TOOL[] =
+    "import argparse, json, os, subprocess, sys\n"
+    "\n"
+    "PLACE, TEXT = (\"coordinate\", 2), (\"text\", str)\n"
+    "CLICKS = [\"left_click\", \"right_click\", \"middle_click\", \"back_click\", \"forward_click\", "
+    "\"double_click\", "
+    "\"triple_click\"]\n"
+    "ACTIONS = {**{name: [] for name in (\"screenshot\", \"cursor_position\", \"left_mouse_down\", "
+    "\"left_mouse_up\", "
+    "\"open_web_browser\")},\n"
+    "           \"navigate\": [TEXT], \"type\": [TEXT], \"key\": [TEXT], \"hold_key\": [TEXT, (\"duration\", "
+    "int)], "
+    "\"mouse_move\": [PLACE],\n"
+    "           **{name: [PLACE, TEXT] for name in CLICKS}, \"left_click_drag\": [(\"start_coordinate\", 2), "
+    "PLACE, TEXT],\n"
+    "           \"scroll\": [(\"scroll_direction\", [\"up\", \"down\", \"left\", \"right\"]), "
+    "(\"scroll_amount\", int), PLACE, "
+    "TEXT],\n"
+    "           \"wait\": [(\"duration\", int)], \"zoom\": [(\"region\", 4)]}\n"
+    "\n"
+    "def arguments():\n"
+    "    parser = argparse.ArgumentParser(prog=\"computer_tool\")\n"
+    "    actions = parser.add_subparsers(dest=\"action\", required=True)\n"
+    "    for name, takes in ACTIONS.items():\n"
+    "        one = actions.add_parser(name)\n"
+    "        for key, kind in takes:\n"
+    "            how = {\"type\": int, \"nargs\": kind} if isinstance(kind, int) else {\"choices\": kind} if "
+    "isinstance(kind, list) "
+    "else {\"type\": kind}\n"
+    "            lax = key == \"coordinate\" and name in CLICKS + [\"scroll\"] or key == \"text\" and "
+    "len(takes) > 1 and name != "
+    "\"hold_key\"\n"
+    "            one.add_argument(\"--\" + key, required=not lax, **how)\n"
+    "    return {key: value for key, value in vars(parser.parse_args()).items() if value is not None}\n"
+    "\n"
+    "def rpc(method, **params):\n"
+    "    request = json.dumps({\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": method, \"params\": params})\n"
+    "    run = subprocess.run(TOOLBOX + [\"exec\", \"--whole\"], input=request.encode(), "
+    "stdout=subprocess.PIPE)\n"
+    "    if run.returncode != 0:\n"
+    "        sys.exit(1)  # it has said why\n"
+    "    answer = json.loads(run.stdout.decode())\n"
+    "    if \"error\" in answer:\n"
+    "        if answer[\"error\"][\"code\"] != -32099:\n"
+    "            sys.exit(\"An error occurred: \" + answer[\"error\"][\"message\"])\n"
+    "        tell(error=answer[\"error\"][\"message\"])\n"
+    "    return answer[\"result\"]\n"
+    "\n"
+    "def tell(output=None, error=None, base64_image=None):\n"
+    "    print(json.dumps({\"output\": output, \"error\": error, \"base64_image\": base64_image}))\n"
+    "    sys.exit(0)\n"
+    "\n"
+    "def session():\n"
+    "    living = [one[\"session_name\"] for one in rpc(\"computer_list_sessions\") if one.get(\"state\") in "
+    "(\"idle\", \"busy\")]\n"
+    "    if living:\n"
+    "        return living[-1]\n"
+    "    env, mask = os.environ, os.umask(0)\n"
+    "    os.umask(mask)\n"
+    "    wish = {\"surroundings\": {\"env\": dict(env), \"cwd\": \"/\", \"umask\": mask}}\n"
+    "    if env.get(\"DISPLAY_NUM\"):\n"
+    "        wish[\"display\"] = \":\" + env[\"DISPLAY_NUM\"]\n"
+    "    elif not env.get(\"DISPLAY\") and env.get(\"WIDTH\") and env.get(\"HEIGHT\"):\n"
+    "        wish.update(width=int(env[\"WIDTH\"]), height=int(env[\"HEIGHT\"]))\n"
+    "    return rpc(\"computer_new_session\", **wish)[\"session_name\"]\n"
+    "\n"
+    "if __name__ == \"__main__\":\n"
+    "    action = arguments()\n"
+    "    shows = action[\"action\"] != \"cursor_position\"\n"
+    "    result = rpc(\"computer_action\", session_name=session(), screenshot=shows, **action)\n"
+    "    tell(result.get(\"output\"), None, result.get(\"data\"))\n";
+
 static const struct {
     const char *path, *text;
 } entries[] = {
     {"/app/web_browser/web_client.py", WEB_CLIENT},
     {"/app/web_browser/web_client_new_session.py", NEW_SESSION},
     {"/opt/inspect/multi-tool-v1.py", MULTI_TOOL},
+    {"/opt/inspect/tool/computer_tool.py", COMPUTER_TOOL},
 };
 
 static const char TOOL_SUPPORT[] = "/usr/local/bin/inspect-tool-support";

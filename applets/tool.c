@@ -1,6 +1,7 @@
 #include "tool.h"
 
 #include "tools/bash_session/bash_session.h"
+#include "tools/computer/computer.h"
 #include "chunk.h"
 #include "tools/doctor/doctor.h"
 #include "tools/exec_remote/exec_remote.h"
@@ -16,8 +17,8 @@ static const struct tool chunk_tool = {.in_process = chunk_methods};
 const struct tool *const *tool_list(void)
 {
     static const struct tool *const tools[] = {
-        &server_tool, &bash_session_tool, &exec_remote_tool, &mcp_tool, &web_browser_tool, &text_editor_tool,
-        &chunk_tool,  &watch_tool,        &file_tool,
+        &server_tool,   &bash_session_tool, &exec_remote_tool, &mcp_tool,   &web_browser_tool,
+        &computer_tool, &text_editor_tool,  &chunk_tool,       &watch_tool, &file_tool,
 #ifndef TOOLBOX_GUEST
         &doctor_tool,
 #endif

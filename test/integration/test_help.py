@@ -8,9 +8,9 @@ import pytest
 
 from harness.machine import HANG
 
-APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "mcp", "web_browser", "model_proxy", "file", "inject", "eject", "call", "connect", "run", "confine", "policy", "shell", "forward",
+APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "mcp", "web_browser", "computer", "model_proxy", "file", "inject", "eject", "call", "connect", "run", "confine", "policy", "shell", "forward",
            "cp", "sync", "settle", "transfer", "methods", "server", "start-server", "stop-server", "healthcheck", "status", "upgrade", "release"]
-WITH_COMMANDS = {"bash_session": 14, "exec_remote": 11, "text_editor": 7, "mcp": 6, "web_browser": 29, "release": 4, "file": 17}
+WITH_COMMANDS = {"bash_session": 14, "exec_remote": 11, "text_editor": 7, "mcp": 6, "web_browser": 29, "computer": 13, "release": 4, "file": 17}
 VERSION = re.compile(r"toolbox \d+\.\d+\.\d+ \(build [0-9a-f]{16}\)\n")
 
 
@@ -93,6 +93,15 @@ def test_every_example_of_the_browser_is_a_command(client):
         assert done.returncode == 1 and b"no browser session 'WebBrowser_77'" in done.stderr, (name, done)
 
 
+def test_every_example_of_the_computer_is_a_command(client):
+    for name in commands(client, "computer"):
+        example = re.findall(r"^Example:\n  toolbox computer (.*)$", said(client.cli("computer", name, "--help")), re.M)[0]
+        if name in ("new", "list"):
+            continue
+        done = client.cli("computer", *shlex.split(example), "--session", "Computer_77")
+        assert done.returncode == 1 and b"no desktop session 'Computer_77'" in done.stderr, (name, done)
+
+
 def test_an_option_of_another_command(client):
     text = said(client.cli("bash_session", "read", "S", "--timeout", "3"), 2)
     assert "read takes no option --timeout" in text and "Try 'toolbox bash_session read --help'." in text
@@ -132,6 +141,7 @@ def test_a_program_keeps_its_own_options(client):
 NOT_RUN = {
     r"release fetch|mcp launch|web_browser ": "it takes a network; those of web_browser: test_every_example_of_the_browser_is_a_command",
     r"settle --at /opt": "it would remove what is there on this machine",
+    r"toolbox computer ": "it takes a display: test_every_example_of_the_computer_is_a_command",
     r"model_proxy": "it takes a port and a folder that others may have",
 }
 

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-FILES = ["/app/web_browser/web_client.py", "/app/web_browser/web_client_new_session.py", "/opt/inspect/multi-tool-v1.py"]
+FILES = ["/app/web_browser/web_client.py", "/app/web_browser/web_client_new_session.py", "/opt/inspect/multi-tool-v1.py",
+         "/opt/inspect/tool/computer_tool.py"]
 LINK = "/usr/local/bin/inspect-tool-support"
 
 
@@ -75,6 +76,17 @@ def test_web_client_without_a_browser(client, root, workdir):
         assert done.returncode == 1 and b"usage: web_client.py" in done.stderr
     done = run(client, root, FILES[0], "--session_name=Nobody", "web_click", "five", **nowhere)
     assert done.returncode == 0 and done.stdout == b"error :  there is no element 'five'\n"
+
+
+def test_computer_tool_takes_what_it_took(client, root):
+    """Its arguments; and what a model is to be told is in its JSON. (With a display: test_computer.py.)"""
+    install(root)
+    for words in ((), ("fly",), ("key",), ("mouse_move", "--coordinate", "1"), ("scroll", "--scroll_direction", "away", "--scroll_amount", "1"), ("wait", "--duration", "x")):
+        done = run(client, root, FILES[3], *words, DISPLAY=":9877")
+        assert done.returncode == 2 and b"usage: computer_tool" in done.stderr and not done.stdout, words
+    done = run(client, root, FILES[3], "screenshot", DISPLAY=":9877")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0 and answer["base64_image"] is answer["output"] is None and ":9877" in answer["error"]
 
 
 def test_usage(client, workdir):

@@ -90,8 +90,8 @@ def test_params_are_checked_as_they_are_told(client, methods):
     fixed = {"session_name": client.session, "pid": pid, "session_id": server, "server_params": {"command": "cat"}}
     checked = 0
     for name, method in methods.items():
-        if name.startswith("web_") and name not in ("web_new_session", "web_list_sessions"):
-            continue  # what checks them is a browser's keeper
+        if name.startswith(("web_", "computer_")) and not name.endswith(("_new_session", "_list_sessions")):
+            continue  # what checks them is the keeper of a browser or of a desktop
         if name == "text_editor":
             for command, table in method["variants"].items():
                 check_params(client, name, [*method["params"], *table], {"command": command})

@@ -25,6 +25,7 @@ APPLETS = [
     "text_editor",
     "mcp",
     "web_browser",
+    "computer",
     "model_proxy",
     "file",
     "doctor",

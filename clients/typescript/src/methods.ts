@@ -755,6 +755,102 @@ export class Methods {
     }
 
     /**
+     * Connect to a display, or start Xvfb with a window manager.
+     *
+     * @param params.display A display that is there, as :0 or HOST:0 (default: $DISPLAY; or an Xvfb that is started)
+     * @param params.width Of an Xvfb that is started, in pixels (default: 1366)
+     * @param params.height Its height (default: 768)
+     * @param params.depth Its bits for a pixel: 16, 24 or 30 (default: 24)
+     * @param params.dpi Its pixels for an inch (default: 96)
+     * @param params.window_manager The program of one that is started with it, or none (default: openbox, or another one that is known)
+     * @param params.unscaled Pictures and coordinates are the screen's own also where it is larger than 1366x768, 1280x800 or 1024x768 (default: false)
+     * @param params.ends_with A process with whose end it ends, however that comes (default: none)
+     * @param params.user Whom it runs as; another user than its own takes a server of root (default: the server's user)
+     * @param params.surroundings What it begins with in the place of the server's own (default: the server's)
+     * @returns {session_name, display, width, height}
+     */
+    computer_new_session(params: { display?: string | undefined; width?: number | undefined; height?: number | undefined; depth?: number | undefined; dpi?: number | undefined; window_manager?: string | undefined; unscaled?: boolean | undefined; ends_with?: number | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined; surroundings?: { env: Readonly<Record<string, string>>; cwd?: string; umask: number; limits?: readonly number[] } | undefined } = {}, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("computer_new_session", given(params), options.signal);
+    }
+
+    /**
+     * List the desktops' sessions.
+     *
+     * @returns an array of {session_name, pid, state, user, display, width, height, depth, window_manager, age_s, processes, memory_kb, …}
+     */
+    computer_list_sessions(params: Record<string, never> = {}, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("computer_list_sessions", given(params), options.signal);
+    }
+
+    /**
+     * Do something on a desktop, as models ask for it: screenshot, zoom, cursor_position, mouse_move, left_click, right_click, middle_click, back_click, forward_click, double_click, triple_click, left_click_drag, left_mouse_down, left_mouse_up, scroll, key, hold_key, key_down, key_up, type, wait, open_web_browser, navigate; or OpenAI's click, double_click, drag, keypress, move, scroll, type, wait.
+     *
+     * @param params.session_name The session, as computer_new_session named it
+     * @param params.action As Anthropic's tools and inspect_ai's computer() name it: left_click, type, … (default: type)
+     * @param params.type The same as OpenAI's tool names it: click, keypress, … (default: action)
+     * @param params.text What to type; keys to press, or to hold during a click (default: none)
+     * @param params.key Keys to hold during a click or scroll (default: none)
+     * @param params.keys Keys that are pressed together (default: none)
+     * @param params.url Of navigate, in the place of text (default: text)
+     * @param params.coordinate [x, y] in the picture (default: where the pointer is)
+     * @param params.start_coordinate Where a drag begins (default: where the pointer is)
+     * @param params.region [x0, y0, x1, y1] of a zoom (default: none)
+     * @param params.x The same as coordinate, in OpenAI's form (default: where the pointer is)
+     * @param params.y With x (default: where the pointer is)
+     * @param params.button Of click: left, right, wheel, back or forward (default: left)
+     * @param params.path Of drag: points {x, y} (default: from start_coordinate to coordinate)
+     * @param params.scroll_x Pixels to the right, 100 a click of the wheel (default: 0)
+     * @param params.scroll_y Pixels down (default: 0)
+     * @param params.scroll_amount Clicks of the wheel (default: none)
+     * @param params.scroll_direction up, down, left or right (default: none)
+     * @param params.duration Seconds to wait or to hold, 100 at most (default: 1 of wait)
+     * @param params.press_enter Press Return when all is typed (default: false)
+     * @param params.screenshot Answer with a picture, once the screen has come to rest (default: of screenshot and wait)
+     * @param params.settle_ms Wait for that no longer than so many milliseconds (default: 2000)
+     * @returns {output?, x?, y?}, and where there is a picture {mime_type, width, height, data}: a PNG in base64
+     */
+    computer_action(params: { session_name: string; action?: string | undefined; type?: string | undefined; text?: string | undefined; key?: string | undefined; keys?: readonly string[] | undefined; url?: string | undefined; coordinate?: readonly number[] | undefined; start_coordinate?: readonly number[] | undefined; region?: readonly number[] | undefined; x?: number | undefined; y?: number | undefined; button?: string | undefined; path?: readonly Message[] | undefined; scroll_x?: number | undefined; scroll_y?: number | undefined; scroll_amount?: number | undefined; scroll_direction?: string | undefined; duration?: number | undefined; press_enter?: boolean | undefined; screenshot?: boolean | undefined; settle_ms?: number | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("computer_action", given(params), options.signal);
+    }
+
+    /**
+     * Take a picture of a desktop.
+     *
+     * @param params.session_name The session, as computer_new_session named it
+     * @param params.region [x0, y0, x1, y1] (default: all of the screen)
+     * @param params.changed Only the part that has changed since the last one (default: false)
+     * @param params.full With every pixel of the screen; a region always has them (default: false)
+     * @param params.no_cursor Without the pointer (default: false)
+     * @returns {mime_type, width, height, data}: a PNG in base64; with a region or changed {x, y}; with changed {changed}
+     */
+    computer_screenshot(params: { session_name: string; region?: readonly number[] | undefined; changed?: boolean | undefined; full?: boolean | undefined; no_cursor?: boolean | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("computer_screenshot", given(params), options.signal);
+    }
+
+    /**
+     * Wait until nothing changes on a desktop's screen.
+     *
+     * @param params.session_name The session, as computer_new_session named it
+     * @param params.region [x0, y0, x1, y1] (default: all of the screen)
+     * @param params.quiet Seconds for which nothing has changed; a caret may blink (default: 0.5)
+     * @param params.timeout Seconds to wait for that at most (default: 30)
+     * @returns {stable, quiet_s}
+     */
+    computer_wait(params: { session_name: string; region?: readonly number[] | undefined; quiet?: number | undefined; timeout?: number | undefined }, options: Abortable = {}): Promise<Json> {
+        return this.#connection.call("computer_wait", given(params), options.signal);
+    }
+
+    /**
+     * End a desktop's session, with what it has started.
+     *
+     * @param params.session_name The session, as computer_new_session named it
+     * @returns null
+     */
+    computer_close_session(params: { session_name: string }, options: Abortable = {}): Promise<null> {
+        return this.#connection.call("computer_close_session", given(params), options.signal);
+    }
+
+    /**
      * View and edit files, exactly.
      *
      * @param params.command view, create, str_replace, insert, undo_edit, apply_patch or edit_many, each with params of its own

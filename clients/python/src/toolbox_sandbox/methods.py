@@ -634,6 +634,90 @@ class AsyncMethods:
         """
         await self._call("web_close_session", {"session_name": session_name})
 
+    async def computer_new_session(self, *, display: str | None = None, width: int | None = None, height: int | None = None, depth: int | None = None, dpi: int | None = None, window_manager: str | None = None, unscaled: bool | None = None, ends_with: int | None = None, user: str | dict[str, Any] | None = None, surroundings: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Connect to a display, or start Xvfb with a window manager.
+
+        display: A display that is there, as :0 or HOST:0 (default: $DISPLAY; or an Xvfb that is started)
+        width: Of an Xvfb that is started, in pixels (default: 1366)
+        height: Its height (default: 768)
+        depth: Its bits for a pixel: 16, 24 or 30 (default: 24)
+        dpi: Its pixels for an inch (default: 96)
+        window_manager: The program of one that is started with it, or none (default: openbox, or another one that is known)
+        unscaled: Pictures and coordinates are the screen's own also where it is larger than 1366x768, 1280x800 or 1024x768 (default: false)
+        ends_with: A process with whose end it ends, however that comes (default: none)
+        user: Whom it runs as; another user than its own takes a server of root (default: the server's user)
+        surroundings: What it begins with in the place of the server's own (default: the server's)
+        Result: {session_name, display, width, height}
+        """
+        return cast("dict[str, Any]", await self._call("computer_new_session", {"display": display, "width": width, "height": height, "depth": depth, "dpi": dpi, "window_manager": window_manager, "unscaled": unscaled, "ends_with": ends_with, "user": user, "surroundings": surroundings}))
+
+    async def computer_list_sessions(self) -> list[dict[str, Any]]:
+        """List the desktops' sessions.
+
+        Result: an array of {session_name, pid, state, user, display, width, height, depth, window_manager, age_s, processes, memory_kb, …}
+        """
+        return cast("list[dict[str, Any]]", await self._call("computer_list_sessions", {}))
+
+    async def computer_action(self, *, session_name: str, action: str | None = None, type: str | None = None, text: str | None = None, key: str | None = None, keys: list[str] | None = None, url: str | None = None, coordinate: list[int] | None = None, start_coordinate: list[int] | None = None, region: list[int] | None = None, x: int | None = None, y: int | None = None, button: str | None = None, path: list[dict[str, Any]] | None = None, scroll_x: int | None = None, scroll_y: int | None = None, scroll_amount: int | None = None, scroll_direction: str | None = None, duration: float | None = None, press_enter: bool | None = None, screenshot: bool | None = None, settle_ms: int | None = None) -> dict[str, Any]:
+        """Do something on a desktop, as models ask for it: screenshot, zoom, cursor_position, mouse_move, left_click, right_click, middle_click, back_click, forward_click, double_click, triple_click, left_click_drag, left_mouse_down, left_mouse_up, scroll, key, hold_key, key_down, key_up, type, wait, open_web_browser, navigate; or OpenAI's click, double_click, drag, keypress, move, scroll, type, wait.
+
+        session_name: The session, as computer_new_session named it
+        action: As Anthropic's tools and inspect_ai's computer() name it: left_click, type, … (default: type)
+        type: The same as OpenAI's tool names it: click, keypress, … (default: action)
+        text: What to type; keys to press, or to hold during a click (default: none)
+        key: Keys to hold during a click or scroll (default: none)
+        keys: Keys that are pressed together (default: none)
+        url: Of navigate, in the place of text (default: text)
+        coordinate: [x, y] in the picture (default: where the pointer is)
+        start_coordinate: Where a drag begins (default: where the pointer is)
+        region: [x0, y0, x1, y1] of a zoom (default: none)
+        x: The same as coordinate, in OpenAI's form (default: where the pointer is)
+        y: With x (default: where the pointer is)
+        button: Of click: left, right, wheel, back or forward (default: left)
+        path: Of drag: points {x, y} (default: from start_coordinate to coordinate)
+        scroll_x: Pixels to the right, 100 a click of the wheel (default: 0)
+        scroll_y: Pixels down (default: 0)
+        scroll_amount: Clicks of the wheel (default: none)
+        scroll_direction: up, down, left or right (default: none)
+        duration: Seconds to wait or to hold, 100 at most (default: 1 of wait)
+        press_enter: Press Return when all is typed (default: false)
+        screenshot: Answer with a picture, once the screen has come to rest (default: of screenshot and wait)
+        settle_ms: Wait for that no longer than so many milliseconds (default: 2000)
+        Result: {output?, x?, y?}, and where there is a picture {mime_type, width, height, data}: a PNG in base64
+        """
+        return cast("dict[str, Any]", await self._call("computer_action", {"session_name": session_name, "action": action, "type": type, "text": text, "key": key, "keys": keys, "url": url, "coordinate": coordinate, "start_coordinate": start_coordinate, "region": region, "x": x, "y": y, "button": button, "path": path, "scroll_x": scroll_x, "scroll_y": scroll_y, "scroll_amount": scroll_amount, "scroll_direction": scroll_direction, "duration": duration, "press_enter": press_enter, "screenshot": screenshot, "settle_ms": settle_ms}))
+
+    async def computer_screenshot(self, *, session_name: str, region: list[int] | None = None, changed: bool | None = None, full: bool | None = None, no_cursor: bool | None = None) -> Any:
+        """Take a picture of a desktop.
+
+        session_name: The session, as computer_new_session named it
+        region: [x0, y0, x1, y1] (default: all of the screen)
+        changed: Only the part that has changed since the last one (default: false)
+        full: With every pixel of the screen; a region always has them (default: false)
+        no_cursor: Without the pointer (default: false)
+        Result: {mime_type, width, height, data}: a PNG in base64; with a region or changed {x, y}; with changed {changed}
+        """
+        return await self._call("computer_screenshot", {"session_name": session_name, "region": region, "changed": changed, "full": full, "no_cursor": no_cursor})
+
+    async def computer_wait(self, *, session_name: str, region: list[int] | None = None, quiet: float | None = None, timeout: float | None = None) -> dict[str, Any]:
+        """Wait until nothing changes on a desktop's screen.
+
+        session_name: The session, as computer_new_session named it
+        region: [x0, y0, x1, y1] (default: all of the screen)
+        quiet: Seconds for which nothing has changed; a caret may blink (default: 0.5)
+        timeout: Seconds to wait for that at most (default: 30)
+        Result: {stable, quiet_s}
+        """
+        return cast("dict[str, Any]", await self._call("computer_wait", {"session_name": session_name, "region": region, "quiet": quiet, "timeout": timeout}))
+
+    async def computer_close_session(self, *, session_name: str) -> None:
+        """End a desktop's session, with what it has started.
+
+        session_name: The session, as computer_new_session named it
+        Result: null
+        """
+        await self._call("computer_close_session", {"session_name": session_name})
+
     async def text_editor(self, *, command: str, _run_as_user: str | None = None, _run_as: str | dict[str, Any] | None = None, path: str | None = None, view_range: list[int] | None = None, encoding: str | None = None, file_text: str | None = None, overwrite: bool | None = None, parents: bool | None = None, old_str: str | None = None, new_str: str | None = None, replace_all: bool | None = None, expected_count: int | None = None, insert_line: int | None = None, insert_text: str | None = None, patch: str | None = None, edits: list[dict[str, Any]] | None = None) -> str:
         """View and edit files, exactly.
 
