@@ -1,5 +1,7 @@
 """What a confined program met is told: the wall that refused it, the limit that ended it, in jobs, sessions and MCP servers."""
+import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -153,3 +155,36 @@ def test_what_is_wrong_is_said(client, params, said):
     with pytest.raises(RpcError) as e:
         client.rpc("mcp_launch_server", {"server_params": {"command": "true"}, **params})
     assert said in e.value.message
+
+
+# ---- learning ----
+
+def learn(toolbox, *words, **how):
+    done = subprocess.run([str(toolbox), "confine", "--learn", *map(str, words)], capture_output=True, text=True, timeout=120, **how)
+    if done.returncode == 125 and "cannot confine" in done.stderr:
+        raise needs.Unavailable(done.stderr.strip())
+    return done
+
+
+def test_what_a_command_needs_is_learnt(toolbox, tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "c/f").write_text("x")
+    command = f"echo x >{tmp_path}/a/f; echo y >{tmp_path}/b/g; echo z >>{tmp_path}/c/f; echo said"
+    done = learn(toolbox, "--", "sh", "-c", command, cwd=tmp_path)
+    assert done.returncode == 0 and "said" in done.stderr, done.stderr
+    words = done.stdout.split()
+    assert words[:4] == ["toolbox", "confine", "--preset", "readonly"] and words[-2:] == ["--network", "none"], done.stdout
+    assert sorted(words[5:-2:2]) == [f"{tmp_path}/a", f"{tmp_path}/b", f"{tmp_path}/c/f"]
+    again = subprocess.run([str(toolbox), *words[1:], "--", "sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "said\n", "")
+
+
+def test_a_network_is_learnt_as_json(toolbox, tmp_path):
+    done = learn(toolbox, "--json", "--network", "none", "--", sys.executable, "-c", "import socket; socket.socket()", cwd=tmp_path)
+    assert json.loads(done.stdout) == {"network": ["none", "all"]}
+
+
+def test_what_isnt_there_is_not_learnt(toolbox):
+    assert learn(toolbox, "--", "/nowhere/at/all").returncode == 127
+    assert learn(toolbox).returncode == 2

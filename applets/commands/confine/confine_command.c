@@ -14,6 +14,7 @@
 #include "io.h"
 #include "mem.h"
 #include "policy.h"
+#include "walls.h"
 #include "proc.h"
 
 static const char NAME[] = "confine";
@@ -37,6 +38,7 @@ enum {
     OPT_FILE_SIZE,
     OPT_OPEN_FILES,
     OPT_EXPLAIN,
+    OPT_LEARN,
     OPT_JSON
 };
 
@@ -57,6 +59,7 @@ static const struct option options[] = {
     {"file-size", 1, NULL, OPT_FILE_SIZE},
     {"open-files", 1, NULL, OPT_OPEN_FILES},
     {"explain", 0, NULL, OPT_EXPLAIN},
+    {"learn", 0, NULL, OPT_LEARN},
     {"json", 0, NULL, OPT_JSON},
     {0},
 };
@@ -64,7 +67,7 @@ static const struct option options[] = {
 struct line {
     struct policy policy;
     struct limits limits;
-    bool explain, json;
+    bool explain, learn, json;
     char **command;
 };
 
@@ -138,6 +141,8 @@ static int take_option(struct line *l, int option, const char *name, char *word)
         l->policy.best_effort = true;
     else if (option == OPT_EXPLAIN)
         l->explain = true;
+    else if (option == OPT_LEARN)
+        l->learn = true;
     else if (option == OPT_JSON)
         l->json = true;
     else
@@ -159,8 +164,10 @@ static int parse(struct line *l, int argc, char **argv)
     l->command = argv + optind;
     if (*l->command ? strcmp(*l->command, "-") == 0 : !l->explain)
         return usage_error(NAME, "a command is wanted: toolbox confine --preset workspace -- COMMAND…");
-    if (l->json && !l->explain)
-        return usage_error(NAME, "--json is of --explain; what a command prints is its own");
+    if (l->learn && (l->explain || !*l->command))
+        return usage_error(NAME, "--learn takes a command, and no --explain");
+    if (l->json && !l->explain && !l->learn)
+        return usage_error(NAME, "--json is of --explain and --learn; what a command prints is its own");
     return EXIT_OK;
 }
 
@@ -344,6 +351,117 @@ static int explain(struct confine *c, bool json)
                : EXIT_OK;
 }
 
+/* ---- --learn ---- */
+
+enum { ROUNDS = 50, HEARD_MAX = 1 << 18 };
+
+/* Runs it once, with what it prints on our stderr, of which the end is kept. Its status; -1: none. */
+static int run_heard(const struct confine *c, char **command, struct buf *heard)
+{
+    int ends[2], status = 0;
+    if (pipe(ends) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        _exit(run(c, command));
+    }
+    close(ends[1]);
+    char data[4096];
+    for (ssize_t n; (n = read(ends[0], data, sizeof data)) > 0 || (n < 0 && errno == EINTR);) {
+        io_write_all(STDERR_FILENO, data, n > 0 ? (size_t)n : 0);
+        buf_add(heard, data, n > 0 ? (size_t)n : 0);
+        if (heard->len > HEARD_MAX)
+            buf_consume(heard, heard->len - HEARD_MAX / 2);
+    }
+    close(ends[0]);
+    return pid < 0 || waitpid(pid, &status, 0) < 0 ? -1 : status;
+}
+
+/* What isn't there yet takes its directory. False: there is nothing to allow. */
+static bool allow(struct line *l, const struct confine_refusal *r)
+{
+    struct texts *lists[] = {[CONFINE_READ] = &l->policy.read,
+                             [CONFINE_WRITE] = &l->policy.write,
+                             [CONFINE_EXECUTE] = &l->policy.execute};
+    if (r->what == CONFINE_NETWORK) {
+        add_word(&l->policy.network, (char *)"all");
+        return true;
+    }
+    char *path = mem_strdup(r->path), *slash = strrchr(path, '/');
+    if (r->what > CONFINE_EXECUTE || !slash)
+        return false;
+    if (access(path, F_OK) < 0)
+        slash[slash == path] = '\0';
+    add_word(lists[r->what], path);
+    return access(path, F_OK) == 0;
+}
+
+static void put_words(struct buf *out, const char *option, const struct texts *list, bool json)
+{
+    if (json && list->list) {
+        json_key(out, option);
+        buf_addc(out, '[');
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        if (!json)
+            buf_addf(out, " --%s %s", option, list->list[i]);
+        else {
+            buf_adds(out, i > 0 ? "," : "");
+            json_puts(out, list->list[i]);
+        }
+    }
+    if (json && list->list)
+        buf_addc(out, ']');
+}
+
+static int print_learnt(const struct line *l)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    const struct policy *p = &l->policy;
+    buf_adds(&text, l->json ? "{" : "toolbox confine");
+    if (p->preset.s && l->json)
+        json_member_string(&text, "preset", p->preset.s);
+    else if (p->preset.s)
+        buf_addf(&text, " --preset %s", p->preset.s);
+    put_words(&text, "read", &p->read, l->json);
+    put_words(&text, "write", &p->write, l->json);
+    put_words(&text, "execute", &p->execute, l->json);
+    put_words(&text, "hide", &p->hide, l->json);
+    put_words(&text, "network", &p->network, l->json);
+    buf_adds(&text, l->json ? "}\n" : "\n");
+    return io_write_all(STDOUT_FILENO, text.data, text.len) < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+/* From nothing that may be written and no network, where no policy is given: as long as it says that it met a
+ * wall, that is opened and it is run again. */
+static int learn(struct line *l)
+{
+    struct err err;
+    bool more = true;
+    int status = 0;
+    if (!walls_confine(&l->policy)) {
+        l->policy.preset = (struct text){(char *)"readonly", 8};
+        add_word(&l->policy.network, (char *)"none");
+    }
+    for (int round = 0; more && round < ROUNDS; round++) {
+        struct confine c;
+        struct confine_refusal r;
+        struct buf heard BUF_AUTO = BUF_INIT;
+        if (policy_make(&c, &l->policy, &l->limits, NULL, &err) < 0 || confine_prepare(&c, &err) < 0)
+            return not_confined(&err);
+        status = run_heard(&c, l->command, &heard);
+        more = status >= 0 && confine_refused(&c, NULL, buf_str(&heard), heard.len, &r) && allow(l, &r);
+        policy_release(&c);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) >= EXIT_NOT_CONFINED)
+        return WEXITSTATUS(status);
+    return print_learnt(l);
+}
+
 int confine_command(int argc, char **argv)
 {
     struct line l = {.limits = LIMITS_NONE};
@@ -352,6 +470,8 @@ int confine_command(int argc, char **argv)
     int status = parse(&l, argc, argv);
     if (status != EXIT_OK)
         return status;
+    if (l.learn)
+        return learn(&l);
     if (policy_make(&c, &l.policy, &l.limits, NULL, &err) < 0 || confine_prepare(&c, &err) < 0)
         status = not_confined(&err);
     else if (l.explain)
