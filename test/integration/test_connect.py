@@ -516,3 +516,15 @@ def test_no_target_is_named_that_is_refused(client, words):
 def test_call_takes_one_way(client):
     done = client.cli("call", "--no-share", "--persist", "local:", "version")
     assert done.returncode == 2 and b"--no-share" in done.stderr
+
+
+def test_one_that_says_nothing_is_listed_as_that(made):
+    """Stopped, or held up: the list is there after the time that one may take, once."""
+    one = made.connect()
+    os.kill(one["pid"], signal.SIGSTOP)
+    try:
+        (silent,) = made.list()
+        assert silent["state"] == "no answer" and silent["socket"] in one["socket"]
+    finally:
+        os.kill(one["pid"], signal.SIGCONT)
+    processes.wait_until(lambda: [entry["state"] for entry in made.list()] == ["connected"], "it to answer again")

@@ -278,6 +278,15 @@ static bool put_result(void *arg, struct span answer)
     return true;
 }
 
+/* Who is there, but says nothing (stopped, or held up): told as a state of its own. */
+static void put_silent(struct asked *a, const char *file)
+{
+    buf_adds(a->states, a->n++ > 0 ? ",{" : "{");
+    json_member_string(a->states, "state", "no answer");
+    json_member_string(a->states, "socket", file);
+    buf_addc(a->states, '}');
+}
+
 static bool ask(int dirfd, const char *file, const char *method, struct span params, struct buf *result)
 {
     struct buf text BUF_AUTO = BUF_INIT;
@@ -298,8 +307,12 @@ static void ask_file(struct asked *a, const char *file)
     struct buf state BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     struct span target;
+    long long since = now_ms();
     if (!ask(a->dirfd, file, CONNECTION_STATUS, (struct span){0}, &state)) {
-        a->missed++;
+        if (now_ms() - since < ASK_MS)
+            a->missed++;
+        else if (!a->name && !a->target && strcmp(a->method, CONNECTION_STATUS) == 0)
+            put_silent(a, file);
         return;
     }
     if (a->target &&
