@@ -82,25 +82,26 @@ PACKED := $(filter-out %_methods.c %_params.c core/confine_name.c %/profile.c %/
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c %/web_commands.c %/web_behind.c,$(wildcard applets/tools/web_browser/*.c))
 CODE_commands := $(addprefix applets/tools/,$(addsuffix .c,bash_session/bash_session bash_session/bash_session_cast exec_remote/exec_remote \
-    $(if $(GUEST),,file/file) exec_remote/exec_remote_logs exec_remote/exec_remote_run exec_remote/exec_remote_tty mcp/mcp mcp/mcp_client mcp/mcp_print web_browser/web_behind \
+    $(if $(GUEST),,file/file) exec_remote/exec_remote_logs exec_remote/exec_remote_run exec_remote/exec_remote_tty mcp/mcp mcp/mcp_client mcp/mcp_print mcp/mcp_remote web_browser/web_behind \
     web_browser/web_browser web_browser/web_commands $(if $(GUEST),,computer/computer)))
 CODE_bridge := $(addprefix applets/tools/mcp/mcp_,$(addsuffix .c,bridge lines message notes odd process requests))
 CODE_patch := $(addprefix applets/tools/text_editor/edit_,$(addsuffix .c,apply patch set together))
 CODE_computer := $(filter-out %_methods.c %_params.c %/computer.c,$(wildcard applets/tools/computer/*.c))
-CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_progress.c release_fetch.c) \
+CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_progress.c release_fetch.c) core/signature.c core/tls.c core/tls_server.c \
     $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
 CODE_confine := $(filter-out core/confine_name.c,$(wildcard core/confine*.c)) applets/commands/confine/policy.c applets/commands/confine/policy_check.c \
     applets/commands/confine/walls_there.c applets/commands/confine/server_policy.c applets/commands/confine/confine_command.c
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
 CODE_file := $(filter-out %_methods.c $(addprefix applets/tools/file/,$(addsuffix .c,file file_path file_read file_write)),$(wildcard applets/tools/file/*.c)) \
     core/expression.c core/expression_find.c
-CODE_mcp := $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
+CODE_mcp := $(if $(GUEST),,applets/host/call/serve_in.c) $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
+CODE_http := $(addprefix applets/commands/model_proxy/proxy_,http.c events.c gate.c)
 CODE_serve := $(addprefix applets/commands/model_proxy/,$(addsuffix .c,command_source limits rules serve_model tape upstream upstream_ask usage_count))
-CODE_proxy := $(filter-out %/model_proxy.c %/proxy_http.c %/proxy_events.c %/proxy_gate.c $(CODE_serve),$(wildcard applets/commands/model_proxy/*.c))
+CODE_proxy := $(filter-out %/model_proxy.c $(CODE_http) $(CODE_serve),$(wildcard applets/commands/model_proxy/*.c))
 CODE_zstd = $(patsubst %,vendor/%.c,$(ZSTD))
 CODE_inject := $(addprefix applets/host/inject/,$(addsuffix .c,inject_copy inject_dir inject_doctor inject_many inject_place inject_recon \
     inject_verdict inject_with injection open_in pack script))
-code_parts = $(if $(filter amd64,$(ARCH)),bridge browser commands computer file mcp patch zstd proxy $(if $(GUEST),,confine inject transfer tls) serve)
+code_parts = $(if $(filter amd64,$(ARCH)),bridge browser commands computer file http mcp patch zstd proxy $(if $(GUEST),,confine inject transfer tls) serve)
 code_objects = $(patsubst %.c,$(B)/%.o,$(CODE_$1))
 packed_code = $(foreach p,$(code_parts),$p: $(call code_objects,$p))
 code_is_data = $(if $(filter $(foreach p,$(code_parts),$(call code_objects,$p)),$1),&& $(OBJCOPY) --set-section-flags '.text*=alloc$(comma)readonly$(comma)data' $1)

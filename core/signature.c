@@ -6,7 +6,6 @@
 #include <mbedtls/sha256.h>
 
 #include "mem.h"
-#include "relocate.h"
 
 enum { NUMBER = 32, BARE = 2 * NUMBER };
 
@@ -42,8 +41,6 @@ int signature_verify(const char *key, const void *data, size_t n, const void *si
     unsigned char digest[32];
     mbedtls_pk_context pk;
     mbedtls_mpi r, s;
-    if (code_unpack(CODE_tls, err) < 0)
-        return -1;
     mbedtls_pk_init(&pk);
     mbedtls_mpi_init(&r);
     mbedtls_mpi_init(&s);

@@ -6,8 +6,8 @@
 
 #include "err.h"
 
-/* 0 when `signature` (DER, or the bare two numbers of 32 bytes) is one of the data by the key, a public key
- * in PEM or its base64 alone; else -1 with ERR_TOOL. */
+/* Behind code_unpack(CODE_tls). 0 when `signature` (DER, or the bare two numbers of 32 bytes) is one of the
+ * data by the key, a public key in PEM or its base64 alone; else -1 with ERR_TOOL. */
 int signature_verify(const char *key, const void *data, size_t n, const void *signature, size_t n_signature,
                      struct err *err);
 

@@ -15,7 +15,6 @@
 #include "mem.h"
 #include "net.h"
 #include "random.h"
-#include "relocate.h"
 
 #define TRUST_MAX (8u << 20)
 
@@ -223,8 +222,6 @@ static int connect_once(struct tls *t, const char *host, const char *port, int *
 struct tls *tls_open(const char *host, const char *port, const char *trust, int timeout_ms, struct err *err)
 {
     int status = 0;
-    if (code_unpack(CODE_tls, err) < 0)
-        return NULL;
     struct tls *t = mem_zalloc(sizeof *t);
     t->fd = -1;
     t->timeout_ms = timeout_ms;

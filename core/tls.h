@@ -9,9 +9,9 @@
 
 struct tls;
 
-/* Connects to a host (a name, or an address without brackets) and port. `trust`: a file of certificates (PEM
- * or DER); NULL: $SSL_CERT_FILE, else the system's. NULL with ERR_TOOL. No step waits longer than timeout_ms
- * for the peer, and the handshake as a whole neither. */
+/* Behind code_unpack(CODE_tls), as all of this. Connects to a host (a name, or an address without brackets)
+ * and port. `trust`: a file of certificates (PEM or DER); NULL: $SSL_CERT_FILE, else the system's. NULL with
+ * ERR_TOOL. No step waits longer than timeout_ms for the peer, and the handshake as a whole neither. */
 struct tls *tls_open(const char *host, const char *port, const char *trust, int timeout_ms, struct err *err);
 
 /* From now on no step waits longer than that. */

@@ -15,7 +15,6 @@
 #include "io.h"
 #include "mem.h"
 #include "random.h"
-#include "relocate.h"
 
 #define FILE_MAX (1u << 20)
 #define REFRESH_MS 1000 /* between two looks at the files */
@@ -157,8 +156,6 @@ static bool has_changed(struct tls_server *s)
 
 struct tls_server *tls_server_new(const struct tls_files *files, struct err *err)
 {
-    if (code_unpack(CODE_tls, err) < 0)
-        return NULL;
     if (psa_crypto_init() != PSA_SUCCESS) {
         err_set(err, ERR_INTERNAL, "TLS can't be set up: no random numbers, or no memory");
         return NULL;

@@ -17,7 +17,7 @@ struct tls_files {
     const char *ca; /* who vouches for clients, which have to show a certificate then; NULL: they have not */
 };
 
-/* The files' names stay. NULL with ERR_TOOL. */
+/* Behind code_unpack(CODE_tls), as all of this. The files' names stay. NULL with ERR_TOOL. */
 struct tls_server *tls_server_new(const struct tls_files *files, struct err *err);
 void tls_server_free(struct tls_server *s);
 

@@ -3,7 +3,8 @@
  *
  * From the top down, each calling those below it alone:
  *
- *   mcp_serve.c       the command line
+ *   mcp_serve.c       where it is to be served
+ *   serve_words.c     the command line
  *   serve_http.c      clients that come by HTTP: who may, sessions
  *   serve_doors.c     where they come in
  *   serve_relay.c     those whose server runs elsewhere, and serve_far.c where

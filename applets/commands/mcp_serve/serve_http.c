@@ -9,6 +9,7 @@
 #include "mem.h"
 #include "proc.h"
 #include "random.h"
+#include "relocate.h"
 #include "rpc.h"
 #include "serve_doors.h"
 #include "serve_events.h"
@@ -485,7 +486,9 @@ int serve_http(const struct serve_http_options *o, const struct serve_offer *off
     int fds[SERVE_DOORS_MAX];
     if (!h.loop)
         return applet_failed(NAME, "%s", err.msg);
-    if (o->tls.cert && !(h.tls = tls_server_new(&o->tls, &err)))
+    if (code_unpack(CODE_http, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
+    if (o->tls.cert && (code_unpack(CODE_tls, &err) < 0 || !(h.tls = tls_server_new(&o->tls, &err))))
         return applet_failed(NAME, "%s", err.msg);
     if (doors_open(o, fds) < 0)
         return EXIT_FAILED;
@@ -504,7 +507,8 @@ int serve_http(const struct serve_http_options *o, const struct serve_offer *off
         proxy_server_free(h.servers[i]);
         tls_door_free(h.tls_doors[i]);
     }
-    tls_server_free(h.tls);
+    if (h.tls)
+        tls_server_free(h.tls);
     doors_close(o);
     while (h.sessions)
         session_free(&h, h.sessions);

@@ -161,7 +161,7 @@ static int model_proxy_main(int argc, char **argv)
     int status = take_options(argc, argv, &o);
     if (status != EXIT_OK)
         return status;
-    if (code_unpack(CODE_proxy, &err) < 0)
+    if (code_unpack(CODE_http, &err) < 0 || code_unpack(CODE_proxy, &err) < 0)
         return applet_failed("model_proxy", "%s", err.msg);
     char *directory MEM_AUTO = o.directory ? mem_strdup(o.directory)
                                : instance  ? mem_printf(SERVICE "/%s", instance)

@@ -10,6 +10,7 @@
 #include "io.h"
 #include "mem.h"
 #include "net.h"
+#include "relocate.h"
 #include "tls.h"
 
 #define CONNECT_MS 30000
@@ -101,6 +102,8 @@ static int begin(struct asking *a, const struct fetch_url *url, struct err *err)
         a->fd = net_connect(url->host, url->port, CONNECT_MS, err);
         return a->fd < 0 ? -1 : 0;
     }
+    if (code_unpack(CODE_tls, err) < 0)
+        return -1;
     a->tls = tls_open(url->host, url->port, NULL, CONNECT_MS, err);
     if (!a->tls)
         return -1;

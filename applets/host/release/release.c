@@ -116,6 +116,8 @@ static int do_verify(const struct command_line *c)
     struct err err;
     if (read_key(c, &key) != EXIT_OK)
         return EXIT_FAILED;
+    if (code_unpack(CODE_tls, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
     buf_addc(&json, '[');
     int result =
         release_folder_verify(c->words[0], buf_str(&key), print_verdict, as_json ? &json : NULL, &err);

@@ -11,9 +11,10 @@ struct release_verdict {
 };
 typedef void (*release_verdict_fn)(void *arg, const struct release_verdict *verdict);
 
-/* Verifies SHA256SUMS by its signature (key: text of a public key; "" or NULL: not looked at) and every file
- * by SHA256SUMS; programs of this very version also by the sums behind this program, where it has some. Tells
- * each verdict. 0; 1: something is bad; -1 with ERR_TOOL: it can't be told. */
+/* Behind code_unpack(CODE_tls). Verifies SHA256SUMS by its signature (key: text of a public key; "" or NULL:
+ * not looked at) and every file by SHA256SUMS; programs of this very version also by the sums behind this
+ * program, where it has some. Tells each verdict. 0; 1: something is bad; -1 with ERR_TOOL: it can't be told.
+ */
 int release_folder_verify(const char *dir, const char *key, release_verdict_fn tell, void *arg,
                           struct err *err);
 

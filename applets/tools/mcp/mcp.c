@@ -9,6 +9,8 @@
 #include "commands/exec/route.h"
 #include "mcp_client.h"
 #include "mcp_print.h"
+#include "mcp_remote.h"
+#include "mem.h"
 #include "commands/mcp_serve/mcp_serve.h"
 #include "surroundings.h"
 #include "words.h"
@@ -126,6 +128,17 @@ static int do_kill(const struct command_line *c)
                                                                                : EXIT_OK;
 }
 
+static int do_remote(const struct command_line *c)
+{
+    struct err err;
+    const char **headers MEM_AUTO = mem_zalloc((c->n_words + 1) * sizeof *headers);
+    for (size_t i = 1; i < (size_t)c->n_words; i++)
+        headers[i - 1] = c->words[i];
+    if (mcp_remote(c->words[0], headers, &err) == 0)
+        return EXIT_OK;
+    return err.code == ERR_PARAMS ? usage_error(c->applet->name, "%s", err.msg) : command_failed(c, &err);
+}
+
 /* ---- the table ---- */
 
 static const struct command_option options[] = {
@@ -150,6 +163,11 @@ static const struct command list[] = {
      "0 get_current_time timezone=UTC", 2, COMMAND_ANY, do_call, NULL},
     {"kill", "SESSION", NULL, "close a server's stdin, and end what then still runs of it", NULL, "0", 1, 1,
      do_kill, NULL},
+    {"remote", "URL [HEADER]...", NULL, "be, on stdin and stdout, the MCP server that URL leads to",
+     "For clients that can start a server and know no HTTP. A HEADER is 'Name: value'; more of them, one a "
+     "line, "
+     "can stand in $TOOLBOX_MCP_HEADERS, where others don't see them.",
+     "http://127.0.0.1:8931/mcp", 1, COMMAND_ANY, do_remote, NULL},
     {"serve", "", NULL, "be an MCP server on stdin and stdout", NULL, NULL, 0, 0, NULL, mcp_serve_main},
     {0},
 };

@@ -9,8 +9,10 @@
 #include "mcp_bridge.h"
 #include "mcp_params.h"
 #include "mcp_keeper.h"
+#include "mcp_remote.h"
 #include "mem.h"
 #include "relocate.h"
+#include "self.h"
 #include "commands/server/server.h"
 
 #define LINE_MAX_DEFAULT (256u << 20)
@@ -330,11 +332,54 @@ static char *shown(char *const *argv)
     return buf_take(&text, NULL);
 }
 
+/* As `toolbox mcp remote` takes them (mcp_remote.h). */
+static char *headers_of(const struct mcp_launch_params *p)
+{
+    struct buf text = BUF_INIT;
+    buf_adds(&text, MCP_REMOTE_HEADERS "=");
+    for (size_t i = 0; i < p->headers.n; i++) {
+        const char *name = p->headers.list[i], *value = strchr(name, '=');
+        buf_addf(&text, "%.*s: %s\n", (int)(value - name), name, value + 1);
+    }
+    return buf_take(&text, NULL);
+}
+
+/* A server with a url is spoken to by this program. */
+static int start_remote(struct hosted *h, struct keeper *k, const struct starting *s, struct err *err)
+{
+    const struct mcp_launch_params *p = s->params;
+    char *self MEM_AUTO = self_path(), *headers MEM_AUTO = headers_of(p);
+    char *argv[] = {self, (char *)"mcp", (char *)"remote", p->url.s, NULL}, *more[] = {headers, NULL};
+    const char *programs[] = {self, NULL};
+    if (!self)
+        return err_set(err, ERR_TOOL, "this program can't be found");
+    char **env = spawn_env(k->base.env, more, s->user);
+    struct spawn spawn = {.programs = programs,
+                          .argv = argv,
+                          .env = env,
+                          .start_dir = k->base.start_dir,
+                          .user = s->user,
+                          .confine = h->walls,
+                          .victim = true};
+    h->command = mem_strdup(p->url.s);
+    int result = mcp_bridge_start(&h->bridge, k->base.loop, &spawn, line_max(), err);
+    spawn_env_free(env);
+    return result;
+}
+
 static int start_server(struct hosted *h, struct keeper *k, const struct starting *s, struct err *err)
 {
     const struct mcp_launch_params *p = s->params;
     if (walls_make(k, &p->walls, p->cwd.s, &h->walls, err) < 0)
         return -1;
+    h->bridge.ascii = mcp_launch_is_ascii(p);
+    h->bridge.bad_bytes = mcp_launch_bad_bytes(p);
+    h->bridge.noted = on_noted;
+    h->bridge.reaped = on_reaped;
+    h->bridge.arg = h;
+    h->user = user_label(s->user ? s->user->uid : geteuid());
+    if (p->url.n > 0)
+        return start_remote(h, k, s, err);
     char **argv MEM_AUTO = argv_of(p);
     /* What is given is all that it sees, and where another user is at home. */
     char *home MEM_AUTO = s->user ? mem_printf("HOME=%s", s->user->home) : NULL;
@@ -352,13 +397,7 @@ static int start_server(struct hosted *h, struct keeper *k, const struct startin
         .confine = h->walls,
         .victim = true,
     };
-    h->bridge.ascii = mcp_launch_is_ascii(p);
-    h->bridge.bad_bytes = mcp_launch_bad_bytes(p);
-    h->bridge.noted = on_noted;
-    h->bridge.reaped = on_reaped;
-    h->bridge.arg = h;
     h->command = shown(argv);
-    h->user = user_label(s->user ? s->user->uid : geteuid());
     int result = mcp_bridge_start(&h->bridge, k->base.loop, &spawn, line_max(), err);
     if (result < 0)
         err_of_setting(err);

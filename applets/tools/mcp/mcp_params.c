@@ -17,8 +17,16 @@ static const struct param server_list[] = {
     {.key = "command",
      .type = PARAM_NAME,
      .offset = LAUNCH(command),
-     .required = true,
-     PARAM_DOC("The program", NULL)},
+     PARAM_DOC("The program, which speaks on stdin and stdout", "there is a url")},
+    {.key = "url",
+     .type = PARAM_NAME,
+     .offset = LAUNCH(url),
+     PARAM_DOC("In its place: a server that is reached by http:// or (where the build has TLS) https://",
+               "none")},
+    {.key = "headers",
+     .type = PARAM_ENV,
+     .offset = LAUNCH(headers),
+     PARAM_DOC("What requests to the url have in their heads besides, such as Authorization", "none")},
     {.key = "args", .type = PARAM_NAMES, .offset = LAUNCH(args), PARAM_DOC("Its arguments", "none")},
     {.key = "env",
      .type = PARAM_ENV,
@@ -178,8 +186,10 @@ int mcp_launch_check(const void *params, struct err *err)
 {
     const struct mcp_launch_params *p = params;
     static const char where[] = "Invalid parameters: server_params.";
-    if (p->command.n == 0)
-        return err_set(err, ERR_PARAMS, "%scommand: must not be empty", where);
+    if ((p->command.n == 0) == (p->url.n == 0))
+        return err_set(err, ERR_PARAMS, "%scommand: must be there and not be empty, or else url", where);
+    if (p->url.n == 0 && p->headers.n > 0)
+        return err_set(err, ERR_PARAMS, "%sheaders: go with url", where);
     if (p->encoding.s && !is_utf8(p->encoding.s) && !is_ascii(p->encoding.s))
         return err_set(err, ERR_PARAMS, "%sencoding: must be \"utf-8\" or \"ascii\"", where);
     if (bad_bytes(&p->encoding_error_handler) < 0)

@@ -9,8 +9,8 @@
 #define MCP_PREFIX "Mcp" /* a server's keeper listens as Mcp (session 0) or Mcp_SESSION */
 
 struct mcp_launch_params {
-    struct text command, cwd, encoding, encoding_error_handler;
-    struct texts args, env;
+    struct text command, url, cwd, encoding, encoding_error_handler;
+    struct texts args, env, headers;
     struct user_param user;
     long long ends_with; /* a pid; 0: none */
     struct walls_params walls;
