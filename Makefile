@@ -83,16 +83,16 @@ PACKED := $(filter-out %_methods.c %_params.c core/confine_name.c %/profile.c %/
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c %/web_commands.c %/web_behind.c,$(wildcard applets/tools/web_browser/*.c))
 CODE_commands := $(addprefix applets/tools/,$(addsuffix .c,bash_session/bash_session bash_session/bash_session_cast exec_remote/exec_remote \
     $(if $(GUEST),,file/file) exec_remote/exec_remote_logs exec_remote/exec_remote_run exec_remote/exec_remote_tty mcp/mcp mcp/mcp_client mcp/mcp_print mcp/mcp_remote web_browser/web_behind \
-    web_browser/web_browser web_browser/web_commands $(if $(GUEST),,computer/computer)))
+    text_editor/text_editor web_browser/web_browser web_browser/web_commands $(if $(GUEST),,computer/computer)))
 CODE_bridge := $(addprefix applets/tools/mcp/mcp_,$(addsuffix .c,bridge lines message notes odd process requests))
-CODE_patch := $(addprefix applets/tools/text_editor/edit_,$(addsuffix .c,apply patch set together))
+CODE_patch := $(addprefix applets/tools/text_editor/edit_,$(addsuffix .c,apply fold hint patch set together))
 CODE_computer := $(filter-out %_methods.c %_params.c %/computer.c,$(wildcard applets/tools/computer/*.c))
 CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_progress.c release_fetch.c) core/signature.c core/tls.c core/tls_server.c \
     $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
 CODE_confine := $(filter-out core/confine_name.c,$(wildcard core/confine*.c)) applets/commands/confine/policy.c applets/commands/confine/policy_check.c \
     applets/commands/confine/walls_there.c applets/commands/confine/server_policy.c applets/commands/confine/confine_command.c
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
-CODE_file := $(filter-out %_methods.c $(addprefix applets/tools/file/,$(addsuffix .c,file file_path file_read file_write)),$(wildcard applets/tools/file/*.c)) \
+CODE_file := $(filter-out %_methods.c $(addprefix applets/tools/file/,$(addsuffix .c,file file_path file_read)),$(wildcard applets/tools/file/*.c)) \
     core/expression.c core/expression_find.c
 CODE_mcp := $(if $(GUEST),,applets/host/call/serve_in.c) $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
 CODE_http := $(addprefix applets/commands/model_proxy/proxy_,http.c events.c gate.c)

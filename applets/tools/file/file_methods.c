@@ -296,7 +296,7 @@ static void run(struct rpc_call *call, struct span params, const struct params_t
         return;
     }
     take_defaults(&r, work);
-    bool whole = work == file_read || work == file_write || work == file_stat;
+    bool whole = work == file_read || work == file_stat;
     int rc = check(&r, &err) < 0 || (!whole && code_unpack(CODE_file, &err) < 0) ||
                      work_user_take(&user, &r.user, &err) < 0
                  ? -1

@@ -280,6 +280,7 @@ static const struct command_set commands = {
     .options = options,
     .list = list,
     .words = words,
+    .packed = true,
 };
 
 const struct applet text_editor_applet = {
