@@ -10,7 +10,7 @@ from harness.machine import HANG
 
 APPLETS = ["exec", "probe", "bash_session", "exec_remote", "text_editor", "mcp", "web_browser", "computer", "model_proxy", "file", "inject", "eject", "call", "connect", "run", "confine", "policy", "shell", "forward",
            "cp", "sync", "settle", "transfer", "methods", "server", "start-server", "stop-server", "healthcheck", "status", "upgrade", "release"]
-WITH_COMMANDS = {"bash_session": 14, "exec_remote": 11, "text_editor": 7, "mcp": 6, "web_browser": 29, "computer": 13, "release": 4, "file": 17}
+WITH_COMMANDS = {"bash_session": 14, "exec_remote": 11, "text_editor": 7, "mcp": 7, "web_browser": 29, "computer": 13, "release": 4, "file": 17}
 VERSION = re.compile(r"toolbox \d+\.\d+\.\d+ \(build [0-9a-f]{16}\)\n")
 
 
