@@ -56,7 +56,7 @@ DEPS := $(BUILD)/deps
 MUSL := $(DEPS)/musl-$(debian)
 
 # core/static/ is for the static binary alone.
-SRC := $(filter-out $(if $(filter amd64,$(ARCH)),,core/static/start.c) $(if $(GUEST),applets/commands/transfer/% applets/host/cp/%),$(sort $(wildcard core/*.c core/static/*.c rpc/*.c \
+SRC := $(filter-out $(if $(filter amd64,$(ARCH)),,core/static/start.c) $(if $(GUEST),applets/commands/confine/confine_command.c applets/tools/mcp/mcp_remote.c applets/commands/transfer/% applets/host/cp/%),$(sort $(wildcard core/*.c core/static/*.c rpc/*.c \
     applets/*.c applets/*/*/*.c)))
 LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
@@ -75,18 +75,25 @@ HOT_VENDOR := platform_util sha256 cJSON
 PACKED := $(filter-out %_methods.c %_params.c core/confine_name.c %/profile.c %/job_shelf.c %/job_stored.c %/job_text.c %/job_record.c %/exec_remote_answer.c \
     %/doctor.c %/settle_record.c,applets/install_legacy.c applets/host/release/release.c \
     $(wildcard $(foreach d,confine mcp_serve model_proxy settle methods transfer,applets/commands/$d/*.c) \
-    applets/host/cp/*.c applets/tools/file/file.c \
+    applets/host/cp/*.c applets/tools/file/file.c applets/tools/text_editor/text_editor.c \
     applets/commands/server/adopt.c applets/commands/server/upgrade.c \
     core/confine*.c $(foreach d,bash_session computer doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
 
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c %/web_commands.c %/web_behind.c,$(wildcard applets/tools/web_browser/*.c))
-CODE_commands := $(addprefix applets/tools/,$(addsuffix .c,bash_session/bash_session bash_session/bash_session_cast exec_remote/exec_remote \
-    $(if $(GUEST),,file/file) exec_remote/exec_remote_logs exec_remote/exec_remote_run exec_remote/exec_remote_tty mcp/mcp mcp/mcp_client mcp/mcp_print mcp/mcp_remote web_browser/web_behind \
+CODE_commands := $(addprefix applets/tools/,$(addsuffix .c,bash_session/bash_session bash_session/bash_session_attach bash_session/bash_session_cast \
+    bash_session/bash_session_cut exec_remote/exec_remote \
+    $(if $(GUEST),,file/file) exec_remote/exec_remote_logs exec_remote/exec_remote_run exec_remote/exec_remote_tty mcp/mcp mcp/mcp_client mcp/mcp_print $(if $(GUEST),,mcp/mcp_remote) web_browser/web_behind \
     text_editor/text_editor web_browser/web_browser web_browser/web_commands $(if $(GUEST),,computer/computer)))
 CODE_bridge := $(addprefix applets/tools/mcp/mcp_,$(addsuffix .c,bridge lines message notes odd process requests))
-CODE_patch := $(addprefix applets/tools/text_editor/edit_,$(addsuffix .c,apply fold hint patch set together))
+CODE_edit := $(filter-out $(addprefix applets/tools/text_editor/,$(addsuffix .c,text_editor text_editor_methods edit_beside edit_encoding edit_file \
+    edit_path edit_text)),$(wildcard applets/tools/text_editor/*.c))
+CODE_outlet := $(wildcard applets/host/outlet/*.c)
+CODE_settle := $(addprefix applets/commands/settle/,$(addsuffix .c,placement settle_others settle_remove settle_server unpack))
 CODE_computer := $(filter-out %_methods.c %_params.c %/computer.c,$(wildcard applets/tools/computer/*.c))
+CODE_probe := $(filter-out %/probe.c %/probe_platform.c,$(wildcard applets/commands/probe/*.c))
+CODE_tools = $(filter-out $(CODE_commands) $(CODE_bridge) $(CODE_browser) $(CODE_computer),$(filter $(foreach d,bash_session exec_remote \
+    mcp,applets/tools/$d/%.c),$(PACKED)))
 CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_progress.c release_fetch.c) core/signature.c core/tls.c core/tls_server.c \
     $(filter-out $(addprefix vendor/,$(addsuffix .c,$(HOT_VENDOR) $(ZSTD))),$(patsubst %,vendor/%.c,$(VENDOR)))
 CODE_confine := $(filter-out core/confine_name.c,$(wildcard core/confine*.c)) applets/commands/confine/policy.c applets/commands/confine/policy_check.c \
@@ -101,7 +108,7 @@ CODE_proxy := $(filter-out %/model_proxy.c $(CODE_http) $(CODE_serve),$(wildcard
 CODE_zstd = $(patsubst %,vendor/%.c,$(ZSTD))
 CODE_inject := $(addprefix applets/host/inject/,$(addsuffix .c,inject_copy inject_dir inject_doctor inject_many inject_place inject_recon \
     inject_verdict inject_with injection open_in pack script))
-code_parts = $(if $(filter amd64,$(ARCH)),bridge browser commands computer file http mcp patch zstd proxy $(if $(GUEST),,confine inject transfer tls) serve)
+code_parts = $(if $(filter amd64,$(ARCH)),bridge browser commands computer edit file http mcp probe tools zstd proxy $(if $(GUEST),,confine inject outlet settle transfer tls) serve)
 code_objects = $(patsubst %.c,$(B)/%.o,$(CODE_$1))
 packed_code = $(foreach p,$(code_parts),$p: $(call code_objects,$p))
 code_is_data = $(if $(filter $(foreach p,$(code_parts),$(call code_objects,$p)),$1),&& $(OBJCOPY) --set-section-flags '.text*=alloc$(comma)readonly$(comma)data' $1)

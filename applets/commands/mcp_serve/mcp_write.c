@@ -5,6 +5,7 @@
 #include "commands/exec/route.h"
 #include "mcp_tools.h"
 #include "mem.h"
+#include "relocate.h"
 #include "tools/text_editor/edit_path.h"
 #include "tools/text_editor/edit_whole.h"
 
@@ -48,7 +49,8 @@ int mcp_write_file(struct work *w, struct err *err)
             how.how = i == 0 ? WHOLE_CREATE : WHOLE_APPEND;
     if (a->parents && edit_make_parents(a->path.s, &made, err) < 0)
         return -1;
-    if (edit_whole(&how, a->path.s, a->path.n, content.s, content.n, err) < 0) {
+    if (code_unpack(CODE_edit, err) < 0 ||
+        edit_whole(&how, a->path.s, a->path.n, content.s, content.n, err) < 0) {
         edit_unmake_parents(a->path.s, made);
         return -1;
     }

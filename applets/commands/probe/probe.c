@@ -11,6 +11,7 @@
 #include "err.h"
 #include "probe_controller.h"
 #include "probe_report.h"
+#include "relocate.h"
 
 const struct applet probe_applet;
 
@@ -26,6 +27,9 @@ static int probe_run(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* where a limit allows no file, that is the answer */
     struct probe found;
     struct buf text BUF_AUTO = BUF_INIT;
+    struct err err;
+    if (code_unpack(CODE_probe, &err) < 0)
+        return applet_failed("probe", "%s", err.msg);
     probe_collect(&found);
     if (json)
         probe_json(&found, &text);

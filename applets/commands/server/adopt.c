@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "moving.h"
 #include "program.h"
+#include "relocate.h"
 #include "server.h"
 #include "title.h"
 
@@ -154,7 +155,7 @@ static _Noreturn void take_over(struct adoption *a)
 {
     struct err err;
     struct keeper *k = a->keeper;
-    while (read_record(a, &err) < 0)
+    while (code_unpack(CODE_tools, &err) < 0 || read_record(a, &err) < 0)
         or_go_back(a, &err);
     char *title = mem_printf("toolbox %s", k->name);
     own_descriptors(a);
@@ -172,7 +173,8 @@ static _Noreturn void take_over(struct adoption *a)
 static int check(struct adoption *a)
 {
     struct err err;
-    if (read_record(a, &err) == 0 && a->how->take(NULL, &a->h, &err) == 0)
+    if (code_unpack(CODE_tools, &err) == 0 && read_record(a, &err) == 0 &&
+        a->how->take(NULL, &a->h, &err) == 0)
         return EXIT_OK;
     printf("%s\n", err.msg);
     stdout_flushed();

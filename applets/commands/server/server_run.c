@@ -119,13 +119,12 @@ static void keeper_exited(void *arg, pid_t pid, int status)
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,
                         void *up_arg)
 {
-    if (s->ending) {
-        struct err err;
-        err_set(&err, ERR_TOOL, "the server is ending");
+    struct err err;
+    relocate_all(); /* both here, so that all keepers share them */
+    if ((s->ending ? err_set(&err, ERR_TOOL, "the server is ending") : code_unpack(CODE_tools, &err)) < 0) {
         up(up_arg, -1, NULL, &err);
         return;
     }
-    relocate_all(); /* here, so that all keepers share them */
     struct pooled_socket *pooled = *name ? NULL : socket_pool_lend(s->pool, s->base.dirfd);
     pid_t pid = keeper_fork(&s->base, name, pooled, start, arg, up, up_arg);
     if (pid <= 0 && pooled)

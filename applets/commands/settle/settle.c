@@ -18,6 +18,7 @@
 #include "osinfo.h"
 #include "place.h"
 #include "proc.h"
+#include "relocate.h"
 #include "safe_path.h"
 #include "commands/server/moving.h"
 #include "commands/server/server.h"
@@ -413,8 +414,11 @@ static int settle_main(int argc, char **argv)
                          .server = BUF_INIT,
                          .others = {.ended = BUF_INIT, .moved = BUF_INIT, .stayed = BUF_INIT}};
     int status = take_options(argc, argv, &s, &what);
+    struct err err;
     if (status != EXIT_OK)
         return status;
+    if (code_unpack(CODE_settle, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
     signal(SIGPIPE, SIG_IGN);
     status = run[what](&s);
     settling_release(&s);

@@ -16,6 +16,7 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "relocate.h"
 
 static const char NAME[] = "forward";
 
@@ -427,6 +428,9 @@ static int forward_main(int argc, char **argv)
         INJECT_OPTIONS, LINK_OPTIONS, {"allow", 1, NULL, ALLOW}, {"print-env", 0, NULL, PRINT_ENV}, {0}};
     bool prints = false;
     struct target t TARGET_AUTO = {0};
+    struct err err;
+    if (code_unpack(CODE_outlet, &err) < 0)
+        return applet_failed(NAME, "%s", err.msg);
     my.how = (struct link_options){.persist_ms = -1};
     inject_options_init(&my.how.inject);
     opterr = 0;

@@ -58,14 +58,4 @@ struct computer_shot_params {
         .timeout = 30, .quiet = 0.5                                                                          \
     }
 
-/* Of computer_windows, computer_window and computer_clipboard. */
-struct computer_window_params {
-    struct text session_name, window, action, selection, text;
-    long long x, y, width, height;
-};
-#define COMPUTER_WINDOW_DEFAULTS                                                                             \
-    {                                                                                                        \
-        .x = COMPUTER_UNSET, .y = COMPUTER_UNSET, .width = COMPUTER_UNSET, .height = COMPUTER_UNSET          \
-    }
-
 #endif

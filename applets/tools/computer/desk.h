@@ -24,7 +24,6 @@ struct own_display {
 };
 
 struct keyboard;
-struct clipboard;
 
 struct desk {
     struct loop *loop;
@@ -34,7 +33,6 @@ struct desk {
     uint32_t window;               /* ours, which is never seen */
     int model_width, model_height; /* of the pictures that are asked for, and of coordinates */
     struct keyboard *keyboard;
-    struct clipboard *clipboard;
     uint64_t *tiles; /* of the last picture that was given */
     int tiles_width, tiles_height;
     char **env; /* of what is started on it */

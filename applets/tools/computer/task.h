@@ -35,7 +35,6 @@ struct task {
     union {
         struct computer_action_params action;
         struct computer_shot_params shot;
-        struct computer_window_params window;
     } params;
     const struct params_table *table; /* by which they are freed */
     char *request;                    /* what spans in them point into */
@@ -45,13 +44,10 @@ struct task {
     struct rest rest;
 };
 
-/* Of action.c, picture.c and windows.c. */
+/* Of action.c and picture.c. */
 int task_action(struct task *t);
 int task_screenshot(struct task *t);
 int task_wait(struct task *t);
-int task_windows(struct task *t);
-int task_window(struct task *t);
-int task_clipboard(struct task *t);
 
 /* Waits for the screen to rest: milliseconds until it is to be asked again, or TASK_DONE (*stable says
  * whether it has), or TASK_FAILED. */

@@ -248,7 +248,7 @@ const struct check doctor_kernel_checks[] = {
      "mount proc of this kernel at /proc, without what hides parts of it"},
     {"own file", "mcp, inject", try_self, "this binary cannot be verified or passed on",
      "make it readable, mount proc at /proc"},
-    {"code in memory", "mcp, web_browser, model_proxy, patches", try_code, NULL,
+    {"code in memory", "all", try_code, NULL,
      "let it call mprotect or memfd_create (systemd's MemoryDenyWriteExecute, an LSM)"},
     {"other users", "bash_session, exec_remote, text_editor, mcp", try_users, "run_as is refused",
      "give it CAP_SETUID and CAP_SETGID"},

@@ -128,6 +128,7 @@ static int do_kill(const struct command_line *c)
                                                                                : EXIT_OK;
 }
 
+#ifndef TOOLBOX_GUEST /* no name is looked up there, and nothing encrypted */
 static int do_remote(const struct command_line *c)
 {
     struct err err;
@@ -138,6 +139,7 @@ static int do_remote(const struct command_line *c)
         return EXIT_OK;
     return err.code == ERR_PARAMS ? usage_error(c->applet->name, "%s", err.msg) : command_failed(c, &err);
 }
+#endif
 
 /* ---- the table ---- */
 
@@ -163,11 +165,13 @@ static const struct command list[] = {
      "0 get_current_time timezone=UTC", 2, COMMAND_ANY, do_call, NULL},
     {"kill", "SESSION", NULL, "close a server's stdin, and end what then still runs of it", NULL, "0", 1, 1,
      do_kill, NULL},
+#ifndef TOOLBOX_GUEST
     {"remote", "URL [HEADER]...", NULL, "be, on stdin and stdout, the MCP server that URL leads to",
      "For clients that can start a server and know no HTTP. A HEADER is 'Name: value'; more of them, one a "
      "line, "
      "can stand in $TOOLBOX_MCP_HEADERS, where others don't see them.",
      "http://127.0.0.1:8931/mcp", 1, COMMAND_ANY, do_remote, NULL},
+#endif
     {"serve", "", NULL, "be an MCP server on stdin and stdout", NULL, NULL, 0, 0, NULL, mcp_serve_main},
     {0},
 };

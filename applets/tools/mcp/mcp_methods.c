@@ -332,6 +332,7 @@ static char *shown(char *const *argv)
     return buf_take(&text, NULL);
 }
 
+#ifndef TOOLBOX_GUEST
 /* As `toolbox mcp remote` takes them (mcp_remote.h). */
 static char *headers_of(const struct mcp_launch_params *p)
 {
@@ -366,6 +367,13 @@ static int start_remote(struct hosted *h, struct keeper *k, const struct startin
     spawn_env_free(env);
     return result;
 }
+#else
+static int start_remote(struct hosted *h, struct keeper *k, const struct starting *s, struct err *err)
+{
+    (void)h, (void)k, (void)s;
+    return err_set(err, ERR_TOOL, "this build of toolbox, which others inject, reaches no server by a url");
+}
+#endif
 
 static int start_server(struct hosted *h, struct keeper *k, const struct starting *s, struct err *err)
 {

@@ -194,9 +194,6 @@ static int begin(struct exchange *x, struct err *err)
         x->fd = net_connect(url->host, url->port, CONNECT_MS, err);
         return x->fd < 0 ? -1 : 0;
     }
-#ifdef TOOLBOX_GUEST
-    return err_set(err, ERR_TOOL, "this build of toolbox has no TLS: http:// alone can be asked");
-#else
     if (code_unpack(CODE_tls, err) < 0)
         return -1;
     x->tls = tls_open(url->host, url->port, NULL, CONNECT_MS, err);
@@ -204,24 +201,19 @@ static int begin(struct exchange *x, struct err *err)
         return -1;
     tls_timeout(x->tls, SILENCE_MS);
     return 0;
-#endif
 }
 
 static int send_all(struct exchange *x, struct span text, struct err *err)
 {
-#ifndef TOOLBOX_GUEST
     if (x->tls)
         return tls_write(x->tls, text.s, text.n, err);
-#endif
     return io_write_all(x->fd, text.s, text.n) == 0 ? 0 : err_sys(err, ERR_TOOL, errno, "it doesn't listen");
 }
 
 static ssize_t receive_some(struct exchange *x, char *piece, size_t n, struct err *err)
 {
-#ifndef TOOLBOX_GUEST
     if (x->tls)
         return tls_read(x->tls, piece, n, err);
-#endif
     for (;;) {
         ssize_t got = read(x->fd, piece, n);
         if (got >= 0)
@@ -272,11 +264,9 @@ static int exchange(struct exchange *x, const char *method, struct span body, st
             http_response_feed(p, piece, (size_t)n, err) < 0)
             result = -1;
     }
-#ifndef TOOLBOX_GUEST
     if (x->tls)
         tls_close(x->tls);
     x->tls = NULL;
-#endif
     io_close(&x->fd);
     http_response_release(p);
     return result;

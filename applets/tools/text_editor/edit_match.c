@@ -4,7 +4,6 @@
 
 #include "edit_hint.h"
 #include "edit_text.h"
-#include "relocate.h"
 
 enum { LINES_LISTED = 60 };
 
@@ -238,8 +237,7 @@ int edit_match(const char *data, size_t n, const struct edit_wish *w, const char
     int found = has_bare_lf(w->old) ? match_line_ends(data, n, w, shown, f, err) : 0;
     if (found != 0)
         return found > 0 ? 0 : -1;
-    return code_unpack(CODE_patch, err) < 0 ? -1
-                                            : edit_refuse_none(data, n, w->old->s, w->old->n, shown, err);
+    return edit_refuse_none(data, n, w->old->s, w->old->n, shown, err);
 }
 
 /* Offset of the begin of line `line` (from 1) of those that a file has. */

@@ -13,6 +13,7 @@
 #include "io.h"
 #include "json.h"
 #include "mem.h"
+#include "relocate.h"
 #include "edit_encoding.h"
 #include "text_editor_controller.h"
 
@@ -111,7 +112,7 @@ static int edit(const struct command_line *c, struct edit_request *request, enum
         return usage_error(c->applet->name, "--encoding wants " ENCODING_NAMES ", not '%s'", encoding);
     if (c->n_words > 0)
         request->path = (struct text){c->words[0], strlen(c->words[0])};
-    int rc = text_editor_run(request, &answer, &err);
+    int rc = code_unpack(CODE_edit, &err) < 0 ? -1 : text_editor_run(request, &answer, &err);
     if (rc < 0 && !json)
         return command_failed(c, &err);
     if (json)

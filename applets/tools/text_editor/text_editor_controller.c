@@ -18,7 +18,6 @@
 #include "edit_write.h"
 #include "io.h"
 #include "mem.h"
-#include "relocate.h"
 
 /* Bytes in front of an edit that are shown with it. */
 enum { HEAD_MAX = 4000 };
@@ -336,7 +335,7 @@ int text_editor_run(const struct edit_request *r, struct buf *answer, struct err
     if (r->command == EDIT_CREATE)
         return create_with_parents(r, answer, err);
     if (r->command == EDIT_PATCH || r->command == EDIT_MANY)
-        return code_unpack(CODE_patch, err) < 0 ? -1 : edit_together(r, answer, err);
+        return edit_together(r, answer, err);
     if (edit_path_resolve(&p, r->path.s, r->path.n, r->command == EDIT_HISTORY, err) < 0)
         return -1;
     switch (r->command) {

@@ -3,6 +3,7 @@
 
 #include "edit_encoding.h"
 #include "mem.h"
+#include "relocate.h"
 #include "rpc.h"
 #include "text_editor.h"
 #include "text_editor_controller.h"
@@ -219,7 +220,7 @@ static int many_unpack(struct span params, struct edit_request *request, struct 
 
 static int do_edit(const void *request, struct buf *answer, struct err *err)
 {
-    return text_editor_run(request, answer, err);
+    return code_unpack(CODE_edit, err) < 0 ? -1 : text_editor_run(request, answer, err);
 }
 
 static int carry_out(const struct edit_request *request, const struct work_user *user, struct buf *answer,
