@@ -142,7 +142,7 @@ static int set_up(const struct confine *c, struct err *err)
     }
     if (c->wanted[CONFINE_HIDE] && cover_hidden(c))
         confine_note(c, CONFINE_HIDE, CONFINE_BY_MOUNTS);
-    if (hides_place(c))
+    if (c->place) /* a policy stands there, too */
         cover(c->place);
     return 0;
 }

@@ -1,8 +1,10 @@
 """What a confined program met is told: the wall that refused it, the limit that ended it, in jobs, sessions and MCP servers."""
 import json
 import os
+import shlex
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -178,6 +180,13 @@ def test_what_a_command_needs_is_learnt(toolbox, tmp_path):
     assert sorted(words[5:-2:2]) == [f"{tmp_path}/a", f"{tmp_path}/b", f"{tmp_path}/c/f"]
     again = subprocess.run([str(toolbox), *words[1:], "--", "sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
     assert (again.returncode, again.stdout, again.stderr) == (0, "said\n", "")
+
+
+def test_what_is_learnt_is_words_of_a_shell(toolbox):
+    """A command that isn't trusted says what it likes."""
+    with tempfile.TemporaryDirectory(prefix="it's $(date); ", dir="/tmp") as odd:
+        done = learn(toolbox, "--", sys.executable, "-c", "import sys; open(sys.argv[1], 'w')", odd + "/f", cwd="/")
+    assert shlex.split(done.stdout)[4:6] == ["--write", odd], done.stdout
 
 
 def test_a_network_is_learnt_as_json(toolbox, tmp_path):

@@ -105,6 +105,26 @@ def test_no_call_widens_the_walls(client, begin, ground, confine):
     assert net.finish()[0] != 0
 
 
+@pytest.mark.parametrize("more", ["write", "execute"])
+def test_what_may_be_written_or_run_is_not_read_for_that(client, begin, ground, more):
+    libraries = [p for p in ("/usr", "/bin", "/lib", "/lib64") if Path(p).exists()]
+    begin(confine={"read": [*libraries, str(ground / "open")]})
+    job = Job(client, command=f"cat {ground}/closed/file", cwd=str(ground / "open"),
+              confine={more: [*libraries, str(ground)]})
+    code, output = job.finish()[:2]
+    assert code != 0 and "kept" not in output, output
+
+
+def test_what_is_confined_does_not_reach_the_policy(client, begin, ground):
+    begin(confine={"write": [str(client.dir), str(ground)], "network": ["none"]})
+    if "mounts" not in client.rpc("exec_remote_start", {"argv": ["true"], "cwd": str(ground)})["enforced"]["write"]:
+        raise needs.Unavailable("no mounts can be made here")
+    before = (client.dir / "policy").read_text()
+    job = Job(client, command=f"echo x >{client.dir}/policy; rm -f {client.dir}/policy; echo x >{ground}/made", cwd=str(ground))
+    job.finish()
+    assert (ground / "made").exists() and (client.dir / "policy").read_text() == before
+
+
 def test_a_call_can_make_them_narrower(client, begin, ground):
     begin(**walls(ground))
     job = Job(client, command=f"echo x >{ground}/open/made; echo on", confine={"preset": "readonly"})

@@ -400,6 +400,19 @@ static bool allow(struct line *l, const struct confine_refusal *r)
     return access(path, F_OK) == 0;
 }
 
+/* As a shell takes it: what a command says may be anything. */
+static void put_word(struct buf *out, const char *word)
+{
+    if (!word[strcspn(word, " \t\r\n\"'`\\$&|;<>()[]{}*?!#~=%^")]) {
+        buf_adds(out, word);
+        return;
+    }
+    buf_addc(out, '\'');
+    for (; *word; word++)
+        buf_addf(out, *word == '\'' ? "'\\%c'" : "%c", *word);
+    buf_addc(out, '\'');
+}
+
 static void put_words(struct buf *out, const char *option, const struct texts *list, bool json)
 {
     if (json && list->list) {
@@ -407,11 +420,12 @@ static void put_words(struct buf *out, const char *option, const struct texts *l
         buf_addc(out, '[');
     }
     for (size_t i = 0; i < list->n; i++) {
-        if (!json)
-            buf_addf(out, " --%s %s", option, list->list[i]);
-        else {
+        if (json) {
             buf_adds(out, i > 0 ? "," : "");
             json_puts(out, list->list[i]);
+        } else {
+            buf_addf(out, " --%s ", option);
+            put_word(out, list->list[i]);
         }
     }
     if (json && list->list)

@@ -246,6 +246,21 @@ static void cut(struct confine *c, const struct confine *most, enum confine_what
     free(own);
 }
 
+/* What may be written or run may be read as well, where that is confined. */
+static void cut_unreadable(struct confine *c, const struct confine *most, enum confine_what what)
+{
+    char **to = c->paths[what];
+    if (!most->wanted[CONFINE_READ] || !to)
+        return;
+    for (char **p = to; *p; p++)
+        if (lies_in(*p, most->paths[CONFINE_READ]) || lies_in(*p, most->paths[CONFINE_WRITE]) ||
+            lies_in(*p, most->paths[CONFINE_EXECUTE]))
+            *to++ = *p;
+        else
+            free(*p);
+    *to = NULL;
+}
+
 static void cut_network(struct confine *c, const struct confine *most)
 {
     size_t n = 0;
@@ -278,6 +293,8 @@ int server_policy_narrow(struct confine *c, struct err *err)
     cut(c, &most, CONFINE_READ);
     cut(c, &most, CONFINE_WRITE);
     cut(c, &most, CONFINE_EXECUTE);
+    cut_unreadable(c, &most, CONFINE_WRITE);
+    cut_unreadable(c, &most, CONFINE_EXECUTE);
     for (char **p = most.paths[CONFINE_HIDE]; p && *p; p++)
         policy_add_path(c, CONFINE_HIDE, *p);
     c->wanted[CONFINE_TMP] = c->wanted[CONFINE_TMP] || most.wanted[CONFINE_TMP];
