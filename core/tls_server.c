@@ -39,6 +39,7 @@ struct tls_server {
     struct tls_files files;
     struct stamp stamps[FILES];
     long long looked_ms;
+    bool failed; /* the last time that they were read: they are read again, whether they change or not */
     struct identity *identity;
 };
 
@@ -183,11 +184,13 @@ int tls_server_refresh(struct tls_server *s, struct err *err)
     if (now_ms() - s->looked_ms < REFRESH_MS)
         return 0;
     s->looked_ms = now_ms();
-    if (!has_changed(s))
+    bool changed = has_changed(s), told = s->failed && !changed;
+    if (!changed && !s->failed)
         return 0;
     struct identity *fresh = load(&s->files, err);
+    s->failed = !fresh;
     if (!fresh)
-        return -1;
+        return told ? 0 : -1;
     leave(s->identity);
     s->identity = fresh;
     return 0;

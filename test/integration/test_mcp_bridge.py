@@ -616,3 +616,28 @@ while message := take():
     assert [one.get("method") for one in heard] == ["slow", "notifications/cancelled", "what"]
     assert heard[1]["params"]["requestId"] == 5
     assert client.rpc("mcp_send_request", asked(5, "what", HANG))["result"], "its id is free again"
+
+
+def test_an_answer_that_comes_too_late(client):
+    """It is not that of the next request with its id, nor of the same one asked again."""
+    server = Server(client, fake="""
+first, told = take(), take()
+while message := take():
+    if message["method"] == "notifications/cancelled":
+        told = message
+        continue
+    if first:
+        answer(first, "late")
+        first = None
+    if message["method"] != "slow" or told["params"]["requestId"] != 5:
+        answer(message, [message["method"], told["params"]["requestId"]])
+""")
+    ask = lambda method, timeout: client.rpc("mcp_send_request", {
+        "session_id": server.session, "timeout": timeout, "request": {"jsonrpc": "2.0", "id": 5, "method": method}})
+    for _ in range(2):
+        with pytest.raises(RpcError) as failed:
+            ask("slow", 0.05)
+        assert "in time" in str(failed.value)
+    [method, told] = ask("next", HANG)["result"]
+    assert method == "next" and told not in (5, None), "the server knows the second one by another id"
+    assert ask("slow", HANG)["result"][0] == "slow" and server.status()["open_requests"] == 0

@@ -2,6 +2,7 @@
 import contextlib
 import http.server
 import json
+import os
 import queue
 import subprocess
 import threading
@@ -11,6 +12,7 @@ import pytest
 from harness.client import PARAMERR, RpcError
 from harness.machine import HANG
 from harness.mcp_http import serve_http
+from harness.processes import wait_until
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize",
               "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}
@@ -174,6 +176,62 @@ def test_what_a_server_says_by_itself(client):
         assert heard[0]["id"] == 0 and heard[1]["method"] == "notifications/x"
         assert asked[0]["Mcp-Session-Id"] == "s1" and asked[0]["MCP-Protocol-Version"] == "2025-03-26"
         pipe.end()
+
+
+PROGRESS = b'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n\n'
+
+
+@contextlib.contextmanager
+def breaking(first, rest):
+    """A server with a session whose answers are streams that end too soon; and who comes for the rest, from what on."""
+    came = []
+
+    def handle(handler, body):
+        if handler.command == "GET":
+            came.append(handler.headers["Last-Event-ID"])
+            if came[-1]:
+                give(handler, 200, rest, Content_Type="text/event-stream")
+            else:
+                handler.send_response(200)
+                handler.send_header("Content-Type", "text/event-stream")
+                handler.end_headers()
+                handler.rfile.read(1) # until it goes
+        elif handler.command == "POST" and body.get("id") == 0:
+            text = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": "2025-11-25"}}).encode()
+            give(handler, 200, text, Content_Type="application/json", Mcp_Session_Id="s1")
+        elif handler.command == "POST" and "id" in body:
+            give(handler, 200, first, Content_Type="text/event-stream")
+        else:
+            give(handler, 202)
+
+    with serving(handle) as url:
+        yield url, came
+
+
+def test_a_stream_that_ends_too_soon(client):
+    with breaking(b"id: 7\n" + PROGRESS, b'id: 8\ndata: {"jsonrpc":"2.0","id":1,"result":"rest"}\n\n') as (url, came):
+        pipe = Pipe(client, url)
+        pipe.ask(INITIALIZE)
+        assert pipe.ask(call(1, "x"))["result"] == "rest" and came == ["7"]
+        pipe.end()
+    with breaking(PROGRESS, b"") as (url, came):
+        pipe = Pipe(client, url)
+        pipe.ask(INITIALIZE)
+        assert "gave no answer" in pipe.ask(call(1, "x"))["error"]["message"] and not came, "progress is none"
+        pipe.end()
+
+
+def test_with_the_first_process_all_end(client):
+    with breaking(PROGRESS, b"") as (url, came):
+        pipe = Pipe(client, url)
+        pipe.ask(INITIALIZE)
+        pipe.say(INITIALIZED)
+        wait_until(lambda: came == [None], "a process listens")
+        os.set_blocking(pipe.process.stdout.fileno(), False)
+        pipe.process.kill()
+        pipe.process.wait(HANG)
+        wait_until(lambda: pipe.process.stdout.read() == b"", "nobody holds its output any more")
+        pipe.process.stdin.close(), pipe.process.stdout.close()
 
 
 def test_what_goes_wrong(client):

@@ -73,7 +73,7 @@ def test_one_target(client):
 
 
 def test_a_cancelled_call_frees_its_shell(client):
-    with serve_http(client, "--in", "local:") as server:
+    with serve_http(client, "--in", "local:", "--idle", "1") as server:
         mcp = In(server, None)
         mcp.send("POST", body=json.dumps({"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": {"name": "shell_run", "arguments": {"command": "sleep 1000"}}}))
         second = In(server, None, None)
@@ -83,6 +83,7 @@ def test_a_cancelled_call_frees_its_shell(client):
         assert mcp.receive()[0] == 200, "its stream ends"
         wait_until(lambda: not second.ask("tools/call", {"name": "shell_run", "arguments": {"command": "echo free"}})["result"]["isError"], "it is free")
         mcp.close(), second.close()
+        wait_until(lambda: not client.rpc("bash_session_list"), "and its session ends when nobody asks: nothing is under way")
 
 
 def test_many_targets(client, places):

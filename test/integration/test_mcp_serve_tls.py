@@ -182,3 +182,34 @@ def test_a_path_speaks_none(client, certificate, workdir):
         mcp = HttpClient(server)
         assert mcp.ask("ping")["result"] == {}
         mcp.close()
+
+
+def test_files_that_could_not_be_read_are_read_again(client, authority, workdir):
+    path, first, second = workdir / "cert.crt", authority.certificate("third"), authority.certificate("fourth")
+    key, good = path.with_suffix(".key"), second.with_suffix(".key").read_bytes()
+    for suffix in (".key", ".crt"):
+        shutil.copy(first.with_suffix(suffix), path.with_suffix(suffix))
+
+    def shown(server):
+        with socket.create_connection(server.address(), HANG) as plain, context(authority).wrap_socket(plain, server_hostname="localhost") as secure:
+            return secure.getpeercert(True)
+
+    with serve_http(client, *options(path), stderr=-1) as server:
+        key.write_bytes(b"x" * len(good))
+        shutil.copy(second.with_suffix(".crt"), path)
+        os.set_blocking(server.process.stderr.fileno(), False)
+        said = b""
+
+        def is_told():
+            nonlocal said
+            shown(server)
+            said += server.process.stderr.read() or b""
+            return b"it goes on with" in said
+
+        wait_until(is_told, "that the key is none")
+        was = key.stat()
+        with key.open("r+b") as file:
+            file.write(good)
+        os.utime(key, ns=(was.st_atime_ns, was.st_mtime_ns)) # nothing is seen of it from outside, as of rights that come back
+        new = ssl.PEM_cert_to_DER_cert(second.with_suffix(".crt").read_text())
+        wait_until(lambda: shown(server) == new, "the new one is shown")

@@ -26,7 +26,7 @@ struct asked {
     struct asked *next;
     unsigned number;    /* by which the child knows it, and its progress */
     char *id, *token;   /* as the client has them; token NULL: none */
-    struct sse *stream; /* NULL: nobody waits */
+    struct sse *stream; /* of whoever waits */
 };
 
 struct relay {
@@ -89,11 +89,13 @@ static void tell_cancelled(struct relay *r, const struct asked *a)
 
 void relay_cancel(struct relay *r, struct sse *stream)
 {
-    for (struct asked *a = r->asked; a; a = a->next)
-        if (a->stream == stream) {
-            tell_cancelled(r, a);
-            a->stream = NULL;
-        }
+    for (struct asked *a = r->asked, *next; a; a = next) {
+        next = a->next;
+        if (a->stream != stream)
+            continue;
+        tell_cancelled(r, a);
+        forget(r, a); /* it is not answered */
+    }
     r->owner.said(stream, (struct span){0}, true);
 }
 
@@ -122,9 +124,8 @@ static void take_cancelled(struct relay *r, struct span message, struct span par
             far_put_edited(&text, message, &edit, 1);
             send_line(r, span_of(&text));
             struct sse *stream = a->stream;
-            a->stream = NULL;
-            if (stream)
-                r->owner.said(stream, (struct span){0}, !has_more(r, stream));
+            forget(r, a); /* it is not answered */
+            r->owner.said(stream, (struct span){0}, !has_more(r, stream));
             return;
         }
 }
@@ -279,7 +280,7 @@ static struct sse *anybody(const struct relay *r)
 {
     struct sse *stream = NULL;
     for (const struct asked *a = r->asked; a; a = a->next) {
-        if (a->stream && stream && r->many && a->stream != stream)
+        if (stream && r->many && a->stream != stream)
             return NULL;
         stream = stream ? stream : a->stream;
     }
@@ -356,7 +357,8 @@ static void on_heard(void *arg, int events)
         loop_drop(&r->hearer);
         return;
     }
-    if (io_write_all(STDERR_FILENO, r->said.data + before, (size_t)n) == 0 && r->said.len > SAID_MAX)
+    io_write_all(STDERR_FILENO, r->said.data + before, (size_t)n); /* where it can't be said it is kept */
+    if (r->said.len > SAID_MAX)
         buf_consume(&r->said, r->said.len - SAID_MAX);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@
 #define SILENCE_MS (24 * 3600 * 1000)
 #define AGAIN_MS 1000 /* before a stream that has ended is asked for again */
 #define REST_MS 1000  /* for the last answers that come by a stream */
+#define RESUMES 60    /* of the stream of one answer, where it ends too soon */
 #define ASKERS_MAX 64
 #define LINE_MAX_BYTES (64u << 20)
 #define PIECE 16384
@@ -52,7 +54,7 @@ struct exchange {
     struct tls *tls;
     int fd;
     bool events, keeps; /* the body is a stream of them; the head is to be remembered */
-    bool said;          /* something was passed on */
+    bool said;          /* an answer was passed on */
     struct buf line, data, body;
     char event[32], last_id[SHORT];
     int endpoint; /* where the address goes that an old server tells; -1: nowhere */
@@ -87,6 +89,13 @@ static void keep_revision(struct remote *r, struct span answer)
     r->revision[version.n - 2] = '\0';
 }
 
+static void pass_one_on(struct exchange *x, struct span message)
+{
+    struct span method;
+    x->said = x->said || json_kind(message) != JSON_OBJECT || !json_member(message, "method", &method, NULL);
+    say(x->remote, message);
+}
+
 /* One message, or several in an array. */
 static void pass_on(struct exchange *x, struct span text)
 {
@@ -95,12 +104,11 @@ static void pass_on(struct exchange *x, struct span text)
         return;
     if (x->keeps)
         keep_revision(x->remote, text);
-    x->said = true;
     if (json_kind(text) != JSON_ARRAY)
-        say(x->remote, text);
+        pass_one_on(x, text);
     else
         for (size_t at = 0; json_element(text, &at, &one);)
-            say(x->remote, one);
+            pass_one_on(x, one);
 }
 
 static void say_error(const struct remote *r, struct span id, const char *why)
@@ -308,18 +316,47 @@ static void say_status(const struct exchange *x, int status, struct span id)
     say_error(x->remote, id, why);
 }
 
+/* Its stream has ended before the answer: what comes behind the last event is asked for. */
+static int ask_for_the_rest(struct exchange *x, int status, struct err *err)
+{
+    for (int i = 0; i < RESUMES && !x->said && *x->last_id && (status < 0 || status == 200); i++) {
+        buf_truncate(&x->line, 0);
+        buf_truncate(&x->data, 0);
+        poll(NULL, 0, AGAIN_MS);
+        status = exchange(x, "GET", (struct span){"", 0}, err) < 0 ? -1 : x->response.status;
+    }
+    return status;
+}
+
 static void ask(struct remote *r, struct span message, struct span id)
 {
     struct exchange x;
     struct err err;
     exchange_init(&x, r);
     int status = post(&x, message, &err);
+    if (id.s)
+        status = ask_for_the_rest(&x, status, &err);
     bool later = r->old && status / 100 == 2;
     if (status < 0 && id.s && !x.said)
         say_error(r, id, err.msg);
     else if (status >= 0 && id.s && !x.said && !later)
         say_status(&x, status, id);
     exchange_release(&x);
+}
+
+/* ---- processes ---- */
+
+/* None outlives the first one, which may be killed. */
+static pid_t begin_process(void)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    close(STDIN_FILENO);
+    return 0;
 }
 
 /* ---- streams that are asked for ---- */
@@ -345,11 +382,9 @@ _Noreturn static void listen_on(struct remote *r, int endpoint)
 
 static int begin_listening(struct remote *r, int keep)
 {
-    r->listener = fork();
-    if (r->listener == 0) {
-        close(STDIN_FILENO);
+    r->listener = begin_process();
+    if (r->listener == 0)
         listen_on(r, keep);
-    }
     return r->listener > 0 ? 0 : -1;
 }
 
@@ -440,9 +475,8 @@ static void take_line(struct remote *r, struct span line)
         return;
     }
     wait_for_one(r, r->askers >= ASKERS_MAX ? 0 : WNOHANG);
-    pid_t pid = fork();
+    pid_t pid = begin_process();
     if (pid == 0) {
-        close(STDIN_FILENO);
         ask(r, line, id);
         _exit(0);
     }

@@ -13,7 +13,7 @@ struct mcp_request {
     struct mcp_requests *all;
     struct rpc_call *call;     /* NULL: nobody waits */
     struct span text;          /* while the call is there */
-    char sum[SHA256_HEX_SIZE]; /* of the text; once it is kept */
+    char sum[SHA256_HEX_SIZE]; /* of the text; once it is kept. "": nobody is to get its answer */
     bool kept;
     struct buf key;      /* of its id */
     struct buf wire_key; /* of the id that it was sent with, where that is another one; then */
@@ -220,6 +220,24 @@ void mcp_request_due(struct mcp_request *r, long long until)
     r->until = until;
 }
 
+/* Its answer may still come, and is not to be taken for that of the next one with its id. */
+static void expire(struct mcp_request *r, const struct err *err)
+{
+    struct rpc_call *call = r->call;
+    r->call = NULL;
+    r->text = (struct span){NULL, 0};
+    r->until = 0;
+    r->sum[0] = '\0';
+    r->all->n_open -= call != NULL;
+    r->all->n_kept += !r->kept;
+    r->kept = true;
+    drop_oldest(r->all);
+    if (!call)
+        return;
+    rpc_on_abandon(call, NULL, NULL);
+    rpc_fail(call, err);
+}
+
 bool mcp_requests_overdue(struct mcp_requests *all, struct buf *id, long long *left)
 {
     long long now = now_ms();
@@ -233,12 +251,14 @@ bool mcp_requests_overdue(struct mcp_requests *all, struct buf *id, long long *l
             *left = *left < 0 || r->until - now < *left ? r->until - now : *left;
             continue;
         }
-        if (r->call && r->id.len == 0 && json_member(r->text, "id", &text, NULL))
+        if (r->call && r->wire_key.len > 0) /* a text, as it was made: see rename_request() */
+            buf_addf(id, "%s\"", buf_str(&r->wire_key));
+        else if (r->call && json_member(r->text, "id", &text, NULL))
             buf_add(id, text.s, text.n);
         err_set(
             &err, ERR_TOOL,
             "the MCP server has not answered in time (timeout); it was told that the request is cancelled");
-        mcp_request_fail(r, &err);
+        expire(r, &err);
         return true;
     }
     return false;
@@ -278,6 +298,11 @@ bool mcp_request_is(const struct mcp_request *r, const char *method)
 
 void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, size_t id_len)
 {
+    if (!r->call && !*r->sum) {
+        buf_release(response);
+        forget(r);
+        return;
+    }
     if (r->id.len > 0)
         buf_replace(response, id, id_len, r->id.data, r->id.len);
     r->answered = true;

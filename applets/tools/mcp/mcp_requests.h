@@ -41,7 +41,7 @@ struct mcp_request *mcp_requests_open(struct mcp_requests *all, struct rpc_call 
 
 /* Its answer has to be there at `until` (now_ms()). */
 void mcp_request_due(struct mcp_request *r, long long until);
-/* Fails one for which that was before now; `id` gets the text of its id, unless that was changed on its way.
+/* Fails one for which that was before now; `id` gets the text of the id that the server knows it by.
  * *left: how long until the next one has to be looked at, or -1. False: there is none. */
 bool mcp_requests_overdue(struct mcp_requests *all, struct buf *id, long long *left);
 
