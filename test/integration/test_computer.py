@@ -458,6 +458,50 @@ def test_the_old_entry_point(client, workdir, toolbox):
         client.cli("computer", "close")
 
 
+# ---- the tool of mcp serve ----
+
+def test_the_tool_of_mcp_serve(serve, client):
+    """Pictures are image content; the session is one for a connection, opened anew when its display dies, and ends with the connection."""
+    needs.program("Xvfb")
+    env = {**{k: v for k, v in client.env.items() if k != "DISPLAY"}, "PATH": os.environ["PATH"]}
+    mcp = serve("2025-11-25", "--computer", "--tools", "minimal", env=env)
+
+    def call(**arguments):
+        answer = mcp.request("tools/call", {"name": "computer", "arguments": arguments})
+        return answer["isError"], {part["type"]: part for part in answer["content"]}
+
+    tools = {tool["name"]: tool for tool in mcp.request("tools/list")["tools"]}
+    assert set(tools) == {"shell_run", "text_editor", "computer"}
+    assert {"screenshot", "left_click_drag", "zoom", "keypress"} <= set(tools["computer"]["inputSchema"]["properties"]["action"]["enum"])
+    wrong, content = call(action="screenshot")
+    seen = Picture(base64.b64decode(content["image"]["data"]))
+    assert not wrong and content["image"]["mimeType"] == "image/png" and (seen.width, seen.height) == (1366, 768) and set(content) == {"image"}
+    for arguments in ({"action": "mouse_move", "coordinate": [30, 40]}, {"action": "left_click", "coordinate": "[30, 40]", "text": None}, {"type": "move", "x": 30, "y": 40},
+                      {"action": "drag", "path": [{"x": 1, "y": 2}, {"x": 30, "y": 40}]}, {"action": "zoom", "region": [0, 0, 30, 40]}):
+        wrong, content = call(**arguments)
+        assert not wrong and "image" in content, (arguments, content)
+    assert call(action="cursor_position") == (False, {"text": {"type": "text", "text": "X=30,Y=40"}})
+    assert call(action="key", text="shift", screenshot=False) == (False, {"text": {"type": "text", "text": "Done"}})
+    wrong, content = call(action="left_click", coordinate=[9999, 1])
+    assert wrong and "out of bounds" in content["text"]["text"]
+    wrong, content = call(action="fly")
+    assert wrong and "must be one of screenshot" in content["text"]["text"]
+    [session] = client.rpc("computer_list_sessions")
+    os.kill(session["pid"], signal.SIGKILL)
+    wait_until(lambda: client.rpc("computer_list_sessions")[0]["state"] == "ended", "the display to end")
+    wrong, content = call(action="screenshot")
+    assert wrong and "the next call opens a new one" in content["text"]["text"]
+    assert "image" in call(action="screenshot")[1]
+    [session] = client.rpc("computer_list_sessions")
+    mcp.close()
+    assert client.rpc("computer_list_sessions") == [] and not os.path.exists(f"/proc/{session['pid']}")
+
+
+def test_mcp_serve_has_no_desktop_unless_asked(serve):
+    assert "computer" not in {tool["name"] for tool in serve().request("tools/list")["tools"]}
+    assert {tool["name"] for tool in serve("2025-11-25", "--tools", "computer").request("tools/list")["tools"]} == {"computer"}
+
+
 # ---- the command line ----
 
 def test_the_command_line(client, workdir):

@@ -44,7 +44,7 @@ def test_every_tool_of_the_mcp_server_that_is_named_is_there(client, methods):
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
             "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"}}
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}) + "\n"
-    done = client.cli("mcp", "serve", stdin=asked.encode())
+    done = client.cli("mcp", "serve", "--computer", stdin=asked.encode())
     tools = {tool["name"] for tool in json.loads(done.stdout.splitlines()[0])["result"]["tools"]}
     named = {name.strip() for method in methods.values() for name in (method["mcp_tool"] or "").split(",") if name}
     own = {"read_file", "write_file", "list_files", "find_files", "search_files", "probe"}  # which need no method

@@ -24,6 +24,7 @@ struct args {
     struct text url, direction, value, key, expression, gone, format;
     struct texts argv, program, env, exclude;
     struct ints view_range;
+    struct span points;
     double timeout;
     long long rows, cols; /* 0: not given */
     bool pty;
@@ -49,8 +50,9 @@ struct work;
 
 enum { TOOL_READS = 1, TOOL_DESTROYS = 2, TOOL_IDEMPOTENT = 4, TOOL_OPEN_WORLD = 8 };
 
-/* Which calls are done one after the other: none, those of each shell, those of the browser. */
-enum { TURN_NONE, TURN_SHELL, TURN_BROWSER };
+/* Which calls are done one after the other: none, those of each shell, those of the browser, those
+ * of the desktop. */
+enum { TURN_NONE, TURN_SHELL, TURN_BROWSER, TURN_COMPUTER };
 
 struct mcp_tool {
     const char *name, *title, *description;
@@ -85,6 +87,7 @@ struct work {
     struct span arguments; /* the same, as they came: a checked object */
     const char *session;   /* what `args.session` or else the default means; NULL: there is none yet */
     const char *browser;   /* the browser session of this connection; NULL: there is none yet */
+    const char *computer;  /* likewise the desktop's */
     const struct job_notes *jobs;
     pid_t serve;           /* the process that serves */
     bool keep;             /* sessions and jobs outlive it */
@@ -107,6 +110,7 @@ void work_made_session(struct work *w, const char *name, bool is_default);
 void work_closed_session(struct work *w, const char *name);
 /* The browser session of this connection from now on; "": none any more. */
 void work_browser(struct work *w, const char *name);
+void work_computer(struct work *w, const char *name); /* likewise the desktop's */
 void work_made_job(struct work *w, long long pid);
 /* The result tells what the job has printed up to now; `ended`: and that it has ended. */
 void work_tells_job(struct work *w, long long pid, bool ended);

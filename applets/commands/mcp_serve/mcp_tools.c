@@ -167,6 +167,37 @@ static const struct field web_evaluate_fields[] = {
     ARG_WITH("expression", TEXT, expression, "JavaScript; a promise is waited for", .required = true),
 };
 
+/* ---- the desktop ---- */
+
+/* The method takes them as they came: the members tell their types alone, and several share one. */
+static const struct field computer_fields[] = {
+    ARG_WITH("action", TEXT, command, "What to do", .required = true,
+             .words = "screenshot|zoom|cursor_position|mouse_move|left_click|right_click|middle_click|"
+                      "back_click|forward_click|double_click|triple_click|left_click_drag|left_mouse_down|"
+                      "left_mouse_up|scroll|key|hold_key|key_down|key_up|type|wait|open_web_browser|navigate|"
+                      "click|move|drag|keypress"),
+    ARG("text", TEXT, text,
+        "Of type: the text; of key: keys such as ctrl+s; of a click or scroll: keys to hold; of navigate: "
+        "the address"),
+    ARG("coordinate", INTS, view_range, "[x, y] in the picture; default: where the pointer is"),
+    ARG("start_coordinate", INTS, view_range, "Where left_click_drag begins"),
+    ARG("region", INTS, view_range, "[x0, y0, x1, y1] to zoom"),
+    ARG_WITH("scroll_direction", TEXT, direction, "Of scroll", .words = "up|down|left|right"),
+    ARG("scroll_amount", INT, rows, "Clicks of the wheel"),
+    ARG("duration", NUMBER, timeout, "Seconds, of wait and hold_key"),
+    ARG("key", NAME, key, "Keys to hold during a click or scroll"),
+    ARG("x", INT, rows, "With y in the place of coordinate"),
+    ARG("y", INT, rows, "With x"),
+    ARG_WITH("button", TEXT, value, "Of click", .words = "left|right|wheel|middle|back|forward"),
+    ARG("keys", NAMES, argv, "Of keypress: pressed together"),
+    ARG("path", LIST, points, "Of drag: points {x, y}"),
+    ARG("scroll_x", INT, rows, "Pixels to the right, in the place of scroll_direction"),
+    ARG("scroll_y", INT, rows, "Pixels down"),
+    ARG("press_enter", BOOL, enter, "Press Return behind what is typed"),
+    ARG_WITH("screenshot", BOOL, open, "Answer with a picture, once the screen has come to rest",
+             .otherwise = true),
+};
+
 #define PAGE_RESULT NULL /* text */
 #define WEB_HINTS (TOOL_DESTROYS | TOOL_OPEN_WORLD)
 
@@ -354,6 +385,11 @@ const struct mcp_tool mcp_tools[] = {
      mcp_web_evaluate},
     {"web_close", "Close the browser", "Closes the browser with all its tabs; the next web_go starts anew.",
      NULL, 0, TOOL_DESTROYS | TOOL_IDEMPOTENT, TURN_BROWSER, "closed:b", mcp_web_close},
+
+    {"computer", "Use the desktop",
+     "Works on a desktop as a person does: pictures of its screen, pointer and keyboard. Each action is "
+     "answered with a picture; coordinates are its pixels. Programs are started from it, or on its DISPLAY.",
+     FIELDS(computer_fields), TOOL_DESTROYS | TOOL_OPEN_WORLD, TURN_COMPUTER, NULL, mcp_computer},
 
     {"probe", "Describe the container", "Tells distribution, kernel, user, shells, limits of the container.",
      NULL, 0, TOOL_READS, TURN_NONE,

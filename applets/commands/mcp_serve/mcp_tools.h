@@ -48,6 +48,10 @@ int mcp_web_evaluate(struct work *w, struct err *err);
 int mcp_web_close(struct work *w, struct err *err);
 int mcp_end_browser(struct work *w, struct err *err); /* of our own accord: w->session */
 
+/* mcp_computer.c */
+int mcp_computer(struct work *w, struct err *err);
+int mcp_end_computer(struct work *w, struct err *err); /* of our own accord: w->session */
+
 /* mcp_write.c */
 int mcp_text_editor(struct work *w, struct err *err);
 int mcp_write_file(struct work *w, struct err *err);

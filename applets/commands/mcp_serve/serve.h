@@ -165,18 +165,20 @@ struct serve_calls {
 
 /* What they have made (serve_said.c). */
 struct serve_made {
-    char *shell;   /* the session of calls that name none */
-    char *browser; /* the one browser session; NULL: none */
+    char *shell;    /* the session of calls that name none */
+    char *browser;  /* the one browser session; NULL: none */
+    char *computer; /* likewise the desktop's */
     struct names sessions;
     struct job_notes jobs;
 };
 
 /* What the command line has of the tools. */
 struct serve_offer {
-    const char *tools; /* pattern of their names; NULL: all of them, and those of the browser are listed where
-                          there is one */
+    const char *tools;   /* pattern of their names; NULL: all of them but the desktop's, and those of the
+                            browser are   listed where there is one */
     const char *prefix;  /* of the names that clients see */
     bool read_only;      /* none that changes anything */
+    bool computer;       /* the desktop's is offered, whatever `tools` says */
     bool schemas;        /* of results are listed */
     bool interrupt_busy; /* a shell's command, where another one comes for it */
     bool keep;           /* sessions and jobs outlive us */
@@ -292,6 +294,7 @@ enum {
     FRAME_MADE_DEFAULT = 'D',
     FRAME_CLOSED = 'C',
     FRAME_BROWSER = 'B',
+    FRAME_COMPUTER = 'G',
     FRAME_JOB = 'J', /* long long, as of the next two */
     FRAME_JOB_TOLD = 'K',
     FRAME_JOB_ENDED = 'X',

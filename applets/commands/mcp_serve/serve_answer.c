@@ -178,6 +178,7 @@ static void put_field(struct buf *out, const struct field *f)
         [PARAM_BOOL] = "\"type\":\"boolean\"",
         [PARAM_INTS] = "\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
         [PARAM_NAMES] = "\"type\":\"array\",\"items\":{\"type\":\"string\"}",
+        [PARAM_LIST] = "\"type\":\"array\",\"items\":{\"type\":\"object\"}",
         [PARAM_ENV] = "\"type\":\"array\",\"items\":{\"type\":\"string\"}",
     };
     json_key(out, f->key);
@@ -317,8 +318,9 @@ static void put_tool(struct buf *out, const struct mcp_tool *t, enum revision r,
 
 bool serve_offers(const struct serve_offer *offer, const struct mcp_tool *t)
 {
-    return (!offer->read_only || (t->hints & TOOL_READS)) &&
-           (!offer->tools || glob_match_file(offer->tools, t->name, t->name)) && serve_policy_offers(t);
+    bool named = t->turn == TURN_COMPUTER ? offer->computer
+                                          : !offer->tools || glob_match_file(offer->tools, t->name, t->name);
+    return named && (!offer->read_only || (t->hints & TOOL_READS)) && serve_policy_offers(t);
 }
 
 static bool has_browser(void)

@@ -34,6 +34,7 @@ static bool is_other_name(const char *key, const char *name)
         {"session", "session_id", "session_name", NULL},
         {"job", "job_id", "pid", NULL},
         {"element_id", "element", "ref", NULL},
+        {"action", "type", NULL},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (size_t k = 1; strcmp(names[i][0], key) == 0 && names[i][k]; k++)
@@ -151,7 +152,8 @@ static void put_list(struct buf *out, const struct field *f, struct span value)
 static void put_value(struct buf *out, const struct field *f, struct span value)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    bool lists = f->type == PARAM_NAMES || f->type == PARAM_INTS || f->type == PARAM_ENV;
+    bool lists =
+        f->type == PARAM_NAMES || f->type == PARAM_INTS || f->type == PARAM_ENV || f->type == PARAM_LIST;
     bool numbers = f->type == PARAM_INT || f->type == PARAM_NUMBER;
     if ((lists && is_text_of(value, JSON_ARRAY, JSON_OBJECT, &text)) ||
         (numbers && is_text_of(value, JSON_NUMBER, JSON_NUMBER, &text)) ||

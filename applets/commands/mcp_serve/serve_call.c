@@ -344,8 +344,8 @@ void serve_call_submit(struct call *c)
     struct span session;
     struct buf name BUF_AUTO = BUF_INIT;
     c->task = c->tool->run;
-    if (c->tool->turn == TURN_BROWSER)
-        c->lane = lane_enter(s, "browser");
+    if (c->tool->turn == TURN_BROWSER || c->tool->turn == TURN_COMPUTER)
+        c->lane = lane_enter(s, c->tool->turn == TURN_BROWSER ? "browser" : "computer");
     if (c->tool->turn == TURN_SHELL) {
         if (!c->arguments.s || !json_member(c->arguments, "session", &session, NULL) ||
             !json_string_text(session, &name) || name.len == 0)

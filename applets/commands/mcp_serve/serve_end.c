@@ -47,13 +47,15 @@ static void end_calls(struct serve *s)
     s->calls.scheduling = false;
 }
 
-/* Shells, jobs and the browser end side by side, each ended by a process of its own. */
+/* Shells, jobs, the browser and the desktop end side by side, each ended by a process of its own. */
 static void end_what_was_made(struct serve *s)
 {
     for (size_t i = 0; i < s->made.sessions.n; i++)
         serve_task(s, mcp_end_session, s->made.sessions.list[i], 0);
     if (s->made.browser)
         serve_task(s, mcp_end_browser, s->made.browser, 0);
+    if (s->made.computer)
+        serve_task(s, mcp_end_computer, s->made.computer, 0);
     for (const struct job_note *note = s->made.jobs.first; note; note = note->next)
         if (note->ours)
             serve_task(s, mcp_end_job, NULL, note->pid);

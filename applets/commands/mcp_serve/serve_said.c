@@ -77,6 +77,7 @@ void serve_forget_made(struct serve *s)
     free(s->made.sessions.list);
     free(s->made.shell);
     free(s->made.browser);
+    free(s->made.computer);
     s->made = (struct serve_made){.shell = NULL};
 }
 
@@ -128,10 +129,11 @@ static void take_closed(struct call *c, const char *name)
     s->made.shell = NULL;
 }
 
-static void take_browser(struct serve *s, const char *name)
+/* A session of which there is one; "": none any more. */
+static void take_one(char **made, const char *name)
 {
-    free(s->made.browser);
-    s->made.browser = *name ? mem_strdup(name) : NULL;
+    free(*made);
+    *made = *name ? mem_strdup(name) : NULL;
 }
 
 void serve_said(struct call *c, char kind, struct span data)
@@ -151,7 +153,10 @@ void serve_said(struct call *c, char kind, struct span data)
         take_closed(c, data.s);
         break;
     case FRAME_BROWSER:
-        take_browser(c->serve, data.s);
+        take_one(&c->serve->made.browser, data.s);
+        break;
+    case FRAME_COMPUTER:
+        take_one(&c->serve->made.computer, data.s);
         break;
     case FRAME_JOB:
         job_of(c->serve, number_in(data))->ours = true;

@@ -107,8 +107,11 @@ static int take_tools(struct serve_offer *offer, const char *list)
     char *copy MEM_AUTO = mem_strdup(list), *rest = copy, *word;
     bool braces = strchr(list, '{') || !*list; /* with commas of their own */
     int status = braces ? check_word(list) : EXIT_OK;
-    while (!braces && status == EXIT_OK && (word = strsep(&rest, ", ")))
-        status = *word ? check_word(word) : EXIT_OK;
+    while (!braces && status == EXIT_OK && (word = strsep(&rest, ", "))) {
+        bool computer = strcmp(word, "computer") == 0; /* which no pattern names */
+        offer->computer = offer->computer || computer;
+        status = *word && !computer ? check_word(word) : EXIT_OK;
+    }
     offer->tools = tools_of(list);
     return status;
 }
@@ -151,6 +154,9 @@ static int take_option(struct serve_words *w, int option)
         return EXIT_OK;
     case 'r':
         w->offer.read_only = true;
+        return EXIT_OK;
+    case 'd':
+        w->offer.computer = true;
         return EXIT_OK;
     case 'b':
         w->offer.interrupt_busy = true;
@@ -227,29 +233,20 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
 {
     static const struct option options[] = {
 #ifndef TOOLBOX_GUEST /* where whoever put it there talks to it himself */
-        {"http", 1, NULL, 'h'},           {"token-file", 1, NULL, 'f'},
-        {"token-env", 1, NULL, 'e'},      {"share", 0, NULL, 'a'},
-        {"idle", 1, NULL, 'i'},           {"tls-cert", 1, NULL, 'C'},
-        {"tls-key", 1, NULL, 'K'},        {"tls-client-ca", 1, NULL, 'A'},
-        {"policy", 1, NULL, 'y'},
+        {"http", 1, NULL, 'h'},           {"token-file", 1, NULL, 'f'},    {"token-env", 1, NULL, 'e'},
+        {"share", 0, NULL, 'a'},          {"idle", 1, NULL, 'i'},          {"tls-cert", 1, NULL, 'C'},
+        {"tls-key", 1, NULL, 'K'},        {"tls-client-ca", 1, NULL, 'A'}, {"policy", 1, NULL, 'y'},
 #endif
-        {"keep-sessions", 0, NULL, 'k'},  {"structured", 0, NULL, 's'},
-        {"read-only", 0, NULL, 'r'},      {"tools", 1, NULL, 't'},
-        {"profile", 1, NULL, 't'},        {"prefix", 1, NULL, 'p'},
-        {"interrupt-busy", 0, NULL, 'b'}, {0}};
+        {"keep-sessions", 0, NULL, 'k'},  {"structured", 0, NULL, 's'},    {"read-only", 0, NULL, 'r'},
+        {"tools", 1, NULL, 't'},          {"profile", 1, NULL, 't'},       {"prefix", 1, NULL, 'p'},
+        {"interrupt-busy", 0, NULL, 'b'}, {"computer", 0, NULL, 'd'},      {0}};
     static const char *const names[] = {
 #ifndef TOOLBOX_GUEST
-        "--http",           "--token-file",
-        "--token-env",      "--share",
-        "--idle",           "--tls-cert",
-        "--tls-key",        "--tls-client-ca",
-        "--policy",
+        "--http",           "--token-file",    "--token-env", "--share", "--idle",    "--tls-cert",
+        "--tls-key",        "--tls-client-ca", "--policy",
 #endif
-        "--keep-sessions",  "--structured",
-        "--read-only",      "--tools",
-        "--profile",        "--prefix",
-        "--interrupt-busy", "--in",
-        "--help",           NULL};
+        "--keep-sessions",  "--structured",    "--read-only", "--tools", "--profile", "--prefix",
+        "--interrupt-busy", "--computer",      "--in",        "--help",  NULL};
     for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, names)) >= 0;) {
         if (option == 'k' && strcmp(argv[at], "--keep-sessions") != 0) /* not by a part of its name */
             return usage_unknown(NAME, "option", argv[at], names);

@@ -85,6 +85,11 @@ void work_browser(struct work *w, const char *name)
     say_text(w->out, FRAME_BROWSER, name);
 }
 
+void work_computer(struct work *w, const char *name)
+{
+    say_text(w->out, FRAME_COMPUTER, name);
+}
+
 void work_made_job(struct work *w, long long pid)
 {
     say(w->out, FRAME_JOB, &pid, sizeof pid);
@@ -185,6 +190,8 @@ static void in_our_words(struct err *err)
         {"bash_session_run", "shell_run"},
         {"bash_session_close", "shell_close"},
         {"bash_session", "shell_input"},
+        {"open a new one with computer_new_session", "the next call opens a new one"},
+        {"open a new session with computer_new_session", "the next call opens a new one"},
         {"interrupt it with input \"\\u0003\"", "end that with shell_interrupt"},
         {"restart the session", "shell_restart starts it anew"},
     };
@@ -224,6 +231,7 @@ static int work(struct work *w, const struct call *c, struct err *err)
         return -1;
     w->session = w->args.session.s ? w->args.session.s : c->session ? c->session : c->serve->made.shell;
     w->browser = c->serve->made.browser;
+    w->computer = c->serve->made.computer;
     if (serve_policy_enter(c->tool, err) < 0)
         return -1;
     return c->task(w, err);

@@ -65,6 +65,7 @@ static int take_words(struct said *s, int argc, char **argv)
                                             {"structured", 0, NULL, OPT_KEEP},
                                             {"read-only", 0, NULL, OPT_KEEP},
                                             {"interrupt-busy", 0, NULL, OPT_KEEP},
+                                            {"computer", 0, NULL, OPT_KEEP},
                                             {"tools", 1, NULL, OPT_WORD},
                                             {"profile", 1, NULL, OPT_WORD},
                                             {"prefix", 1, NULL, OPT_WORD},

@@ -21,8 +21,8 @@ const struct rpc_method computer_keeper_methods[] = {
          "click, "
          "double_click, drag, keypress, move, scroll, type, wait"),
      DOC("{output?, x?, y?}, and where there is a picture {mime_type, width, height, data}: a PNG in base64"),
-     DOC("no such session; the display has ended; what can't be done, in the words of those tools"), NULL,
-     NULL},
+     DOC("no such session; the display has ended; what can't be done, in the words of those tools"),
+     DOC("computer"), NULL},
     {"computer_screenshot", hosted_screenshot, &computer_picture_params, DOC("Take a picture of a desktop"),
      DOC("{mime_type, width, height, data}: a PNG in base64; with a region or changed {x, y}; with changed "
          "{changed}"),

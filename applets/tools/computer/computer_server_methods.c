@@ -83,7 +83,7 @@ static const struct rpc_method server_methods[] = {
     {"computer_new_session", new_session, &computer_new_session_params,
      DOC("Connect to a display, or start Xvfb with a window manager"),
      DOC("{session_name, display, width, height}"),
-     DOC("there is no display, and no Xvfb; it can't be started or refuses us"), NULL, NULL},
+     DOC("there is no display, and no Xvfb; it can't be started or refuses us"), DOC("computer"), NULL},
     {"computer_list_sessions", list, NULL, DOC("List the desktops' sessions"),
      DOC("an array of {session_name, pid, state, user, display, width, height, depth, window_manager, age_s, "
          "processes, "
