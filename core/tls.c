@@ -127,7 +127,8 @@ static int explain_certificate(uint32_t flags, const char *host, struct err *err
         {MBEDTLS_X509_BADCERT_EXPIRED, "it has expired"},
         {MBEDTLS_X509_BADCERT_FUTURE, "it isn't valid yet (or this machine's clock is wrong)"},
         {MBEDTLS_X509_BADCERT_CN_MISMATCH, "it is for another host"},
-        {MBEDTLS_X509_BADCERT_NOT_TRUSTED, "nobody in the trust store vouches for it"},
+        {MBEDTLS_X509_BADCERT_NOT_TRUSTED,
+         "nobody in the trust store vouches for it ($SSL_CERT_FILE names another)"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (flags & reasons[i].flag)

@@ -357,7 +357,7 @@ def test_a_cookie(client, workdir):
                 assert (done.returncode == 0) == right, (content, done)
                 assert right or b"refuses us" in done.stderr, done
         finally:
-            client.cli("computer", "close")
+            assert client.cli("computer", "close", "--json").stdout == b"null\n"
             x.terminate()
             os.close(read)
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness import needs
-from harness.client import PARAMERR, TOOLERR
+from harness.client import PARAMERR, TOOLERR, RpcError
 from harness.users import NOBODY_KNOWS as NOBODY
 
 
@@ -257,6 +257,8 @@ def test_removing(do, kind, tree, workdir):
     (outside / "kept").write_text("")
     os.symlink(outside, tree / "out")
     assert kind("remove", tree) == "not_empty" and kind("remove", tree / "nothing") == "not_found"
+    with pytest.raises(RpcError, match="Directory not empty: `recursive`"):
+        do("remove", tree)
     do("remove", tree / "z")
     do("remove", tree / "root")
     do("remove", tree, recursive=True)

@@ -118,6 +118,8 @@ def test_the_bridge(client, workdir):
         with pytest.raises(RpcError) as failed:
             client.rpc("mcp_launch_server", {"server_params": bad})
         assert failed.value.code == PARAMERR, bad
+    done = client.cli("mcp", "remote", "ftp://x")
+    assert done.returncode == 1 and b"http:// and https:// addresses can" in done.stderr, done
 
 
 def test_a_server_of_2024(client):

@@ -182,6 +182,8 @@ def test_the_editor_and_the_file_methods_stay_in_their_directories(client, begin
         refusal(client, "file_write", {"path": str(path), "data": "x"})
         refusal(client, "file_remove", {"path": str(path)})
     refusal(client, "file_read", {"path": str(client.dir.parent / "nothing")})
+    assert client.rpc("file_read", {"path": "/etc/passwd"})["data"]  # who is who stays to be read, and no more than that
+    refusal(client, "file_write", {"path": "/etc/passwd", "data": "x", "append": True})
     assert outside.read_text() == "kept\n" and not (ground / "closed/file2").exists()
 
 
@@ -263,7 +265,8 @@ def test_contents_and_rotation(client, begin, ground):
 # ---- policy check ----
 
 @pytest.mark.parametrize("text, said", [
-    ("{", "JSON"), ("[]", "no object"), ('{"method": []}', "method"), ('{"methods": ["exec_remot_*"]}', "exec_remot_*"),
+    ("{", "JSON"), ("[]", "no object"), ('{"method": []}', "method: is no member of a policy"),
+    ('{"confine": {"presett": "x"}}', "confine.presett: is no member of a policy"), ('{"methods": ["exec_remot_*"]}', "exec_remot_*"),
     ('{"users": ["nobody-of-that-name"]}', "users"), ('{"directories": ["here"]}', "no absolute path"),
     ('{"directories": ["/nowhere/at/all"]}', "/nowhere/at/all"), ('{"confine": {"write": ["x"]}}', "no absolute path"),
     ('{"confine": {"preset": "workspace"}}', "workspace"), ('{"confine": {"network": ["example.com"]}}', "confine.network"),
@@ -273,6 +276,8 @@ def test_check_says_what_is_wrong(toolbox, tmp_path, text, said):
     (tmp_path / "p").write_text(text)
     done = subprocess.run([toolbox, "policy", "check", tmp_path / "p"], capture_output=True, text=True)
     assert done.returncode == 1 and said in done.stderr and str(tmp_path / "p") in done.stderr, done.stderr
+    answer = subprocess.run([toolbox, "policy", "check", "--json", tmp_path / "p"], capture_output=True, text=True)
+    assert answer.returncode == 1 and json.loads(answer.stdout) == {"ok": False, "error": done.stderr.removeprefix("toolbox policy: ").rstrip("\n")}
 
 
 def test_check(toolbox, tmp_path):
@@ -282,7 +287,12 @@ def test_check(toolbox, tmp_path):
     (tmp_path / "p").write_text("{}")
     done = subprocess.run([toolbox, "policy", "check", tmp_path / "p"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr.count("warning: ") == 2
-    for words in ([], ["chek", "x"], ["check"], ["check", "a", "b"]):
+    for text, warnings in (("{}", 2), ('{"directories": ["/"]}', 1), ('{"directories": ["/"], "confine": {"preset": "readonly"}}', 0)):
+        (tmp_path / "p").write_text(text)
+        done = subprocess.run([toolbox, "policy", "check", tmp_path / "p", "--json"], capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr and json.loads(done.stdout)["ok"], done
+        assert len(json.loads(done.stdout)["warnings"]) == warnings, done.stdout
+    for words in ([], ["chek", "x"], ["check"], ["check", "a", "b"], ["check", "--json"], ["check", "--jsno", "a"]):
         assert subprocess.run([toolbox, "policy", *words], capture_output=True).returncode == 2
 
 

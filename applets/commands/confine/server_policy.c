@@ -118,7 +118,7 @@ static int check(const struct server_policy *p, const char *const *names, struct
 static int read_policy(struct server_policy *p, int dirfd, const char *path, const char *const *names,
                        struct err *err)
 {
-    static const char form[] = "Invalid parameters: ";
+    static const char form[] = "Invalid parameters: ", not_known[] = "is no parameter of this method";
     struct buf *text = mem_alloc(sizeof *text); /* as long as the policy */
     buf_init(text, POLICY_MAX);
     if (io_read_file(dirfd, path, text) < 0)
@@ -130,6 +130,9 @@ static int read_policy(struct server_policy *p, int dirfd, const char *path, con
     int result = params_unpack(&file_table, span_of(text), p, err) < 0 ? -1 : check(p, names, err);
     if (result < 0 && strncmp(err->msg, form, sizeof form - 1) == 0)
         memmove(err->msg, err->msg + sizeof form - 1, strlen(err->msg + sizeof form - 1) + 1);
+    size_t n = strlen(err->msg), unknown = sizeof not_known - 1;
+    if (result < 0 && n > unknown && strcmp(err->msg + n - unknown, not_known) == 0)
+        snprintf(err->msg + n - unknown, sizeof err->msg - (n - unknown), "is no member of a policy");
     return result;
 }
 

@@ -61,6 +61,8 @@ int fetch_url_parse(const char *text, struct fetch_url *url, struct err *err)
 int fetch_url_parse_any(const char *text, struct fetch_url *url, struct err *err)
 {
     url->plain = strncasecmp(text, "http://", 7) == 0;
+    if (!url->plain && strncasecmp(text, scheme, sizeof scheme - 1) != 0)
+        return err_set(err, ERR_TOOL, "'%.200s' can't be reached: http:// and https:// addresses can", text);
     return url->plain ? take_apart(text, text + 7, url, err) : fetch_url_parse(text, url, err);
 }
 

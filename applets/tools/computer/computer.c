@@ -375,7 +375,10 @@ static int do_close(const struct command_line *c)
         return applet_failed(c->applet->name, "there is no session");
     buf_addc(&params, '{');
     json_member_text(&params, "session_name", buf_str(&name), name.len);
-    return command_call(c, "computer_close_session", &params, &answer);
+    int result = command_call(c, "computer_close_session", &params, &answer);
+    if (result != EXIT_OK || !command_value(c, "json"))
+        return result;
+    return command_print_line(c, span_of(&answer));
 }
 
 /* ---- the table ---- */

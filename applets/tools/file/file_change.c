@@ -79,8 +79,10 @@ int file_remove(const void *request, struct buf *answer, struct err *err)
     if (rmdir(path) == 0)
         return done(answer);
     int failed = errno == ENOTEMPTY || errno == EEXIST ? ENOTEMPTY : errno;
-    return file_fail(answer, err, failed == ENOTEMPTY && r->how.recursive ? why_not_empty(path) : failed,
-                     path);
+    if (failed == ENOTEMPTY && !r->how.recursive)
+        return file_refuse(answer, err, "not_empty", path,
+                           "Directory not empty: `recursive` (-r) removes it with all that is in it");
+    return file_fail(answer, err, failed == ENOTEMPTY ? why_not_empty(path) : failed, path);
 }
 
 int file_move(const void *request, struct buf *answer, struct err *err)

@@ -172,7 +172,8 @@ static const struct command list[] = {
      "can stand in $TOOLBOX_MCP_HEADERS, where others don't see them.",
      "http://127.0.0.1:8931/mcp", 1, COMMAND_ANY, do_remote, NULL},
 #endif
-    {"serve", "", NULL, "be an MCP server on stdin and stdout", NULL, NULL, 0, 0, NULL, mcp_serve_main},
+    {"serve", "", NULL, "be an MCP server on stdin and stdout, or over HTTP", NULL, NULL, 0, 0, NULL,
+     mcp_serve_main},
     {0},
 };
 
