@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from harness.bridge import RESPONSES, Proxy, response
+from harness.bridge import RESPONSES, Bridge, Proxy, response
 from harness.processes import wait_until
 
 ASKED = {**RESPONSES, "background": True, "metadata": {"a": "b"}}
@@ -53,6 +53,16 @@ def test_a_provider_s_error_is_the_response_s(bridge):
     bridge.answers["generate_responses"] = lambda params: {"__inspect_provider_error__": {"status": 429, "message": "slowly"}}
     made = wait_for(bridge, begin(bridge))
     assert made["status"] == "failed" and made["error"] == {"code": "rate_limit_exceeded", "message": "slowly"}
+
+
+def test_the_host_s_failure_ends_the_proxy_all_the_same(toolbox, workdir):
+    bridge = Bridge(toolbox, workdir / "service")
+    bridge.answers["generate_responses"] = lambda params: "no response"
+    bridge.paused.set()
+    begin(bridge)
+    bridge.paused.clear()
+    status, said = bridge.ended()
+    assert status == 1 and "the host failed a request" in said
 
 
 def test_it_can_be_cancelled(bridge):

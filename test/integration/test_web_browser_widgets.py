@@ -64,6 +64,8 @@ def test_dragging(client, widgets):
         assert abs(int(said(w).removeprefix("at ")) - (there - 100)) <= 1
         w.click("Board")
         assert said(w) == "board 150,50"  # the button is up again
+        w.click("knob", how="drag", x=-777, y=0)
+        assert abs(int(said(w).removeprefix("at ")) - (there - 877)) <= 1  # beyond the edge, by parts of a pixel
     for wrong, words in ({"how": "x"}, "how is left"), ({"how": "drag"}, "drag goes with"), ({"x": 4}, "x goes with y"), ({"to": 4}, "drag goes with"):
         w.click("Board", words, **wrong)
     w.click("Board", "no element 9999999", how="drag", to=9999999)

@@ -114,6 +114,13 @@ static void put_fields(struct buf *out, struct span headers)
     }
 }
 
+static void fail_background(struct model_call *c, int status, struct span message, struct span body)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    dialect_error(&text, OPENAI, status, message, body);
+    background_failed(c->background, span_of(&text));
+}
+
 /* {"status", "message", "body", "headers"}, which the provider said on the host's side. */
 static void provider_error(struct model_call *c, struct span error)
 {
@@ -126,9 +133,7 @@ static void provider_error(struct model_call *c, struct span error)
         body.s = NULL;
     json_string_text(stream_string(error, "message"), &message);
     if (c->background) {
-        struct buf text BUF_AUTO = BUF_INIT;
-        dialect_error(&text, OPENAI, (int)number, span_of(&message), body);
-        background_failed(c->background, span_of(&text));
+        fail_background(c, (int)number, span_of(&message), body);
         return;
     }
     if (!c->begun) {
@@ -267,6 +272,8 @@ static void on_answer(void *arg, struct span result, struct buf *text, const str
         proxy_on_gone(c->conn, NULL, NULL);
     if (failed || answer_with(c, result, &err) < 0) {
         err_wrap(&err, "%s", c->route->method);
+        if (c->background) /* it is to know of no call any more */
+            fail_background(c, 500, (struct span){err.msg, strlen(err.msg)}, (struct span){0});
         proxy->failed(proxy->arg, err.msg);
     }
     end(c);

@@ -79,12 +79,17 @@ bool mouse_reaches(const struct action *a)
 
 /* ---- what it does ---- */
 
+static void put_number(struct buf *params, const char *key, double value)
+{
+    long long parts = (long long)(fabs(value) * 100);
+    json_key(params, key);
+    buf_addf(params, "%s%lld.%02lld", value < 0 ? "-" : "", parts / 100, parts % 100);
+}
+
 static void put_at(struct buf *params, double x, double y)
 {
-    json_key(params, "x");
-    buf_addf(params, "%lld.%02lld", (long long)x, (long long)(x * 100) % 100);
-    json_key(params, "y");
-    buf_addf(params, "%lld.%02lld", (long long)y, (long long)(y * 100) % 100);
+    put_number(params, "x", x);
+    put_number(params, "y", y);
 }
 
 static void put_mouse(struct buf *params, const struct action *a, const char *type, int count)
