@@ -187,6 +187,22 @@ def test_the_editor_and_the_file_methods_stay_in_their_directories(client, begin
     assert outside.read_text() == "kept\n" and not (ground / "closed/file2").exists()
 
 
+def test_the_file_methods_leave_the_server_s_directory_alone(client, begin, ground):
+    begin(**walls(ground))
+    before = (client.dir / "policy").read_text()
+    for name in ("policy", ".program.0123456789abcdef.1-1"):
+        refusal(client, "file_write", {"path": str(client.dir / name), "data": "{}"})
+    refusal(client, "file_remove", {"path": str(client.dir / "policy")})
+    refusal(client, "file_move", {"path": str(client.dir / "policy"), "to": str(ground / "open/policy")})
+    refusal(client, "text_editor", {"command": "create", "path": str(client.dir / "made"), "file_text": "x"})
+    assert (client.dir / "policy").read_text() == before and not (client.dir / ".program.0123456789abcdef.1-1").exists()
+    one = ground / "open/file"
+    os.link(one, ground / "open/other")  # so it is written in place
+    client.ed("str_replace", one, old_str="kept", new_str="edited")
+    client.ed("undo_edit", one)
+    assert one.read_text() == (ground / "open/other").read_text() == "kept\n"
+
+
 # ---- users ----
 
 def test_users(client, begin):

@@ -175,22 +175,42 @@ static void add_all(struct confine *c, enum confine_what what, const struct text
             policy_add_path(c, what, real);
 }
 
+/* What can be undone is kept in a place, of which nothing else may be written: the policy stands there, and
+ * which programs are ours. */
+static void add_history(struct confine *c)
+{
+    struct buf path BUF_AUTO = BUF_INIT;
+    struct place place PLACE_AUTO = PLACE_INIT;
+    struct err ignored;
+    bool found = false;
+    for (unsigned n = 0; place_candidate(n, &path); n++) {
+        struct texts one = {&path.data, 1};
+        add_all(c, CONFINE_READ, &one);
+        buf_adds(&path, "/undo");
+        one.list = &path.data;
+        add_all(c, CONFINE_WRITE, &one);
+        found = found || access(path.data, F_OK) == 0;
+    }
+    if (found || place_open(&place, &ignored) < 0)
+        return;
+    int made FD_AUTO = place_subdir(&place, "undo", true, &ignored);
+    char *history MEM_AUTO = mem_printf("%s/undo", place.path);
+    const struct texts one = {&history, 1};
+    add_all(c, CONFINE_WRITE, &one);
+}
+
 int server_policy_enter(struct err *err)
 {
     static char *const looked_up[] = {(char *)"/etc/passwd", (char *)"/etc/group", NULL};
     const struct texts found = {(char **)looked_up, 2};
     const struct server_policy *p = server_policy;
-    struct buf place BUF_AUTO = BUF_INIT;
     struct confine c = {0};
     if (!p || !p->directories.list)
         return 0;
     c.wanted[CONFINE_READ] = c.wanted[CONFINE_WRITE] = c.wanted[CONFINE_SYSTEM_CALLS] = true;
     add_all(&c, CONFINE_READ, &found);
     add_all(&c, CONFINE_WRITE, &p->directories);
-    for (unsigned n = 0; place_candidate(n, &place); n++) { /* what can be undone is kept there */
-        struct texts one = {&place.data, 1};
-        add_all(&c, CONFINE_WRITE, &one);
-    }
+    add_history(&c);
     add_all(&c, CONFINE_HIDE, &p->walls.confine.hide);
     c.best_effort = p->walls.confine.best_effort;
     return confine_prepare(&c, err) < 0 || confine_begin(&c, err) < 0 ? -1 : confine_enter(&c, err);

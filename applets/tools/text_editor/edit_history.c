@@ -238,9 +238,9 @@ static int write_pending(struct undo_store *s, const struct undo_change *c, stru
 static void make_pending(struct undo_store *s, const struct undo_change *c, struct entry *e,
                          const struct entry_list *list)
 {
-    s->pending_dir = c->in_place ? place_subdir(&s->place, "journal", true, &s->why) : s->dir;
-    if (s->pending_dir < 0)
-        return;
+    s->pending_dir = c->in_place ? place_subdir(&s->place, "journal", true, NULL) : s->dir;
+    if (s->pending_dir < 0) /* a server's policy leaves the history alone open */
+        s->pending_dir = s->dir;
     s->has_pending = write_pending(s, c, e, list) == 0;
     s->pending = e->item;
     if (s->has_pending)
