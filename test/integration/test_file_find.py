@@ -1,14 +1,17 @@
 """Finding and searching (file_find, file_search), and `toolbox file`."""
+import contextlib
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 from harness.client import PARAMERR
 from harness.machine import HANG
+from harness.processes import descendants, is_stopped, wait_until
 from harness.stream import Stream
 
 
@@ -233,3 +236,33 @@ def test_matches_over_several_lines(find, workdir):
     assert (match["line"], match["before"], match["after"]) == (2, "one\n", "{\n")
     assert find("search", pattern=r"\n", multiline=True, count=True)["matches"] == [{"path": str(workdir / "a"), "count": 7}]
     assert find("search", pattern="x*", multiline=True, count=True)["matches"][0]["count"] == 8
+
+
+def test_a_search_of_a_stream_ends_with_who_asks(client):
+    """Also where that is killed: who reads the answers sees their end."""
+    process = client.popen("exec", "--stream", bufsize=0)
+    try:
+        stream = Stream(process.stdout, process.stdin, process)
+
+        def is_held():
+            there = descendants(process.pid)
+            if not there:
+                stream.send({"jsonrpc": "2.0", "id": 1, "method": "file_search", "params": {"path": "/", "pattern": "no such line"}})
+            for one in there:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one.pid, signal.SIGSTOP)
+            return any(is_stopped(one.pid) for one in there)
+
+        wait_until(is_held, "a search is in the middle")
+    finally:
+        process.kill()
+        process.wait(HANG)
+    os.set_blocking(process.stdout.fileno(), False)
+
+    def is_over():
+        while part := process.stdout.read(65536):
+            pass
+        return part == b""
+
+    wait_until(is_over, "nobody holds the output any more")
+    process.stdin.close(), process.stdout.close()

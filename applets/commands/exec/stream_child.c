@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -67,8 +68,13 @@ static void on_said(void *arg, int events)
     }
 }
 
-static _Noreturn void work(struct span request, int out)
+/* One that only looks doesn't outlive who asks, nor hold its output; a copy is not left half. */
+static _Noreturn void work(struct span request, bool looks, pid_t parent, int out)
 {
+    if (looks)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (looks && getppid() != parent)
+        _exit(0);
     io_close_others(&out, 1);
     rpc_take(request, tool_find_in_process, NULL, (struct rpc_sink){say, &out});
     _exit(0);
@@ -80,21 +86,18 @@ struct stream_child *stream_child_start(struct loop *loop, const char *method, s
     int ends[2];
     if (running >= MOST || pipe2(ends, O_CLOEXEC) < 0)
         return NULL;
-    pid_t pid = loop_fork(loop);
+    bool looks = slow[find(method)].looks;
+    pid_t parent = getpid(), pid = loop_fork(loop);
     if (pid == 0)
-        work(request, ends[1]);
+        work(request, looks, parent, ends[1]);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
         return NULL;
     }
     struct stream_child *c = mem_zalloc(sizeof *c);
-    *c = (struct stream_child){.pid = pid,
-                               .in = ends[0],
-                               .looks = slow[find(method)].looks,
-                               .said = BUF_INIT,
-                               .done = done,
-                               .arg = arg};
+    *c = (struct stream_child){
+        .pid = pid, .in = ends[0], .looks = looks, .said = BUF_INIT, .done = done, .arg = arg};
     io_set_nonblock(c->in, true);
     c->source = loop_fd(loop, c->in, LOOP_READ, on_said, c);
     running++;

@@ -130,6 +130,11 @@ def is_asleep(pid):
     return stat is not None and stat.state == "S"
 
 
+def is_stopped(pid):
+    stat = _stat(pid)
+    return stat is not None and stat.state == "T"
+
+
 def is_zombie(process):
     stat = _stat(process.pid)
     return stat is not None and stat.start == process.start and stat.state == "Z"
