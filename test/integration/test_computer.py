@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 import zlib
 
 import pytest
@@ -533,3 +534,22 @@ def test_the_command_line(client, workdir):
     cli("close")
     assert cli("list", "--json") == "[]\n"
     assert "there is no session" in cli("close", status=1)
+
+
+def test_an_x_server_that_says_something_else_for_ever(client):
+    """Events without an end are no answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            peer, _ = server.accept()
+            with peer, contextlib.suppress(OSError):
+                peer.recv(1000)
+                peer.sendall(hello(SCREEN))
+                while True:
+                    peer.sendall(bytes([9]) * 32 * 1000)
+                    time.sleep(0.001)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        with pytest.raises(RpcError, match="does not answer"):
+            client.rpc("computer_new_session", {"display": f"127.0.0.1:{server.getsockname()[1] - 6000}"})
+        thread.join(30)

@@ -112,7 +112,7 @@ static void change(struct desk *d, int code, int count, int columns)
     words[n++] = (uint32_t)code | (uint32_t)columns << 8;
     for (int key = 0; key < count; key++)
         for (int column = 0; column < columns; column++)
-            words[n++] = from[key * d->keyboard->columns + column];
+            words[n++] = column < d->keyboard->columns ? from[key * d->keyboard->columns + column] : 0;
     const struct x11_request r = {
         .opcode = CHANGE_MAPPING, .detail = (unsigned char)count, .words = words, .n_words = n};
     x11_send(&d->x, &r);
@@ -164,7 +164,7 @@ static int give(struct desk *d, uint32_t wanted)
     if (best == 0)
         return 0;
     if (!k->before[best]) {
-        k->before[best] = mem_alloc((size_t)k->columns * 4 + 4);
+        k->before[best] = mem_zalloc(CODES * 4); /* of as many columns as there may be then */
         memcpy(k->before[best], k->symbols + best * k->columns, (size_t)k->columns * 4);
     }
     k->pending[best] = true;

@@ -12,6 +12,8 @@
 #define REPLY_MAX (256u << 20)
 #define EVENTS_MAX 4096 /* that are kept: the oldest of more are dropped */
 #define GET_INPUT_FOCUS 43
+#define LOOK_ROUNDS 64 /* others have their turn where it doesn't end */
+#define LATE_MS 10
 
 enum { KIND_ERROR = 0, KIND_REPLY = 1, KIND_GENERIC_EVENT = 35 };
 
@@ -168,7 +170,7 @@ int x11_ask(struct x11 *x, const struct x11_request *request, size_t least, stru
             return end_with(x, err, "sends an answer that is too short");
         if (found != 0)
             return found < 0 ? -1 : 0;
-        int came = pump(x, until, err);
+        int came = now_ms() > until ? 0 : pump(x, until, err); /* events without an end are no answer */
         if (came == 0)
             return end_with(x, err, "does not answer");
         if (came < 0)
@@ -187,9 +189,9 @@ int x11_look(struct x11 *x, struct err *err)
 {
     if (x->dead)
         return end_with(x, err, "");
-    int came;
-    while ((came = pump(x, 0, err)) > 0)
-        if (take_packets(x, NULL, NULL, err) < 0)
+    int came = 1;
+    for (int rounds = 0; came > 0 && rounds < LOOK_ROUNDS; rounds++)
+        if ((came = pump(x, 0, err)) > 0 && take_packets(x, NULL, NULL, err) < 0)
             return -1;
     return came;
 }
@@ -205,7 +207,8 @@ bool x11_event(struct x11 *x, int type, int ms, unsigned char event[X11_EVENT_SI
                 buf_replace(&x->events, at, X11_EVENT_SIZE, "", 0);
                 return true;
             }
-        if (x->dead || pump(x, until, &err) <= 0 || take_packets(x, NULL, NULL, &err) < 0)
+        if (x->dead || now_ms() > until + LATE_MS || pump(x, until, &err) <= 0 ||
+            take_packets(x, NULL, NULL, &err) < 0)
             return false;
     }
 }
