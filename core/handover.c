@@ -237,7 +237,7 @@ int handover_fd(const struct handover *h, const char *key, mode_t type, bool opt
                 struct err *err)
 {
     char name[HANDOVER_KEY_MAX];
-    long long number;
+    long long number = -1;
     struct stat st;
     snprintf(name, sizeof name, "%s" FD_SUFFIX, key);
     if (handover_int(h, name, optional ? -1 : 3, INT_MAX, &number, err) < 0)

@@ -152,12 +152,12 @@ static void by_turns(struct load *l, const char *path, int requests, int idle)
     long long *beside = calloc((size_t)requests * ROUNDS, sizeof *beside);
     int *fds = calloc((size_t)idle, sizeof *fds);
     for (int round = 0; round < ROUNDS; round++) {
-        load_run(l, requests, without + round * requests);
-        load_run(l, requests, without + round * requests);
+        load_run(l, requests, without + (size_t)round * requests);
+        load_run(l, requests, without + (size_t)round * requests);
         for (int i = 0; i < idle; i++)
             fds[i] = dial(path);
-        load_run(l, requests, beside + round * requests);
-        load_run(l, requests, beside + round * requests);
+        load_run(l, requests, beside + (size_t)round * requests);
+        load_run(l, requests, beside + (size_t)round * requests);
         for (int i = 0; i < idle; i++)
             close(fds[i]);
     }

@@ -84,7 +84,7 @@ static void check_answers(long long ack)
         bool there = record_exists(scratch_fd, PID);
         assert(record_answer_stored(&r, scratch_fd, PID, i < 3 ? ack : r.seq + i) == there);
         for (int s = 0; s < 2; s++)
-            assert(r.text[s].len <= 3 * (JOB_UNACKED_MAX + 4 * JOB_ANSWER_MAX));
+            assert(r.text[s].len <= 3ul * (JOB_UNACKED_MAX + 4 * JOB_ANSWER_MAX));
         assert(!there || (r.pid == PID && r.seq >= 0));
         record_release(&r);
     }

@@ -183,19 +183,24 @@ def test_a_user_who_stops_what_is_started_as_him(client, workdir, victim):
     long = {"PATH": "/no/such/folder:" * 2000 + os.environ["PATH"]}  # so that it takes the child a while
     calls = [("exec_remote_start", {"argv": ["true"], "user": user, "env": long})] * 12 + [("bash_session_new_session", {"user": user})] * 4 + [
         ("mcp_launch_server", {"server_params": {"command": "cat"}, "user": user})] * 4
-    threads = [threading.Thread(target=start, args=call) for call in calls]
-    try:
-        wait_until((workdir / "told").exists, "the stopper")
+
+
+    def all_at_once():
+        threads = [threading.Thread(target=start, args=call) for call in calls]
         for thread in threads:
             thread.start()
         assert client.cli("status").returncode == 0
         for thread in threads:
             thread.join()
+        return any("was it stopped?" in answer for answer in answers if isinstance(answer, str))
+
+    try:
+        wait_until((workdir / "told").exists, "the stopper")
+        assert any(all_at_once() for _ in range(8)), answers  # beside a load the stopper may come too late for all twenty
     finally:
         stopper.kill()
         stopper.communicate()
-    assert len(answers) == len(calls)
-    assert any("was it stopped?" in answer for answer in answers if isinstance(answer, str)), answers
+    assert len(answers) % len(calls) == 0
     assert client.cli("status").returncode == 0
 
 

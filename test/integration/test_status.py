@@ -60,8 +60,8 @@ def test_status_counts(client):
     for _ in range(5):
         client.rpc("remote_version")
     after = status_of(client)["counters"]
-    # each status asks five times itself
-    assert after["requests"] - before["requests"] == 5 + 5 and after["connections"] - before["connections"] == 5 + 5 + 1
+    # each status asks six times itself
+    assert after["requests"] - before["requests"] == 5 + 6 and after["connections"] - before["connections"] == 5 + 6 + 1
     assert after["strangers"] == after["refused"] == 0 and after["bytes_out"] > before["bytes_out"]
 
 

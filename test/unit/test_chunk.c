@@ -620,7 +620,7 @@ static void check_memory(void *arg)
     make_file("/proc/meminfo", geteuid(), "MemAvailable: 0 kB\n");
     setenv("TOOLBOX_DIR", "/place", 1);
     for (int i = 0; i < 3; i++) {
-        CHECK(stores(256 * K, handles[i]));
+        CHECK(stores(256ul * K, handles[i]));
         char *path MEM_AUTO = mem_printf("/place/answers/%s", handles[i]);
         struct timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = time(NULL) - 100}};
         times[1].tv_nsec = i == 1 ? 1 : 5; /* the second is the one that was asked for longest ago */
@@ -630,9 +630,9 @@ static void check_memory(void *arg)
     CHECK(is_kept(handles[0]) && is_kept(handles[1]) && is_kept(handles[2]));
     CHECK(stores(1, handles[3]));
     CHECK(is_kept(handles[0]) && !is_kept(handles[1]) && is_kept(handles[2]) && is_kept(handles[3]));
-    CHECK(stores(768 * K, handles[3]) && is_kept(handles[3])); /* alone */
+    CHECK(stores(768ul * K, handles[3]) && is_kept(handles[3])); /* alone */
     CHECK(!is_kept(handles[0]) && !is_kept(handles[2]));
-    CHECK(!stores(768 * K + 1, handles[0]));
+    CHECK(!stores(768ul * K + 1, handles[0]));
     CHECK(access("/place/answers/other", F_OK) == 0);
 }
 

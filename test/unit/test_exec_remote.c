@@ -423,13 +423,13 @@ static void a_changed_record_is_none(void **state)
         int fd = open(name, O_RDWR);
         for (off_t at = 8; at < 96 + 2 * (off_t)sizeof(struct record_mark); at++) {
             unsigned char byte, other;
-            assert_int_equal(pread(fd, &byte, 1, at + in_table * 5 * 512), 1);
+            assert_int_equal(pread(fd, &byte, 1, at + (in_table ? 5 * 512L : 0)), 1);
             other = byte ^ 0x41;
-            assert_int_equal(pwrite(fd, &other, 1, at + in_table * 5 * 512), 1);
+            assert_int_equal(pwrite(fd, &other, 1, at + (in_table ? 5 * 512L : 0)), 1);
             assert_false(record_exists(dirfd, 5));
             assert_false(record_answer_stored(&again, dirfd, 5, 1));
             assert_true(record_gives_way(dirfd, 5, false));
-            assert_int_equal(pwrite(fd, &byte, 1, at + in_table * 5 * 512), 1);
+            assert_int_equal(pwrite(fd, &byte, 1, at + (in_table ? 5 * 512L : 0)), 1);
         }
         ask(&again, dirfd, 5, 1);
         assert_memory_equal(again.text[0].data, "twice", 5);

@@ -21,7 +21,7 @@ static int unpack(const void *data, size_t n, bool gzip, size_t max, char *out)
     struct buf b;
     buf_init(&b, max);
     int status = inflate(data, n, gzip, &b);
-    strcpy(out, buf_str(&b));
+    memcpy(out, buf_str(&b), b.len + 1);
     buf_release(&b);
     return status;
 }

@@ -275,7 +275,7 @@ static void walks_whatever_is_between_commas(void **state)
                                          "true", "-1.5e+3", "\"{\\\"\""};
     static const char *const spaces[] = {"", " ", "\t\r\n "};
     enum { N = sizeof values / sizeof *values };
-    for (size_t i = 0; i < N * N * 3; i++) {
+    for (size_t i = 0; i < (size_t)N * N * 3; i++) {
         const char *a = values[i % N], *b = values[i / N % N], *_ = spaces[i / N / N];
         char array[100], object[120];
         struct span key, value;

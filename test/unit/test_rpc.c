@@ -88,7 +88,7 @@ static void behind_gap(struct rpc_call *call, struct span params, void *ctx)
 {
     (void)ctx;
     struct buf result BUF_AUTO = BUF_INIT;
-    struct span gap = {0}, length = {0};
+    struct span gap = {"0", 1}, length = {"0", 1};
     assert_true(json_member(params, "gap", &gap, NULL) && json_member(params, "n", &length, NULL));
     size_t n = strtoul(gap.s, NULL, 10);
     for (size_t i = 0; i < n; i++)

@@ -167,7 +167,7 @@ static void dots_lead_no_further_than_the_root(void **state)
                 {"/in/top", "root/in"},
                 {"/in/top/top/../in", "root/in"}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        struct stat got, want;
+        struct stat got = {0}, want = {0};
         int fd FD_AUTO = safe_path_open(root, ways[i].path, 0, NULL, NULL);
         assert_true(fd >= 0 && fstat(fd, &got) == 0 && stat(ways[i].same, &want) == 0);
         assert_int_equal(got.st_ino, want.st_ino);

@@ -210,7 +210,7 @@ static void what_is_no_message_is_passed_over(void **state)
         struct channel_message m;
         tell(much.data + at, much.len - at < 3000 ? much.len - at : 3000);
         channel_read(&channel, &m);
-        assert_true(channel.incoming.len <= 2 * 65536);
+        assert_true(channel.incoming.len <= 2ul * 65536);
     }
     TELL("\0\0\0\0\0\0\0");
     struct channel_message m;

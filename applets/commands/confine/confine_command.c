@@ -419,7 +419,7 @@ static void put_words(struct buf *out, const char *option, const struct texts *l
         json_key(out, option);
         buf_addc(out, '[');
     }
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; list->list && i < list->n; i++) {
         if (json) {
             buf_adds(out, i > 0 ? "," : "");
             json_puts(out, list->list[i]);

@@ -52,9 +52,7 @@ static int add_paths(struct confine *c, enum confine_what what, const struct tex
             *given->list[i] == '/' ? mem_strdup(given->list[i]) : mem_printf("%s/%s", cwd, given->list[i]);
         if (*given->list[i] && realpath(path, real))
             policy_add_path(c, what, real);
-        else if (what == CONFINE_HIDE && errno == ENOENT)
-            c->wanted[what] = c->wanted[what];
-        else
+        else if (what != CONFINE_HIDE || errno != ENOENT)
             return err_sys(err, ERR_TOOL, *given->list[i] ? errno : ENOENT, "cannot confine: %s '%s'",
                            confine_name(what), given->list[i]);
     }

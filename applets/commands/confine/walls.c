@@ -46,10 +46,10 @@ static char *path_of(int dir)
 /* Where the starter stood, or "/" as for the program itself. */
 static char *beginning(const struct keeper *k, const char *cwd)
 {
-    char *dir = cwd && *cwd == '/' ? mem_strdup(cwd) : path_of(k->base.start_dir), *there = dir;
+    char *dir = cwd && *cwd == '/' ? mem_strdup(cwd) : path_of(k->base.start_dir);
     if (!cwd || *cwd == '/')
         return dir ? dir : mem_strdup("/");
-    there = mem_printf("%s/%s", dir ? dir : "", cwd);
+    char *there = mem_printf("%s/%s", dir ? dir : "", cwd);
     free(dir);
     return there;
 }

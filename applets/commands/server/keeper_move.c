@@ -75,7 +75,7 @@ static int ask_whether_it_can(const struct move *m, const struct handover_out *o
 /* Returns where it can't be. */
 static void become(const struct move *m, struct err *err)
 {
-    struct handover_out out;
+    struct handover_out out = {.fd = -1};
     char name[] = "toolbox", command[] = "adopt", fd[16], own[16];
     char *const argv[] = {name, command, fd, own, NULL};
     if (save(m, &out, err) < 0)
@@ -134,7 +134,7 @@ static int text_of(struct span params, const char *key, struct buf *text)
 static int begin(struct keeper_service *s, struct span params, struct err *err)
 {
     struct buf path BUF_AUTO = BUF_INIT, sha256 BUF_AUTO = BUF_INIT;
-    struct handover_out out;
+    struct handover_out out = {.fd = -1};
     if (!s->tool->moving)
         return err_set(err, ERR_TOOL, "it is one of the %s, which can't be moved: it goes on in its build",
                        s->tool->list.title);

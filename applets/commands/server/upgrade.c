@@ -205,7 +205,7 @@ static int upgrade_main(int argc, char **argv)
     } else
         puts("no other build runs anything");
     int status = stdout_flushed();
-    return strstr(list.data, "\"moved\":false") ? EXIT_FAILED : status;
+    return strstr(buf_str(&list), "\"moved\":false") ? EXIT_FAILED : status;
 }
 
 const struct applet upgrade_applet = {

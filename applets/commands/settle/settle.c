@@ -63,6 +63,7 @@ static const char *base_name(const char *path)
 /* The directory of a program, which is run by its path from now on. */
 static int open_dir_of(const char *program, struct err *err)
 {
+    /* It is a path from the root. NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
     char *dir MEM_AUTO = mem_dup(program, (size_t)(strrchr(program, '/') - program));
     return safe_path_open(-1, *dir ? dir : "/", SAFE_NO_LINK | SAFE_ALONE, NULL, err);
 }

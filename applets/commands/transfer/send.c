@@ -281,7 +281,8 @@ static void changed(void *arg, const char *path, bool whole)
 
 static int follow(struct sending *s, const char *path)
 {
-    struct transfer_options o = *s->o;
+    const struct transfer_options *given = s->o;
+    struct transfer_options o = *given;
     struct following f = {s, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
     int rc;
     o.differing = false;
@@ -293,6 +294,7 @@ static int follow(struct sending *s, const char *path)
         s->twins = twins_new();
     } while ((rc = watch_wait(s->watch, STDOUT_FILENO, changed, &f)) == 0);
     io_close(&f.root);
+    s->o = given;
     return rc > 0 ? TRANSFER_AGAIN : EXIT_OK;
 }
 

@@ -118,6 +118,7 @@ static void on_conn(void *arg, int events)
         conn_close(c);
     else
         conn_go_on(c);
+    /* While it is busy it is not freed. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     c->busy = false;
     if (c->gone)
         conn_free(c);

@@ -163,7 +163,7 @@ static bool wait_for_more(const struct relay *r, const struct heard *heard, int 
         *p++ = (struct pollfd){.fd = heard[i].fd, .events = POLLIN};
         open = open || heard[i].fd >= 0;
     }
-    nfds_t count = (nfds_t)(2 * WAYS_MAX + n);
+    nfds_t count = (nfds_t)2 * WAYS_MAX + (nfds_t)n;
     return open && (poll(p - count, count, r->shows ? SHOWN_EACH_MS : -1) >= 0 || errno == EINTR);
 }
 

@@ -347,6 +347,7 @@ pid_t engine_start(int start_dir, char *const *argv, const int fds[3], struct en
     io_close(&up[0][1]);
     if (pid > 0 && direct) {
         *direct = (struct engine_direct){up[0][0], fd};
+        /* FD_AUTO reads it. NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores) */
         fd = -1;
     } else {
         io_close(&up[0][0]);

@@ -60,7 +60,7 @@ static int unknown_option(const struct option *options, const char *applet, cons
     char text[OPTIONS_MAX][20];
     const char *names[OPTIONS_MAX + 2];
     size_t n = 0;
-    for (; options[n].name && n < OPTIONS_MAX; n++) {
+    for (; n < OPTIONS_MAX && options[n].name; n++) {
         snprintf(text[n], sizeof text[n], "--%s", options[n].name);
         names[n] = text[n];
     }

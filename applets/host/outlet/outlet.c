@@ -194,13 +194,11 @@ static void check_http(struct outlet_client *c)
 static void check(struct outlet_client *c)
 {
     int first = c->early.len > 0 ? c->early.data[0] : -1;
-    if (first == -1 && c->early_end)
-        pass(c);
-    else if (first == TLS_FIRST || (first != -1 && c->request.port == TLS_PORT))
+    if (first == TLS_FIRST || (first != -1 && c->request.port == TLS_PORT))
         check_tls(c);
     else if (first != -1 && c->request.port == HTTP_PORT)
         check_http(c);
-    else if (first != -1)
+    else if (first != -1 || c->early_end)
         pass(c);
 }
 
@@ -208,7 +206,7 @@ static void check(struct outlet_client *c)
 
 static void connected(struct outlet_client *c, int fd)
 {
-    struct sockaddr_storage at;
+    struct sockaddr_storage at = {0};
     socklen_t size = sizeof at;
     char address[INET6_ADDRSTRLEN] = "";
     struct buf answer BUF_AUTO = BUF_INIT;
@@ -218,7 +216,7 @@ static void connected(struct outlet_client *c, int fd)
                                           : &((struct sockaddr_in6 *)&at)->sin6_addr,
                   address, sizeof address);
     note(c, "allowed", address, NULL);
-    outlet_answer(&c->request, 200, NULL, &answer);
+    outlet_answer(&c->request, 200, "", &answer);
     mux_send(c->stream, answer.data, answer.len);
     c->wire = wire_new(c->outlet->wires, c->stream, fd);
     c->state = CHECKED;

@@ -222,7 +222,7 @@ static void wait_some(struct many *m, struct pollfd *polled)
                                     .events = POLLIN};
     if (interrupted && !passed)
         pass_on(m, passed = interrupted);
-    if (poll(polled, (nfds_t)(2 * n), -1) < 0)
+    if (poll(polled, (nfds_t)n * 2, -1) < 0)
         return;
     for (int i = 0; i < 2 * n; i++)
         if (polled[i].fd >= 0 && polled[i].revents)

@@ -212,9 +212,7 @@ static void take(enum run_kind kind, struct span data)
         write_out(kind == RUN_STDOUT ? STDOUT_FILENO : STDERR_FILENO, data);
     else if (kind == RUN_TAKEN && data.n == 4)
         my.held -= mux_number(data.s);
-    else if (kind == RUN_EXIT && data.n == 1)
-        ended_with(b[0]);
-    else if (kind == RUN_FAILED && data.n > 0)
+    else if ((kind == RUN_EXIT && data.n == 1) || (kind == RUN_FAILED && data.n > 0))
         ended_with(b[0]);
     if (kind == RUN_FAILED && data.n > 0)
         applet_failed(my.applet, "%s: %.*s", my.target, (int)data.n - 1, data.s + 1);

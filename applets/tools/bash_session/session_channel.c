@@ -272,7 +272,8 @@ static size_t begins_again(const struct channel *c, size_t n)
 static bool take_message(struct channel *c, struct channel_message *m)
 {
     struct buf *b = &c->incoming;
-    char *fields[N_FIELDS];
+    static char none[] = "";
+    char *fields[N_FIELDS] = {none, none, none, none, none};
     size_t next, again;
     do {
         if (!find_message(c))

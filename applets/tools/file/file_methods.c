@@ -33,7 +33,7 @@
     }
 #define FLAG(key_, member, about_, otherwise_)                                                               \
     {                                                                                                        \
-        .key = key_, .type = PARAM_BOOL, .offset = AT(member), PARAM_DOC(about_, otherwise_)                 \
+        .key = (key_), .type = PARAM_BOOL, .offset = AT(member), PARAM_DOC(about_, otherwise_)               \
     }
 #define PARENTS FLAG("parents", how.parents, "Make the directories that lead there", "false")
 #define FOLLOW FLAG("follow", how.follow, "Where it is a link: what it leads to", "true")
@@ -180,7 +180,7 @@ static const struct param path_params[] = {PATH("A path there"), USER};
         USER
 #define SEEK_NUMBER(key_, type_, member, max_, about_)                                                       \
     {                                                                                                        \
-        .key = key_, .type = type_, .offset = AT(member), .max = max_, PARAM_DOC(about_, NULL)               \
+        .key = (key_), .type = (type_), .offset = AT(member), .max = (max_), PARAM_DOC(about_, NULL)         \
     }
 static const struct param find_params[] = {
     SEEK_START,

@@ -105,7 +105,7 @@ int file_read(const void *request, struct buf *answer, struct err *err)
     const struct file_request *r = request;
     char *path MEM_AUTO = file_path(&r->path);
     struct buf data BUF_AUTO = BUF_INIT;
-    struct stat st;
+    struct stat st = {0};
     int fd FD_AUTO = open_file(path, &st, answer, err);
     if (fd < 0)
         return -1;

@@ -132,6 +132,7 @@ static int write_in_place(const struct writing *w, bool whole)
         (how->mode >= 0 && fchmod(fd, (mode_t)how->mode) < 0))
         return -1;
     int closed = close(fd); /* network file systems say only now that there was no room */
+    /* FD_AUTO reads it. NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores) */
     fd = -1;
     return closed;
 }

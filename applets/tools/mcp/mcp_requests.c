@@ -376,6 +376,7 @@ bool mcp_requests_fail_spoiled(struct mcp_requests *all, long long until, const 
 {
     bool more = false;
     for (struct mcp_request *r = all->first, *next; r; r = next) {
+        /* One that has ended is in the list no more. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
         bool fails = r->spoiled && !r->answered && r->spoiled <= until;
         more = more || (r->spoiled > until && !r->answered);
         next = r->next;

@@ -51,9 +51,8 @@ static size_t fold_char(const char *s, size_t n, int fold, char to[4], size_t *l
     unsigned c = taken > 1 ? utf8_code_point(s, got) : 0;
     memcpy(to, s, taken);
     *len = taken;
-    if (c > 0 && (fold & FOLD_LOOKS) && (is_combining(c) || is_unseen(c)))
-        *len = 0;
-    else if (c > 0 && (fold & FOLD_SPACE) && is_blank(c))
+    if (c > 0 &&
+        (((fold & FOLD_LOOKS) && (is_combining(c) || is_unseen(c))) || ((fold & FOLD_SPACE) && is_blank(c))))
         *len = 0;
     else if (c > 0 && (fold & FOLD_LOOKS) && lookalike(c))
         *to = lookalike(c), *len = 1;

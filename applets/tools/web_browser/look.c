@@ -285,7 +285,7 @@ static void ask_text(struct action *a)
 
 static void have_text(struct action *a)
 {
-    struct span result, list, title = {"\"\"", 2}, text = {"\"\"", 2}, total;
+    struct span result, list = {"\"\"", 2}, title = {"\"\"", 2}, text = {"\"\"", 2}, total;
     long long end = a->params.offset + a->params.max;
     size_t at = 0;
     const struct tab *t = a->web->tabs.first;

@@ -195,7 +195,7 @@ def ports(sandbox):
 
 def every_method(sandbox):
     """Each says what it needs, or needs nothing."""
-    others = ("sandbox_tools_shutdown", "web_new_session", "bash_session_new_session", "server_watch")
+    others = ("sandbox_tools_shutdown", "web_new_session", "bash_session_new_session", "computer_new_session", "server_watch")
     names = [name for name in vars(type(sandbox.methods)) if not name.startswith("_") and name not in others]
     for name in names:
         method = getattr(sandbox.methods, name)

@@ -399,7 +399,7 @@ test("a port", { skip: target !== "local:" }, async () => {
 });
 
 test("every method is there, and says what it needs", async () => {
-    const others = ["constructor", "sandbox_tools_shutdown", "web_new_session", "bash_session_new_session", "server_watch"];
+    const others = ["constructor", "sandbox_tools_shutdown", "web_new_session", "bash_session_new_session", "computer_new_session", "server_watch"];
     const names = Object.getOwnPropertyNames(Object.getPrototypeOf(sandbox.methods)).filter((name) => !others.includes(name));
     const methods = sandbox.methods as unknown as Record<string, (params: object) => Promise<unknown>>;
     const answers = await Promise.allSettled(names.map((name) => methods[name]?.({})));
