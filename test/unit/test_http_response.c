@@ -40,7 +40,7 @@ static const struct {
     const char *text;
     int status;
     const char *body;
-} cases[] = {
+} response_cases[] = {
     {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi"},
     {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more", 200, "hi"},
     {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, ""},
@@ -113,11 +113,11 @@ static const struct {
 static void responses(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < sizeof response_cases / sizeof *response_cases; i++)
         for (size_t piece = 1; piece < 50; piece += 7) {
             struct buf body = BUF_INIT;
-            int status = parse(cases[i].text, strlen(cases[i].text), piece, &body);
-            if (status != cases[i].status || strcmp(buf_str(&body), cases[i].body) != 0)
+            int status = parse(response_cases[i].text, strlen(response_cases[i].text), piece, &body);
+            if (status != response_cases[i].status || strcmp(buf_str(&body), response_cases[i].body) != 0)
                 fail_msg("case %zu in pieces of %zu: %d '%s'", i, piece, status, buf_str(&body));
             buf_release(&body);
         }
