@@ -35,6 +35,17 @@ static bool matches(const struct texts *patterns, const char *name)
     return false;
 }
 
+/* A browser and a desktop, with what is opened there, are behind no walls. */
+static bool begins_without_walls(const struct policy_rules *p, const char *method)
+{
+    if (!p->walls || (strcmp(method, "web_new_session") != 0 && strcmp(method, "computer_new_session") != 0))
+        return false;
+    for (size_t i = 0; i < p->methods.n; i++)
+        if (strcmp(p->methods.list[i], method) == 0)
+            return false;
+    return true;
+}
+
 bool policy_rules_allow(const char *method)
 {
     static const char *const always[] = {"version", "remote_version"};
@@ -44,7 +55,8 @@ bool policy_rules_allow(const char *method)
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (strcmp(method, always[i]) == 0)
             return true;
-    return !matches(&p->refuse, method) && (!p->methods.list || matches(&p->methods, method));
+    return !begins_without_walls(p, method) && !matches(&p->refuse, method) &&
+           (!p->methods.list || matches(&p->methods, method));
 }
 
 int policy_rules_user(const struct user *u, struct err *err)

@@ -12,6 +12,7 @@
 struct policy_rules {
     struct texts methods, refuse; /* patterns of names */
     struct texts users;
+    bool walls; /* around what is started: what none can be put around is to be named by `methods` itself */
 };
 
 #ifdef TOOLBOX_GUEST

@@ -105,6 +105,20 @@ def test_no_call_widens_the_walls(client, begin, ground, confine):
     assert net.finish()[0] != 0
 
 
+@pytest.mark.parametrize("method", ["web_new_session", "computer_new_session"])
+def test_what_no_walls_can_hold_is_not_begun(client, begin, ground, method):
+    """A desktop's window manager is any program, and a browser reads file:."""
+    begin(**walls(ground))
+    assert REFUSED in refusal(client, method)
+    assert REFUSED in refusal(client, method, {"window_manager": "/usr/bin/xterm"} if method.startswith("c") else {})
+
+
+@pytest.mark.parametrize("method", ["web_new_session", "computer_new_session"])
+def test_unless_they_are_named_themselves(client, begin, ground, method):
+    begin(methods=[method, "version"], **walls(ground))
+    assert REFUSED not in refusal(client, method, {"user": "no-such-user"})
+
+
 @pytest.mark.parametrize("more", ["write", "execute"])
 def test_what_may_be_written_or_run_is_not_read_for_that(client, begin, ground, more):
     libraries = [p for p in ("/usr", "/bin", "/lib", "/lib64") if Path(p).exists()]

@@ -180,7 +180,7 @@ static void test_parts(void **state)
         "  [3] spinbutton \"n\" Current input: \"7\" [editable: plaintext, required: False, valuemin: 0, "
         "valuemax: 0, valuetext: 7]\n"
         "  [32] checkbox \"c\" [checked: false]\n"
-        "  [33] generic [editable: richtext]\n"
+        "  [33] generic [clickable: True, editable: richtext]\n"
         "  [35] button \"x [1] link \\\"forged\"\n"
         "  [37] link \"Card\" [url: http://127.0.0.1:8766/card]\n"
         "    [39] button \"Buy\"\n"

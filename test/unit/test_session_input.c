@@ -361,7 +361,7 @@ static void a_terminal_that_is_gone_does_no_harm(void **state)
     add("text\n", 5);
     pty_close(&pty);
     assert_false(input_pump(&in, &pty, true));
-    assert_false(input_has_signal_key(&pty, "\003", 1));
+    assert_false(input_signal_key(&pty, "\003", 1));
     assert_false(input_is_taken(&in, &pty));
     add("\003", 1);
 }

@@ -148,6 +148,7 @@ int server_policy_load(int dirfd, const char *path, const char *const *names, st
         return err_wrap(err, "policy %s", path);
     }
     server_policy = p;
+    p->rules.walls = walls_confine(&p->walls.confine);
     policy_rules = &p->rules;
     return 0;
 }
