@@ -29,12 +29,13 @@ int main(int argc, char **argv)
         double began = now();
         pid_t pid = fork();
         if (pid == 0) {
-            /* What it has goes with it. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
             execl(argv[2], argv[2], (char *)NULL);
             _exit(127);
         }
-        if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
+            free(took);
             return 1;
+        }
         took[i] = now() - began;
     }
     if (!took)

@@ -16,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PID = 5, SLOT = 512, SUM_AT = 8, MARKS_AT = 24, COMMAND_AT = 116, MARK = sizeof(struct record_mark) };
-enum { HEAD = (COMMAND_AT + RECORD_COMMAND_MAX + 7) / 8 * 8 + 8 }; /* of the record: the marks follow */
+enum { HEAD = (COMMAND_AT + RECORD_COMMAND_MAX + 7) / 8 * 8 + 16 }; /* of the record: the marks follow */
 enum { IN_TABLE = 1, OVER_REAL = 2, SUMMED = 4, LONG = 8 };
 
 static void name_file(char name[1 + IPC_NAME_MAX], const char *owner)

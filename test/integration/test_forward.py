@@ -1,4 +1,5 @@
 """`toolbox forward`: connections into a target and out of it, over a connection that is kept and without one."""
+import contextlib
 import os
 import signal
 import socket
@@ -151,6 +152,8 @@ def test_many_at_once_and_none_waits_for_another(forward):
     for thread in threads:
         thread.join(HANG)
     assert said == {i: BYTES[: 1000 * i] + f" {1000 * i}".encode() for i in range(50)}
+    with contextlib.suppress(OSError):
+        stuck.shutdown(socket.SHUT_RDWR)  # closing alone wakes nobody who sends
     stuck.close()
     sender.join(HANG)
     echo.close()

@@ -412,7 +412,7 @@ def test_so_many_at_the_same_time(provider, start, workdir, of):
 
 
 @pytest.mark.parametrize("options, says", [
-    (("--to", "ftp://x"), "only https"), (("--to", "http://x", "--to-exec", "true"), "one of them is enough"),
+    (("--to", "ftp://x"), "https:// addresses can"), (("--to", "http://x", "--to-exec", "true"), "one of them is enough"),
     (("--to", "http://x", "--key-env", "NOT_SET_"), "NOT_SET_ is not set"), (("--to", "http://x", "--key-file", "/nowhere/at/all"), "/nowhere"),
     (("--replay", "/nowhere/at/all"), "/nowhere"), (("--record", "/nowhere/x"), "/nowhere/x"), (("--match", "luck"), "body or order"),
     (("--budget", "requests=0"), "requests=N"), (("--rate", "beans=3"), "requests=N"), (("--concurrency", "none"), "a number"),

@@ -194,6 +194,7 @@ static void add_history(struct confine *c)
     }
     if (found || place_open(&place, &ignored) < 0)
         return;
+    /* FD_AUTO closes it. NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores) */
     int made FD_AUTO = place_subdir(&place, "undo", true, &ignored);
     char *history MEM_AUTO = mem_printf("%s/undo", place.path);
     const struct texts one = {&history, 1};

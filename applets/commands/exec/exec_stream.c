@@ -396,7 +396,7 @@ static size_t raise_limit(void)
     setrlimit(RLIMIT_NOFILE, &my.raised);
     if (my.raised.rlim_cur >= OPEN_MAX + OTHER_FDS)
         return OPEN_MAX;
-    return my.raised.rlim_cur > 2 * OTHER_FDS ? my.raised.rlim_cur - OTHER_FDS : OTHER_FDS / 2;
+    return my.raised.rlim_cur > (rlim_t)2 * OTHER_FDS ? my.raised.rlim_cur - OTHER_FDS : OTHER_FDS / 2;
 }
 
 int exec_stream(void)

@@ -134,7 +134,7 @@ static int with_keys(struct task *t, int button, int times)
 
 static int do_move(struct task *t, const struct action *a)
 {
-    int x, y;
+    int x = 0, y = 0;
     (void)a;
     if (!has_place(&t->params.action))
         return 0;
@@ -181,7 +181,7 @@ static void drag_to(struct desk *d, int *x, int *y, int to_x, int to_y)
 static int do_drag(struct task *t, const struct action *a)
 {
     const struct computer_action_params *p = &t->params.action;
-    int x, y, to_x, to_y;
+    int x, y, to_x = 0, to_y = 0;
     (void)a;
     if (desk_pointer(t->desk, &x, &y, &t->err) < 0 || place(t, &to_x, &to_y) < 0 ||
         (p->start_coordinate.set && pair(t, &p->start_coordinate, "start_coordinate", &x, &y) < 0))

@@ -96,8 +96,8 @@ static int by_count(const void *a, const void *b)
  * the nodes, which come in their order by themselves. */
 static void tree_lengths(const struct leaf *leaves, int n, int *depth_of_leaf)
 {
-    unsigned count[LITERALS];
-    int parent[2 * LITERALS], depth[LITERALS];
+    unsigned count[LITERALS] = {0};
+    int parent[2 * LITERALS] = {0}, depth[LITERALS];
     int leaf = 0, node = 0;
     for (int made = 0; made < n - 1; made++) {
         count[made] = 0;

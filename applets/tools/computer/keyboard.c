@@ -106,7 +106,7 @@ static int find(const struct desk *d, uint32_t wanted, bool *shift)
 
 static void change(struct desk *d, int code, int count, int columns)
 {
-    const uint32_t *from = d->keyboard->symbols + code * d->keyboard->columns;
+    const uint32_t *from = d->keyboard->symbols + (size_t)code * (size_t)d->keyboard->columns;
     uint32_t *words = mem_alloc(((size_t)count * (size_t)columns + 1) * 4);
     size_t n = 0;
     words[n++] = (uint32_t)code | (uint32_t)columns << 8;
@@ -164,8 +164,8 @@ static int give(struct desk *d, uint32_t wanted)
     if (best == 0)
         return 0;
     if (!k->before[best]) {
-        k->before[best] = mem_zalloc(CODES * 4); /* of as many columns as there may be then */
-        memcpy(k->before[best], k->symbols + best * k->columns, (size_t)k->columns * 4);
+        k->before[best] = mem_zalloc((size_t)CODES * 4); /* of as many columns as there may be then */
+        memcpy(k->before[best], k->symbols + (size_t)best * (size_t)k->columns, (size_t)k->columns * 4);
     }
     k->pending[best] = true;
     k->given[best] = wanted;
@@ -179,7 +179,7 @@ void keyboard_restore(struct desk *d)
     struct keyboard *k = d->keyboard;
     for (int code = 0; k && code < CODES; code++)
         if (k->given[code] && !d->x.dead) {
-            memcpy(k->symbols + code * k->columns, k->before[code], (size_t)k->columns * 4);
+            memcpy(k->symbols + (size_t)code * (size_t)k->columns, k->before[code], (size_t)k->columns * 4);
             change(d, code, 1, k->columns);
             k->given[code] = 0;
             free(k->before[code]);

@@ -131,7 +131,7 @@ static int connect_to(const char *display, const struct place_of *p, struct err 
 int x11_open(struct x11 *x, const char *display, const char *authority, struct err *err)
 {
     struct buf cookie BUF_AUTO = BUF_INIT;
-    struct place_of p;
+    struct place_of p = {0};
     *x = (struct x11){.fd = -1};
     if (parse(display, &p, err) < 0)
         return -1;
@@ -212,9 +212,9 @@ static bool read_setup(struct x11 *x, struct buf *setup, int screen)
         if (!read_screen(x, setup, &at, i == screen))
             return false;
     for (int i = 0; i < n_formats; i++)
-        if ((unsigned char)formats[i * 8] == x->screen.depth) {
-            x->screen.bits = (unsigned char)formats[i * 8 + 1];
-            x->screen.pad = (unsigned char)formats[i * 8 + 2];
+        if ((unsigned char)formats[(size_t)i * 8] == x->screen.depth) {
+            x->screen.bits = (unsigned char)formats[(size_t)i * 8 + 1];
+            x->screen.pad = (unsigned char)formats[(size_t)i * 8 + 2];
         }
     return x->screen.width > 0 && x->screen.height > 0 &&
            (x->screen.pad == 8 || x->screen.pad == 16 || x->screen.pad == 32) && x->screen.bits % 8 == 0 &&

@@ -57,6 +57,7 @@ static void add(void *arg, const char *path, const char *how, bool directory)
         return;
     if (h->n == h->room)
         h->changes = mem_realloc(h->changes, (h->room = 2 * h->room + 64) * sizeof *h->changes);
+    /* There is room now. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     h->changes[h->n++] = (struct change){mem_strdup(path), how, directory};
 }
 

@@ -488,7 +488,7 @@ static void take_line(struct remote *r, struct span line)
 
 static void take_lines(struct remote *r)
 {
-    struct buf in BUF_AUTO = {.max = 2 * LINE_MAX_BYTES};
+    struct buf in BUF_AUTO = {.max = (size_t)2 * LINE_MAX_BYTES};
     ssize_t n;
     while ((n = io_read_more(STDIN_FILENO, &in)) > 0 || (n < 0 && errno == EINTR)) {
         size_t at = 0;
