@@ -217,7 +217,7 @@ static int do_path(struct task *t, const struct action *a)
 {
     const struct computer_action_params *p = &t->params.action;
     struct span value;
-    int x = 0, y = 0, to_x, to_y;
+    int x = 0, y = 0, to_x = 0, to_y = 0;
     size_t n = 0;
     if (!p->path.s)
         return do_drag(t, a);

@@ -6,7 +6,7 @@
 #include "mem.h"
 #include "png.h"
 
-#define STRIP_BYTES (512u * 1024)
+#define STRIP_BYTES ((size_t)512 * 1024)
 enum { GRAB_SERVER = 36, UNGRAB_SERVER = 37, GET_IMAGE = 73, Z_PIXMAP = 2, XFIXES_GET_CURSOR_IMAGE = 4 };
 
 /* ---- coordinates ---- */
