@@ -3,25 +3,6 @@
 
 #include "commands/exec/route.h"
 #include "mcp_tools.h"
-#include "surroundings.h"
-
-static int open_session(struct work *w, struct buf *name, struct err *err)
-{
-    struct buf params BUF_AUTO = BUF_INIT;
-    struct buf result BUF_AUTO = BUF_INIT;
-    struct span value;
-    buf_addf(&params, "{\"ends_with\":%ld", (long)w->serve);
-    surroundings_put(&params);
-    buf_addc(&params, '}');
-    work_make_begin();
-    if (call_method("computer_new_session", span_of(&params), &result, err) < 0)
-        return -1;
-    if (!json_member(span_of(&result), "session_name", &value, NULL) || !json_string_text(value, name))
-        return err_set(err, ERR_INTERNAL, "the desktop's session has no name");
-    work_computer(w, buf_str(name));
-    work_make_end();
-    return 0;
-}
 
 int mcp_end_computer(struct work *w, struct err *err)
 {
@@ -81,7 +62,7 @@ int mcp_computer(struct work *w, struct err *err)
     bool place = strcmp(w->args.command.s, "cursor_position") == 0;
     if (w->computer)
         buf_adds(&name, w->computer);
-    else if (open_session(w, &name, err) < 0)
+    else if (work_open_session(w, "computer_new_session", work_computer, &name, err) < 0)
         return -1;
     w->session = buf_str(&name);
     buf_addc(&params, '{');

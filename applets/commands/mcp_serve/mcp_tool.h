@@ -111,6 +111,9 @@ void work_closed_session(struct work *w, const char *name);
 /* The browser session of this connection from now on; "": none any more. */
 void work_browser(struct work *w, const char *name);
 void work_computer(struct work *w, const char *name); /* likewise the desktop's */
+/* Opens one by that method, which ends with the connection, and has `keep` tell its name. */
+int work_open_session(struct work *w, const char *method, void (*keep)(struct work *w, const char *name),
+                      struct buf *name, struct err *err);
 void work_made_job(struct work *w, long long pid);
 /* The result tells what the job has printed up to now; `ended`: and that it has ended. */
 void work_tells_job(struct work *w, long long pid, bool ended);

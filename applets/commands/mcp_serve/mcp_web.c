@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "commands/exec/route.h"
-#include "surroundings.h"
 
 /* ---- the session ---- */
 
@@ -17,19 +16,8 @@ static void begin_params(struct buf *params, const char *session)
 
 static int open_session(struct work *w, struct buf *name, struct err *err)
 {
-    struct buf params BUF_AUTO = BUF_INIT;
-    struct buf result BUF_AUTO = BUF_INIT;
-    struct span value;
-    buf_addf(&params, "{\"ends_with\":%ld", (long)w->serve);
-    surroundings_put(&params);
-    buf_addc(&params, '}');
-    work_make_begin();
-    if (call_method("web_new_session", span_of(&params), &result, err) < 0)
+    if (work_open_session(w, "web_new_session", work_browser, name, err) < 0)
         return -1;
-    if (!json_member(span_of(&result), "session_name", &value, NULL) || !json_string_text(value, name))
-        return err_set(err, ERR_INTERNAL, "the browser session has no name");
-    work_browser(w, buf_str(name));
-    work_make_end();
     work_log(w, "info", "browser session %s started", buf_str(name));
     return 0;
 }

@@ -15,6 +15,8 @@
 #include "mem.h"
 #include "serve.h"
 #include "serve_policy.h"
+#include "surroundings.h"
+#include "commands/exec/route.h"
 #include "commands/server/server.h"
 
 /* ---- saying ---- */
@@ -88,6 +90,25 @@ void work_browser(struct work *w, const char *name)
 void work_computer(struct work *w, const char *name)
 {
     say_text(w->out, FRAME_COMPUTER, name);
+}
+
+int work_open_session(struct work *w, const char *method, void (*keep)(struct work *w, const char *name),
+                      struct buf *name, struct err *err)
+{
+    struct buf params BUF_AUTO = BUF_INIT;
+    struct buf result BUF_AUTO = BUF_INIT;
+    struct span value;
+    buf_addf(&params, "{\"ends_with\":%ld", (long)w->serve);
+    surroundings_put(&params);
+    buf_addc(&params, '}');
+    work_make_begin();
+    if (call_method(method, span_of(&params), &result, err) < 0)
+        return -1;
+    if (!json_member(span_of(&result), "session_name", &value, NULL) || !json_string_text(value, name))
+        return err_set(err, ERR_INTERNAL, "the session of %s has no name", method);
+    keep(w, buf_str(name));
+    work_make_end();
+    return 0;
 }
 
 void work_made_job(struct work *w, long long pid)

@@ -55,6 +55,18 @@ const struct base *server_base(const struct server *s);
  * included. */
 void server_next_name(struct server *s, const char *prefix, char name[IPC_NAME_MAX]);
 
+/* Sessions that are called by a name: what it begins with, what people call them, and the methods that open
+ * and close one. */
+struct session_kind {
+    const char *prefix, *what, *opens, *closes;
+};
+/* As struct tool's keeper_of() says it, of the name that a call's params have. */
+int server_session_owner(const struct session_kind *kind, const char *name, char owner[IPC_NAME_MAX],
+                         struct err *err);
+/* Answers a call of one that is gone: closing what has ended is done. */
+bool server_session_gone(const struct session_kind *kind, struct rpc_call *call, const char *method,
+                         const char *owner, int dirfd);
+
 /* keeper_fork, with the keeper known to the server from then on. Refused while the server is ending. */
 void server_fork_keeper(struct server *s, const char *name, keeper_start_fn start, void *arg, keeper_up_fn up,
                         void *up_arg);

@@ -1,5 +1,7 @@
 /* Answers to calls for keepers that aren't there. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "ipc.h"
 #include "other_builds.h"
@@ -31,4 +33,34 @@ void server_without_keeper(struct server *s, struct rpc_call *call)
         rpc_fail(call, &err);
     else if (!tool->without_keeper || !tool->without_keeper(call, r.method, r.params, owner, s->base.dirfd))
         server_no_keeper(call, s->base.dirfd, owner, ENOENT);
+}
+
+int server_session_owner(const struct session_kind *kind, const char *name, char owner[IPC_NAME_MAX],
+                         struct err *err)
+{
+    char file[IPC_NAME_MAX];
+    if (strncmp(name, kind->prefix, strlen(kind->prefix)) != 0 || ipc_name(file, name) != 0)
+        return err_set(err, ERR_TOOL, "there is no %s session '%.100s'; open one with %s", kind->what, name,
+                       kind->opens);
+    snprintf(owner, IPC_NAME_MAX, "%s", name);
+    return 0;
+}
+
+bool server_session_gone(const struct session_kind *kind, struct rpc_call *call, const char *method,
+                         const char *owner, int dirfd)
+{
+    struct err err;
+    bool was_there = ipc_exists(dirfd, owner);
+    if (was_there && strcmp(method, kind->closes) == 0) {
+        rpc_null(call);
+        return true;
+    }
+    if (was_there)
+        err_set(&err, ERR_TOOL, "the %s session %s has ended; open a new one with %s", kind->what, owner,
+                kind->opens);
+    else
+        err_set(&err, ERR_TOOL, "there is no %s session '%s'; open one with %s", kind->what, owner,
+                kind->opens);
+    rpc_fail(call, &err);
+    return true;
 }

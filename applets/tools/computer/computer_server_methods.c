@@ -1,9 +1,7 @@
 /* What the server answers of desktops: opening and listing them, and what is to be said of those that are
  * gone. */
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "computer.h"
 #include "computer_keeper.h"
@@ -43,18 +41,17 @@ static void list(struct rpc_call *call, struct span params, void *ctx)
     server_list(ctx, call, params, &how);
 }
 
+static const struct session_kind sessions = {.prefix = COMPUTER_PREFIX,
+                                             .what = "desktop",
+                                             .opens = "computer_new_session",
+                                             .closes = "computer_close_session"};
+
 static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *err)
 {
     struct text name = {0};
-    char file[IPC_NAME_MAX];
     if (params_unpack(&computer_name_params, params, &name, err) < 0)
         return -1;
-    int result = 0;
-    if (strncmp(name.s, COMPUTER_PREFIX, sizeof COMPUTER_PREFIX - 1) == 0 && ipc_name(file, name.s) == 0)
-        snprintf(owner, IPC_NAME_MAX, "%s", name.s);
-    else
-        result = err_set(err, ERR_TOOL,
-                         "there is no desktop session '%.100s'; open one with computer_new_session", name.s);
+    int result = server_session_owner(&sessions, name.s, owner, err);
     free(name.s);
     return result;
 }
@@ -62,21 +59,8 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
 static bool without_keeper(struct rpc_call *call, const char *method, struct span params, const char *owner,
                            int dirfd)
 {
-    struct err err;
     (void)params;
-    bool was_there = ipc_exists(dirfd, owner);
-    if (was_there && strcmp(method, "computer_close_session") == 0) {
-        rpc_null(call);
-        return true;
-    }
-    if (was_there)
-        err_set(&err, ERR_TOOL, "the desktop session %s has ended; open a new one with computer_new_session",
-                owner);
-    else
-        err_set(&err, ERR_TOOL, "there is no desktop session '%s'; open one with computer_new_session",
-                owner);
-    rpc_fail(call, &err);
-    return true;
+    return server_session_gone(&sessions, call, method, owner, dirfd);
 }
 
 static const struct rpc_method server_methods[] = {

@@ -1,8 +1,6 @@
 /* What the server answers of browser sessions: opening and listing them, and what is to be said of those that
  * are gone. */
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "profile.h"
 #include "commands/server/server.h"
@@ -44,19 +42,15 @@ static void list(struct rpc_call *call, struct span params, void *ctx)
 
 /* ---- registration ---- */
 
+static const struct session_kind sessions = {
+    .prefix = WEB_PREFIX, .what = "browser", .opens = "web_new_session", .closes = "web_close_session"};
+
 static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *err)
 {
     struct web_params p = WEB_PARAMS_DEFAULTS;
     if (params_unpack(&web_name_params, params, &p, err) < 0)
         return -1;
-    int result = 0;
-    char file[IPC_NAME_MAX];
-    if (strncmp(p.session_name.s, WEB_PREFIX, sizeof WEB_PREFIX - 1) == 0 &&
-        ipc_name(file, p.session_name.s) == 0)
-        snprintf(owner, IPC_NAME_MAX, "%s", p.session_name.s);
-    else
-        result = err_set(err, ERR_TOOL, "there is no browser session '%.100s'; open one with web_new_session",
-                         p.session_name.s);
+    int result = server_session_owner(&sessions, p.session_name.s, owner, err);
     web_params_release(&p);
     return result;
 }
@@ -64,20 +58,8 @@ static int keeper_of(struct span params, char owner[IPC_NAME_MAX], struct err *e
 static bool without_keeper(struct rpc_call *call, const char *method, struct span params, const char *owner,
                            int dirfd)
 {
-    struct err err;
     (void)params;
-    bool was_there = ipc_exists(dirfd, owner);
-    if (was_there && strcmp(method, "web_close_session") == 0) {
-        rpc_null(call);
-        return true;
-    }
-    if (was_there)
-        err_set(&err, ERR_TOOL, "the browser session %s has ended; open a new one with web_new_session",
-                owner);
-    else
-        err_set(&err, ERR_TOOL, "there is no browser session '%s'; open one with web_new_session", owner);
-    rpc_fail(call, &err);
-    return true;
+    return server_session_gone(&sessions, call, method, owner, dirfd);
 }
 
 static const struct rpc_method server_methods[] = {
