@@ -1,4 +1,5 @@
 /* Searching the contents of files. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,27 +34,26 @@ static bool has_meaning(const char *pattern)
 static int compile(struct search *s, struct err *err)
 {
     const struct file_seek *a = s->seek;
-    s->pattern.text = a->pattern.s;
-    s->pattern.n_text = a->pattern.n;
-    s->pattern.plain = !a->ignore_case && (a->literal || !has_meaning(s->pattern.text));
-    if (s->pattern.n_text == 0)
+    const char *wrong, *pattern = a->pattern.s;
+    s->pattern.plain = a->literal || !has_meaning(pattern);
+    if (a->pattern.n == 0)
         return err_set(err, ERR_PARAMS, "Invalid parameters: pattern: is empty");
-    if (strchr(s->pattern.text, '\n') && !a->multiline)
+    if (strchr(pattern, '\n') && !a->multiline)
         return err_set(err, ERR_PARAMS,
                        "Invalid parameters: pattern: lines are searched one by one, but for multiline");
-    if (s->pattern.plain)
-        return 0;
-    struct buf pattern BUF_AUTO = BUF_INIT;
-    for (const char *p = s->pattern.text; *p; p++) {
-        if (a->literal && strchr("\\^$.[]|()?*+{}", *p))
-            buf_addc(&pattern, '\\');
-        buf_addc(&pattern, *p);
+    if (s->pattern.plain) {
+        buf_adds(&s->pattern.sought, pattern);
+    } else {
+        s->pattern.expression = expression_make(pattern, a->ignore_case, &wrong);
+        if (!s->pattern.expression)
+            return err_set(err, ERR_PARAMS,
+                           "Invalid parameters: pattern: %s (POSIX extended syntax; or say literal)", wrong);
+        search_text_of(pattern, &s->pattern.sought);
     }
-    const char *wrong;
-    s->pattern.expression = expression_make(buf_str(&pattern), a->ignore_case, &wrong);
-    if (!s->pattern.expression)
-        return err_set(err, ERR_PARAMS,
-                       "Invalid parameters: pattern: %s (POSIX extended syntax; or say literal)", wrong);
+    for (size_t i = 0; a->ignore_case && i < s->pattern.sought.len; i++)
+        s->pattern.sought.data[i] = (char)tolower((unsigned char)s->pattern.sought.data[i]);
+    s->pattern.text =
+        (struct search_text){buf_str(&s->pattern.sought), s->pattern.sought.len, a->ignore_case};
     return 0;
 }
 
@@ -62,7 +62,7 @@ static ptrdiff_t find_in(struct search *s, const char *line, size_t n)
 {
     if (!s->pattern.plain)
         return expression_find(s->pattern.expression, line, n);
-    const char *found = memmem(line, n, s->pattern.text, s->pattern.n_text);
+    const char *found = search_text_find(&s->pattern.text, line, n);
     return found ? found - line : -1;
 }
 
@@ -179,7 +179,7 @@ static bool next_match(struct search *s, const char *from, struct place_of *p)
     if (at < 0)
         return false;
     const char *match = from + at, *last = s->pattern.plain
-                                               ? match + s->pattern.n_text
+                                               ? match + s->pattern.text.n
                                                : from + expression_match_end(s->pattern.expression);
     const char *lf = memrchr(from, '\n', (size_t)at);
     p->line = lf ? lf + 1 : from;
@@ -209,14 +209,25 @@ static bool search_text(struct search *s, const char *path, long long *count)
     return true;
 }
 
+/* `end`: there is none any more. */
+static const char *next_text(const struct search *s, const char *from, const char *end)
+{
+    const char *found =
+        s->pattern.text.n == 0 ? from : search_text_find(&s->pattern.text, from, (size_t)(end - from));
+    return found ? found : end;
+}
+
 static bool search_lines(struct search *s, const char *path, long long *count)
 {
     char *begin = s->data.data, *end = begin + s->data.len;
+    const char *text = begin; /* where the next one is that a match has */
     long long number = 1;
     for (char *line = begin; line < end; number++) {
         char *lf = memchr(line, '\n', (size_t)(end - line));
         size_t n = (size_t)((lf ? lf : end) - line), looked_at = n < LINE_MAX_MATCHED ? n : LINE_MAX_MATCHED;
-        ptrdiff_t match = find_in(s, line, looked_at);
+        if (text < line)
+            text = next_text(s, line, end);
+        ptrdiff_t match = text < line + n || n == 0 ? find_in(s, line, looked_at) : -1;
         struct place_of p = {.path = path, .line = line, .n = n, .match = (size_t)match, .number = number};
         *count += match >= 0;
         if (match >= 0 && !s->seek->counts && !give(s, &p))
@@ -237,10 +248,11 @@ static bool search_data(struct search *s, const char *path)
     return s->seek->counts && count > 0 ? give(s, &p) && on : on;
 }
 
-/* The text that is sought, where it is one, is mostly in none of the lines. */
+/* The text that is sought, or that all matches have, is mostly in none of the lines. */
 static bool may_match(const struct search *s)
 {
-    return !s->pattern.plain || memmem(s->data.data, s->data.len, s->pattern.text, s->pattern.n_text);
+    const char *end = s->data.data + s->data.len;
+    return next_text(s, s->data.data, end) < end;
 }
 
 /* A short read is the end of a file, which saves another one. */
@@ -276,7 +288,7 @@ static bool read_text(struct search *s, int dir, const char *name, bool known)
     if (s->data.len == 0)
         return false;
     size_t look = s->data.len < BINARY_LOOK ? s->data.len : BINARY_LOOK;
-    bool binary = memchr(s->data.data, '\0', look) != NULL;
+    bool binary = search_text_find(&(struct search_text){.s = "", .n = 1}, s->data.data, look) != NULL;
     s->files.binary += binary;
     return !binary;
 }
@@ -349,7 +361,7 @@ int file_search(const void *request, struct buf *answer, struct err *err)
     const struct file_request *r = request;
     const struct file_seek *a = &r->seek;
     char *start MEM_AUTO = r->path.s && r->path.n > 0 ? file_path(&r->path) : mem_strdup(".");
-    struct search s = {.seek = a, .data = BUF_INIT, .found = BUF_INIT};
+    struct search s = {.seek = a, .data = BUF_INIT, .found = BUF_INIT, .pattern.sought = BUF_INIT};
     size_t before = answer->len;
     int rc = glob_check_all(a->exclude.list, a->exclude.n, "exclude", err);
     if (rc == 0 && a->glob.s)
@@ -365,8 +377,8 @@ int file_search(const void *request, struct buf *answer, struct err *err)
         s.files = (struct search_files){0};
         rc = search(&s, start, true, answer, err);
     }
-    if (s.pattern.expression)
-        expression_free(s.pattern.expression);
+    expression_free(s.pattern.expression);
+    buf_release(&s.pattern.sought);
     buf_release(&s.data);
     buf_release(&s.found);
     return rc;

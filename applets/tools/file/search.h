@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "tools/file/file_find.h"
+#include "tools/file/search_text.h"
 
 #define SEARCH_OUTPUT_MAX (512u << 10)
 #define SEARCH_PROCESSES 4
@@ -26,8 +27,8 @@ struct search {
     const char *start; /* of paths */
     struct {
         bool plain; /* it is a text */
-        const char *text;
-        size_t n_text;
+        struct buf sought;
+        struct search_text text; /* that each match has; empty: unknown */
         struct expression *expression;
     } pattern;
     long long left, deadline_ms, status_ms;
