@@ -56,7 +56,7 @@ DEPS := $(BUILD)/deps
 MUSL := $(DEPS)/musl-$(debian)
 
 # core/static/ is for the static binary alone.
-SRC := $(filter-out $(if $(filter amd64,$(ARCH)),,core/static/start.c) $(if $(GUEST),applets/commands/confine/confine_command.c applets/tools/mcp/mcp_remote.c applets/commands/transfer/% applets/host/cp/%),$(sort $(wildcard core/*.c core/static/*.c rpc/*.c \
+SRC := $(filter-out $(if $(filter amd64,$(ARCH)),,core/static/start.c) $(if $(GUEST),applets/commands/confine/confine_command.c applets/tools/mcp/mcp_remote% applets/commands/transfer/% applets/host/cp/%),$(sort $(wildcard core/*.c core/static/*.c rpc/*.c \
     applets/*.c applets/*/*/*.c)))
 LIB_SRC := $(filter-out applets/main.c core/static/%,$(SRC))
 UNIT_TESTS := $(basename $(notdir $(sort $(wildcard test/unit/test_*.c))))
@@ -75,15 +75,15 @@ HOT_VENDOR := platform_util sha256 cJSON
 PACKED := $(filter-out %_methods.c %_params.c core/confine_name.c %/profile.c %/job_shelf.c %/job_stored.c %/job_text.c %/job_record.c %/exec_remote_answer.c \
     %/doctor.c %/settle_record.c,applets/install_legacy.c applets/host/release/release.c \
     $(wildcard $(foreach d,confine mcp_serve model_proxy settle methods transfer,applets/commands/$d/*.c) \
-    applets/host/cp/*.c applets/tools/file/file.c applets/tools/text_editor/text_editor.c \
+    applets/host/cp/*.c applets/tools/file/file.c applets/tools/file/file_call.c applets/tools/text_editor/text_editor.c \
     applets/commands/server/adopt.c applets/commands/server/upgrade.c \
     core/confine*.c $(foreach d,bash_session computer doctor exec_remote mcp web_browser,applets/tools/$d/*.c)))
 
 # Code that is packed as well, by its parts (core/code_parts.def): what runs behind code_unpack() alone. To the linker it is data.
 CODE_browser := $(filter-out %_methods.c %_params.c %/profile.c %/find.c %/web_browser.c %/web_commands.c %/web_behind.c,$(wildcard applets/tools/web_browser/*.c))
-CODE_commands := $(addprefix applets/tools/,$(addsuffix .c,bash_session/bash_session bash_session/bash_session_attach bash_session/bash_session_cast \
-    bash_session/bash_session_cut exec_remote/exec_remote \
-    $(if $(GUEST),,file/file) exec_remote/exec_remote_logs exec_remote/exec_remote_run exec_remote/exec_remote_tty mcp/mcp mcp/mcp_client mcp/mcp_print $(if $(GUEST),,mcp/mcp_remote) web_browser/web_behind \
+CODE_commands := $(addprefix applets/tools/,$(addsuffix .c,bash_session/bash_session bash_session/bash_session_attach bash_session/bash_session_call bash_session/bash_session_cast \
+    bash_session/bash_session_cut bash_session/bash_session_run exec_remote/exec_remote \
+    $(if $(GUEST),,file/file file/file_call) exec_remote/exec_remote_logs exec_remote/exec_remote_run exec_remote/exec_remote_tty mcp/mcp mcp/mcp_client mcp/mcp_print $(if $(GUEST),,mcp/mcp_remote mcp/mcp_remote_exchange) web_browser/web_behind \
     text_editor/text_editor web_browser/web_browser web_browser/web_commands $(if $(GUEST),,computer/computer)))
 CODE_bridge := $(addprefix applets/tools/mcp/mcp_,$(addsuffix .c,bridge lines message notes odd process requests))
 CODE_edit := $(filter-out $(addprefix applets/tools/text_editor/,$(addsuffix .c,text_editor text_editor_methods edit_beside edit_encoding edit_file \
@@ -99,10 +99,10 @@ CODE_tls = $(addprefix applets/host/release/,fetch_file.c fetch_get.c fetch_prog
 CODE_confine := $(filter-out core/confine_name.c,$(wildcard core/confine*.c)) applets/commands/confine/policy.c applets/commands/confine/policy_check.c \
     applets/commands/confine/walls_there.c applets/commands/confine/server_policy.c applets/commands/confine/confine_command.c
 CODE_transfer := $(filter-out %/transfer.c %/complain.c %/cp.c,$(wildcard applets/commands/transfer/*.c applets/host/cp/*.c))
-CODE_file := $(filter-out %_methods.c $(addprefix applets/tools/file/,$(addsuffix .c,file file_path file_read)),$(wildcard applets/tools/file/*.c)) \
+CODE_file := $(filter-out %_methods.c $(addprefix applets/tools/file/,$(addsuffix .c,file file_call file_path file_read)),$(wildcard applets/tools/file/*.c)) \
     core/expression.c core/expression_find.c
 CODE_mcp := $(if $(GUEST),,applets/host/call/serve_in.c) $(filter-out %/mcp_serve.c,$(wildcard applets/commands/mcp_serve/*.c))
-CODE_http := $(addprefix applets/commands/model_proxy/proxy_,http.c events.c gate.c)
+CODE_http := $(addprefix applets/commands/model_proxy/proxy_,address.c http.c events.c gate.c)
 CODE_serve := $(addprefix applets/commands/model_proxy/,$(addsuffix .c,command_source limits rules serve_model tape upstream upstream_ask usage_count))
 CODE_proxy := $(filter-out %/model_proxy.c $(CODE_http) $(CODE_serve),$(wildcard applets/commands/model_proxy/*.c))
 CODE_zstd = $(patsubst %,vendor/%.c,$(ZSTD))

@@ -6,7 +6,7 @@
 
 #include "applet.h"
 #include "commands/exec/dial.h"
-#include "commands/model_proxy/proxy_http.h"
+#include "commands/model_proxy/proxy_address.h"
 
 static const char NAME[] = "mcp serve";
 

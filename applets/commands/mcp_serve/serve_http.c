@@ -8,225 +8,21 @@
 #include "io.h"
 #include "mem.h"
 #include "proc.h"
-#include "random.h"
 #include "relocate.h"
 #include "rpc.h"
 #include "serve_doors.h"
 #include "serve_events.h"
 #include "serve_head.h"
 #include "serve_relay.h"
+#include "serve_session.h"
 #include "serve_tls.h"
 
 #define SESSIONS_MAX 4096
 #define FAR_SESSIONS_MAX 512 /* each has processes of its own */
-#define SWEEP_MS 5000
-#define SWEEP_SOON_MS 20 /* while something is ending */
-#define END_MS 6000      /* for all sessions, when the server ends */
+#define END_MS 6000          /* for all sessions, when the server ends */
 #define REAP_MS 1000
 
 static const char NAME[] = "mcp serve";
-
-struct session {
-    struct session *next;
-    char id[33]; /* "": those without one */
-    struct client client;
-    struct serve own, *serve; /* its own, or that of all */
-    struct relay *relay;      /* instead of it, in a target */
-    char *target;             /* NULL: where we are */
-    struct sse *streams;
-    unsigned numbers;
-    long long seen_ms;
-    char fields[64];
-    bool ending, over;
-    struct http *http;
-};
-
-struct http {
-    const struct serve_http_options *options;
-    const struct serve_offer *offer;
-    struct loop *loop;
-    struct proxy_server *servers[SERVE_DOORS_MAX];
-    struct tls_server *tls; /* NULL: none is spoken */
-    struct tls_door *tls_doors[SERVE_DOORS_MAX];
-    struct session *sessions; /* the last is the one for those without */
-    struct session *nobody;   /* NULL: of each target another one */
-    size_t n;
-    struct loop_source *sweep, *patience;
-    bool ending;
-};
-
-/* ---- sessions ---- */
-
-static void nothing(struct serve *s)
-{
-    (void)s;
-}
-
-static void over(struct serve *s, int status)
-{
-    struct session *x = (struct session *)(void *)((char *)s - offsetof(struct session, own));
-    (void)status;
-    x->over = true;
-    loop_timer_set(x->http->sweep, SWEEP_SOON_MS);
-}
-
-static const struct serve_owner owner = {
-    .stalled = nothing, .deaf = nothing, .advanced = serve_advanced, .over = over, .said = sse_said};
-
-static void relay_over(void *arg)
-{
-    struct session *x = arg;
-    x->ending = x->over = true;
-    loop_timer_set(x->http->sweep, SWEEP_SOON_MS);
-}
-
-static int begin_serving(struct session *x, const char *target, bool named, struct err *err)
-{
-    struct http *h = x->http;
-    if (target) {
-        const struct relay_owner to = {sse_said, relay_over, x};
-        x->target = mem_strdup(target);
-        x->relay = relay_new(h->loop, h->options->far, target, !named, &to, err);
-        return x->relay ? 0 : -1;
-    }
-    x->own = (struct serve){.owner = &owner, .offer = h->offer, .loop = h->loop};
-    serve_begin(&x->own);
-    x->serve = named && h->options->share ? h->nobody->serve : &x->own;
-    return 0;
-}
-
-/* NULL: with err. */
-static struct session *session_new(struct http *h, const char *target, bool named, struct err *err)
-{
-    unsigned char bytes[16];
-    struct session *x = mem_zalloc(sizeof *x);
-    if (named && random_bytes(bytes, sizeof bytes) < 0) {
-        err_set(err, ERR_INTERNAL, "no random numbers can be had");
-        free(x);
-        return NULL;
-    }
-    for (size_t i = 0; named && i < sizeof bytes; i++)
-        snprintf(x->id + 2 * i, 3, "%02x", bytes[i]);
-    if (named)
-        snprintf(x->fields, sizeof x->fields, "Mcp-Session-Id: %s\r\n", x->id);
-    x->http = h;
-    x->client = (struct client){.level = LEVEL_WARNING, .many = !named};
-    if (begin_serving(x, target, named, err) < 0) {
-        free(x->target);
-        free(x);
-        return NULL;
-    }
-    x->seen_ms = now_ms();
-    x->next = h->sessions;
-    h->sessions = x;
-    h->n++;
-    return x;
-}
-
-/* `id` "": that for requests without one. */
-static struct session *session_find(const struct http *h, const char *target, const char *id)
-{
-    struct session *x = h->sessions;
-    while (x && (x->ending || strcmp(x->id, id) != 0 || (target && strcmp(x->target, target) != 0)))
-        x = x->next;
-    return x;
-}
-
-static bool has_calls(const struct session *x)
-{
-    if (x->relay)
-        return relay_is_busy(x->relay);
-    const struct call *c = x->serve->calls.first;
-    while (c && c->origin.client != &x->client)
-        c = c->next;
-    return c != NULL;
-}
-
-/* What it made ends with it, unless it is that of all. */
-static void session_end(struct session *x)
-{
-    if (x->ending)
-        return;
-    x->ending = true;
-    if (x->relay) {
-        relay_end(x->relay);
-    } else if (x->serve == &x->own) {
-        serve_finish(x->serve);
-    } else {
-        for (struct call *c = x->serve->calls.first, *next; c; c = next) {
-            next = c->next;
-            if (c->origin.client == &x->client && c->tool)
-                serve_cancel(c);
-        }
-        x->over = true;
-    }
-    for (struct sse *st = x->streams; st; st = st->next)
-        sse_hang_up(st);
-    loop_timer_set(x->http->sweep, SWEEP_SOON_MS);
-}
-
-static void session_free(struct http *h, struct session *x)
-{
-    struct session **at = &h->sessions;
-    while (*at != x)
-        at = &(*at)->next;
-    *at = x->next;
-    if (!x->relay)
-        serve_release(&x->own);
-    relay_free(x->relay);
-    free(x->target);
-    while (x->streams)
-        sse_free(&x->streams, x->streams);
-    h->n--;
-    free(x);
-}
-
-static bool is_used(const struct session *x)
-{
-    for (const struct sse *st = x->streams; st; st = st->next)
-        if (st->conn)
-            return true;
-    return has_calls(x);
-}
-
-/* Forgets what nobody can come for any more, or soon enough. */
-static void forget_streams(struct session *x)
-{
-    size_t n = 0;
-    for (struct sse *st = x->streams, *next; st; st = next) {
-        next = st->next;
-        if (st->conn || !(st->ended || st->listens))
-            continue;
-        if (st->done || st->listens || x->client.many || ++n > SSE_KEPT ||
-            now_ms() - st->since_ms > SSE_KEPT_MS)
-            sse_free(&x->streams, st);
-    }
-}
-
-static void sweep(void *arg)
-{
-    struct http *h = arg;
-    long long now = now_ms();
-    bool soon = false;
-    for (struct session *x = h->sessions, *next; x; x = next) {
-        next = x->next;
-        forget_streams(x);
-        for (struct sse *st = x->streams; st; st = st->next)
-            sse_beat(st);
-        if (x->over && !has_calls(x)) {
-            session_free(h, x);
-            continue;
-        }
-        if (is_used(x))
-            x->seen_ms = now;
-        else if (!x->ending && x != h->nobody && now - x->seen_ms >= h->options->idle_ms)
-            session_end(x);
-        soon = soon || x->ending;
-    }
-    if (h->ending && !h->sessions)
-        loop_stop(h->loop, EXIT_OK);
-    loop_timer_set(h->sweep, soon ? SWEEP_SOON_MS : SWEEP_MS);
-}
 
 /* ---- requests ---- */
 
@@ -246,63 +42,35 @@ static void refuse_with(struct proxy_conn *conn, int status, const char *fields,
     refuse(conn, status, fields, &err, (struct span){0});
 }
 
-static void gone(struct sse *st, void *arg)
-{
-    struct session *x = arg;
-    if (!x->client.many) /* it may come again for the rest */
-        return;
-    if (x->relay) {
-        relay_cancel(x->relay, st);
-        return;
-    }
-    for (struct call *c = x->serve->calls.first, *next; c; c = next) {
-        next = c->next;
-        if (c->origin.stream == st && c->tool)
-            serve_cancel(c);
-        else if (c->origin.stream == st && !c->task)
-            serve_subscription_result(c), serve_call_end(c);
-    }
-}
-
-static struct sse *stream_for(struct session *x, struct proxy_conn *conn)
-{
-    forget_streams(x);
-    struct sse *st = sse_new(&x->streams, conn, gone, x);
-    st->number = ++x->numbers;
-    st->fields = x->fields;
-    st->strict = x->client.many;
-    st->primes = x->client.revision >= REVISION_2025_11_25;
-    return st;
-}
-
 /* One that begins. NULL: refused. */
-static struct session *session_begin(struct http *h, struct proxy_conn *conn, const char *target, bool named)
+static struct http_session *session_begin(struct http *h, struct proxy_conn *conn, const char *target,
+                                          bool named)
 {
     struct err err;
-    struct session *x = NULL;
+    struct http_session *x = NULL;
     if (h->n >= (target ? FAR_SESSIONS_MAX : SESSIONS_MAX))
         err_set(&err, ERR_INTERNAL, "Too many sessions are open");
     else
-        x = session_new(h, target, named, &err);
+        x = http_session_new(h, target, named, &err);
     if (!x)
         refuse(conn, 503, "Retry-After: 5\r\n", &err, (struct span){0});
     return x;
 }
 
 /* NULL: refused. */
-static struct session *session_for(struct http *h, struct proxy_conn *conn, const char *target,
-                                   const struct http_parser *head, const struct body_look *look)
+static struct http_session *session_for(struct http *h, struct proxy_conn *conn, const char *target,
+                                        const struct http_parser *head, const struct body_look *look)
 {
     const char *id = http_field(head, "mcp-session-id");
-    struct session *x = NULL;
+    struct http_session *x = NULL;
     if (*id && !look->version.s) {
-        x = session_find(h, target, id);
+        x = http_session_find(h, target, id);
         if (!x)
             refuse_with(conn, 404, "", "Session not found: it has ended; begin another one with initialize");
     } else if (look->initialize) {
         x = session_begin(h, conn, target, true);
     } else if (look->version.s || look->asks || !look->method.s) {
-        x = session_find(h, target, ""); /* as of 2026-07-28, or told what is wrong with it */
+        x = http_session_find(h, target, ""); /* as of 2026-07-28, or told what is wrong with it */
         if (!x)
             x = session_begin(h, conn, target, false);
     } else {
@@ -314,7 +82,7 @@ static struct session *session_for(struct http *h, struct proxy_conn *conn, cons
 }
 
 /* A message on its way to whoever serves the session. */
-static void pass_on(struct session *x, struct sse *st, const struct body_look *look, struct span body)
+static void pass_on(struct http_session *x, struct sse *st, const struct body_look *look, struct span body)
 {
     if (!x->relay) {
         serve_message(x->serve, &x->client, st, body);
@@ -347,10 +115,10 @@ static void take_post(struct http *h, struct proxy_conn *conn, const char *targe
         refuse(conn, 400, "", &err, look.id);
         return;
     }
-    struct session *x = session_for(h, conn, target, r->head, &look);
+    struct http_session *x = session_for(h, conn, target, r->head, &look);
     if (!x)
         return;
-    struct sse *st = stream_for(x, conn);
+    struct sse *st = http_session_stream(x, conn);
     bool events = look.later && serve_accepts(r->head, "text/event-stream");
     pass_on(x, st, &look, r->body);
     if (!look.asks || st->ended || !events) {
@@ -360,20 +128,21 @@ static void take_post(struct http *h, struct proxy_conn *conn, const char *targe
         sse_begin(st, 0);
     }
     if (look.initialize && !x->client.revision)
-        session_end(x);
+        http_session_end(x);
 }
 
-static struct session *session_named(const struct http *h, const char *target, const struct proxy_request *r)
+static struct http_session *session_named(const struct http *h, const char *target,
+                                          const struct proxy_request *r)
 {
     const char *id = http_field(r->head, "mcp-session-id");
-    return *id ? session_find(h, target, id) : NULL;
+    return *id ? http_session_find(h, target, id) : NULL;
 }
 
 /* What came behind an event that a client has got, or whatever comes. */
 static void take_get(struct http *h, struct proxy_conn *conn, const char *target,
                      const struct proxy_request *r)
 {
-    struct session *x = session_named(h, target, r);
+    struct http_session *x = session_named(h, target, r);
     const char *last = http_field(r->head, "last-event-id");
     char *end;
     unsigned number = (unsigned)strtoul(last, &end, 10), after = 0;
@@ -396,7 +165,7 @@ static void take_get(struct http *h, struct proxy_conn *conn, const char *target
         sse_take_up(st, conn, after);
         return;
     }
-    st = stream_for(x, conn);
+    st = http_session_stream(x, conn);
     st->listens = true;
     sse_begin(st, 0);
 }
@@ -404,12 +173,12 @@ static void take_get(struct http *h, struct proxy_conn *conn, const char *target
 static void take_delete(struct http *h, struct proxy_conn *conn, const char *target,
                         const struct proxy_request *r)
 {
-    struct session *x = session_named(h, target, r);
+    struct http_session *x = session_named(h, target, r);
     if (!x) {
         refuse_with(conn, 404, "", "Session not found: it has ended");
         return;
     }
-    session_end(x);
+    http_session_end(x);
     proxy_answer(conn, 204, "", (struct span){"", 0});
 }
 
@@ -474,8 +243,8 @@ static void on_signal(void *arg, int signal)
         return;
     h->ending = true;
     h->patience = loop_timer(h->loop, END_MS, out_of_patience, h);
-    for (struct session *x = h->sessions; x; x = x->next)
-        session_end(x);
+    for (struct http_session *x = h->sessions; x; x = x->next)
+        http_session_end(x);
     loop_timer_set(h->sweep, SWEEP_SOON_MS);
 }
 
@@ -492,9 +261,9 @@ int serve_http(const struct serve_http_options *o, const struct serve_offer *off
         return applet_failed(NAME, "%s", err.msg);
     if (doors_open(o, fds) < 0)
         return EXIT_FAILED;
-    h.sweep = loop_timer(h.loop, SWEEP_MS, sweep, &h);
+    h.sweep = loop_timer(h.loop, SWEEP_MS, http_sessions_sweep, &h);
     if (!o->far)
-        h.nobody = session_new(&h, NULL, false, &err);
+        h.nobody = http_session_new(&h, NULL, false, &err);
     for (size_t i = 0; i < o->n; i++) {
         h.servers[i] = proxy_server_new(h.loop, door_has_tls(o, i) ? -1 : fds[i], take, &h);
         if (door_has_tls(o, i))
@@ -511,7 +280,7 @@ int serve_http(const struct serve_http_options *o, const struct serve_offer *off
         tls_server_free(h.tls);
     doors_close(o);
     while (h.sessions)
-        session_free(&h, h.sessions);
+        http_session_free(&h, h.sessions);
     proc_reap(REAP_MS);
     return status;
 }

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 
 #include "io.h"
-#include "proxy_http.h"
+#include "proxy_address.h"
 #include "applet.h"
 #include "commands/exec/dial.h"
 

@@ -33,11 +33,6 @@ void proxy_server_take(struct proxy_server *server, int fd);
 bool proxy_server_has_room(struct proxy_server *server, int any_fd, int n);
 void proxy_server_free(struct proxy_server *server);
 
-/* Where a socket listens: unix:PATH or http://HOST:PORT. */
-void proxy_put_address(int fd, struct buf *out);
-/* Whether none but programs of this machine get to it. */
-bool proxy_is_local(int fd);
-
 /* Who is told when the client goes before its answer is complete; NULL: nobody. Once. */
 void proxy_on_gone(struct proxy_conn *conn, void (*gone)(void *arg), void *arg);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "bash_session_attach.h"
-#include "bash_session_cut.h"
+#include "bash_session_call.h"
 #include "command.h"
 #include "commands/exec/command_print.h"
 #include "json.h"
@@ -18,75 +18,15 @@
 #include "surroundings.h"
 #include "words.h"
 
-/* ---- calls ---- */
-
-/* Begins the params of a call on the session that the first word names. */
-static void begin(const struct command_line *c, struct buf *params)
-{
-    buf_addc(params, '{');
-    json_member_string(params, "session_name", c->words[0]);
-}
-
-/* The result as JSON, or the string `member` of it (NULL: the result is the string), or nothing for null. */
-static int print_result(const struct command_line *c, const struct buf *result, const char *member, bool line)
-{
-    struct buf text BUF_AUTO = BUF_INIT;
-    struct span value = span_of(result);
-    if (command_value(c, "json"))
-        return command_print_line(c, value);
-    if (!member || json_member(value, member, &value, NULL))
-        json_string_text(value, &text);
-    if (text.len > 0 && line)
-        buf_addc(&text, '\n');
-    return command_print(c, span_of(&text));
-}
+/* ---- commands ---- */
 
 static int simple(const struct command_line *c, const char *method, struct buf *params, const char *member,
                   bool line)
 {
     struct buf result BUF_AUTO = BUF_INIT;
     int status = command_call(c, method, params, &result);
-    return status == EXIT_OK ? print_result(c, &result, member, line) : status;
+    return status == EXIT_OK ? session_print(c, &result, member, line) : status;
 }
-
-/* ---- --max: how many bytes are to be shown ---- */
-
-/* 0: all. */
-static int take_max(const struct command_line *c, long long *max)
-{
-    const char *word = command_value(c, "max");
-    char *end;
-    errno = 0;
-    *max = word ? strtoll(word, &end, 10) : 0;
-    if (word && (end == word || *end || errno || *max < 0))
-        return usage_error(c->applet->name, "--max takes a number of bytes, not '%s'", word);
-    return EXIT_OK;
-}
-
-static int print_cut(const struct command_line *c, struct span text, struct cut *cut)
-{
-    struct buf all BUF_AUTO = BUF_INIT;
-    struct buf shown BUF_AUTO = BUF_INIT;
-    json_string_text(text, &all);
-    cut_feed(cut, buf_str(&all), all.len, &shown);
-    return command_print(c, span_of(&shown));
-}
-
-static int print_end(const struct command_line *c, struct cut *cut)
-{
-    struct buf shown BUF_AUTO = BUF_INIT;
-    cut_end(cut, &shown);
-    return command_print(c, span_of(&shown));
-}
-
-/* With --json the answer itself is cut, and says so. */
-static void put_max(const struct command_line *c, long long max, struct buf *params)
-{
-    if (max > 0 && command_value(c, "json"))
-        json_member_int(params, "max_output_bytes", max);
-}
-
-/* ---- commands ---- */
 
 static int put_program(const struct command_line *c, struct buf *params)
 {
@@ -133,9 +73,9 @@ static int print_read(const struct command_line *c, const struct buf *result, lo
 {
     struct cut cut CUT_AUTO = CUT_INIT(0, (size_t)max);
     if (max == 0 || command_value(c, "json"))
-        return print_result(c, result, NULL, false);
-    int status = print_cut(c, span_of(result), &cut);
-    return status == EXIT_OK ? print_end(c, &cut) : status;
+        return session_print(c, result, NULL, false);
+    int status = session_print_cut(c, span_of(result), &cut);
+    return status == EXIT_OK ? session_print_end(c, &cut) : status;
 }
 
 static int interact(const struct command_line *c, const char *input, size_t n)
@@ -143,15 +83,15 @@ static int interact(const struct command_line *c, const char *input, size_t n)
     struct buf params BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
     long long max = 0;
-    begin(c, &params);
+    session_call_begin(c, &params);
     int status = command_put_seconds(c, "wait", "5", true, &params, "wait_for_output");
     if (status == EXIT_OK)
         status = command_put_seconds(c, "idle", "0.5", false, &params, "idle_timeout");
     if (status == EXIT_OK)
-        status = take_max(c, &max);
+        status = session_take_max(c, &max);
     if (status != EXIT_OK)
         return status;
-    put_max(c, max, &params);
+    session_put_max(c, max, &params);
     if (input)
         json_member_text(&params, "input", input, n);
     status = command_call(c, "bash_session", &params, &result);
@@ -181,7 +121,7 @@ static int do_interrupt(const struct command_line *c)
 static int do_restart(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    begin(c, &params);
+    session_call_begin(c, &params);
     json_member_bool(&params, "restart", true);
     return simple(c, "bash_session", &params, NULL, true);
 }
@@ -189,14 +129,14 @@ static int do_restart(const struct command_line *c)
 static int do_close(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    begin(c, &params);
+    session_call_begin(c, &params);
     return simple(c, "bash_session_close", &params, NULL, true);
 }
 
 static int do_signal(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    begin(c, &params);
+    session_call_begin(c, &params);
     json_member_string(&params, "signal", c->words[1]);
     return simple(c, "bash_session_signal", &params, NULL, true);
 }
@@ -204,128 +144,11 @@ static int do_signal(const struct command_line *c)
 static int do_resize(const struct command_line *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    begin(c, &params);
+    session_call_begin(c, &params);
     int result = command_number(c, "ROWS", c->words[1], &params, "rows");
     if (result == EXIT_OK)
         result = command_number(c, "COLS", c->words[2], &params, "cols");
     return result == EXIT_OK ? simple(c, "bash_session_resize", &params, NULL, true) : result;
-}
-
-enum { EXIT_STILL_RUNNING = 124, EXIT_NOT_RUN = 125 }; /* as timeout(1) has them */
-
-static bool is_state(const struct buf *result, const char *state)
-{
-    struct span value;
-    struct buf text BUF_AUTO = BUF_INIT;
-    return json_member(span_of(result), "state", &value, NULL) && json_string_text(value, &text) &&
-           strcmp(text.data, state) == 0;
-}
-
-/* The command's own status, as a shell tells it: 128 + N for signal N. */
-static int status_of(const struct buf *result)
-{
-    struct span code;
-    json_member(span_of(result), "exit_code", &code, NULL);
-    if (is_state(result, "timeout"))
-        return EXIT_STILL_RUNNING;
-    if (is_state(result, "awaiting_input"))
-        return EXIT_NOT_RUN;
-    long status = strtol(code.s, NULL, 10);
-    return (int)(status < 0 ? 128 - status : status);
-}
-
-/* Output is printed as it comes: the run is answered after a moment, and waited for again. */
-#define STEP_MIN_S 0.1
-#define ANY_TIME_S 1e9 /* no limit */
-#define STEP_MAX_S 0.5
-
-static void put_seconds(const char *key, double seconds, struct buf *params)
-{
-    json_key(params, key);
-    buf_addf(params, "%.9g", seconds);
-}
-
-/* One step of a run; NULL: of the command that runs, else for so long until it begins. `timeout_s` < 0: none.
- */
-static int step_of(const struct command_line *c, const struct buf *command, double ready_s, double timeout_s,
-                   long long max, struct buf *result)
-{
-    struct buf params BUF_AUTO = BUF_INIT;
-    begin(c, &params);
-    if (command) {
-        json_member_text(&params, "command", buf_str(command), command->len);
-        put_seconds("ready_timeout", ready_s >= 0 ? ready_s : ANY_TIME_S, &params);
-    }
-    if (timeout_s >= 0)
-        put_seconds("timeout", timeout_s, &params);
-    put_max(c, max, &params);
-    int status = command_call(c, "bash_session_run", &params, result);
-    return status == EXIT_FAILED ? EXIT_NOT_RUN : status;
-}
-
-/* One step's output. `cut` is NULL where all of it is wanted. */
-static int print_step(const struct command_line *c, const struct buf *result, struct cut *cut)
-{
-    struct span output;
-    if (!cut || !json_member(span_of(result), "output", &output, NULL))
-        return print_result(c, result, "output", false);
-    int status = print_cut(c, output, cut);
-    return status == EXIT_OK && !is_state(result, "timeout") ? print_end(c, cut) : status;
-}
-
-static int stream(const struct command_line *c, const struct buf *command, double timeout_s, struct cut *cut)
-{
-    double step = STEP_MIN_S, left = timeout_s;
-    for (;; command = NULL) {
-        struct buf result BUF_AUTO = BUF_INIT;
-        struct span output;
-        step = timeout_s >= 0 && step > left ? left : step;
-        int status = step_of(c, command, timeout_s, step, 0, &result);
-        if (status == EXIT_OK)
-            status = print_step(c, &result, cut);
-        if (status != EXIT_OK)
-            return status;
-        left -= step;
-        if (is_state(&result, "awaiting_input"))
-            applet_failed(c->applet->name, "the command waits for input; give it with send");
-        if (!is_state(&result, "timeout"))
-            return status_of(&result);
-        if (timeout_s >= 0 && left <= 0) {
-            if (cut)
-                print_end(c, cut);
-            applet_failed(
-                c->applet->name,
-                "the command is still running after %s; read gets what it prints, interrupt ends it",
-                command_value(c, "timeout"));
-            return EXIT_STILL_RUNNING;
-        }
-        json_member(span_of(&result), "output", &output, NULL);
-        bool quiet = output.n <= 2; /* its quotes */
-        step = !quiet ? STEP_MIN_S : step * 2 < STEP_MAX_S ? step * 2 : STEP_MAX_S;
-    }
-}
-
-static int do_run(const struct command_line *c)
-{
-    struct buf command BUF_AUTO = BUF_INIT;
-    struct buf result BUF_AUTO = BUF_INIT;
-    const char *timeout = command_value(c, "timeout");
-    double timeout_s = -1;
-    long long max = 0;
-    int status = take_max(c, &max);
-    struct cut cut CUT_AUTO = CUT_INIT((size_t)max / 2, (size_t)max - (size_t)max / 2);
-    if (status == EXIT_OK && timeout)
-        status = words_seconds(c->applet->name, "--timeout", timeout, 0, ANY_TIME_S, &timeout_s);
-    if (status == EXIT_OK)
-        status = words_text(c->applet->name, c->words[1], &command);
-    if (status != EXIT_OK)
-        return status;
-    if (!command_value(c, "json"))
-        return stream(c, &command, timeout_s, max > 0 ? &cut : NULL);
-    status = step_of(c, &command, timeout_s, timeout_s, max, &result);
-    if (status == EXIT_OK)
-        status = print_result(c, &result, NULL, true);
-    return status == EXIT_OK ? status_of(&result) : status;
 }
 
 /* A new one for this terminal. */
@@ -457,7 +280,7 @@ static const struct command list[] = {
      "interrupt "
      "ends it), 125 where it waits for input or could not be run, and 128+N when signal N has ended it. "
      "COMMAND - is read from stdin, where nobody can see it in a process list.",
-     "BashSession 'make test' --timeout 10m", 2, 2, do_run, NULL},
+     "BashSession 'make test' --timeout 10m", 2, 2, bash_session_run, NULL},
     {"send", "SESSION TEXT", "no-enter " READ_OPTIONS, "type a line and print what comes",
      "TEXT - is read from stdin, where nobody can see it in a process list.", "BashSession yes --wait 2", 2,
      2, do_send, NULL},
