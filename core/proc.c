@@ -101,11 +101,16 @@ void proc_name(pid_t pid, char name[16])
         snprintf(name, 16, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
 }
 
-/* The hexadecimal mask behind a field's name has the bit of the signal. */
-static bool is_in_mask(const char *status, const char *field, int signal)
+/* What stands behind a field's name, hexadecimal; 0 without the field. */
+static unsigned long long mask(const char *status, const char *field)
 {
     const char *at = strstr(status, field);
-    return at && strtoull(at + strlen(field), NULL, 16) >> (signal - 1) & 1;
+    return at ? strtoull(at + strlen(field), NULL, 16) : 0;
+}
+
+static bool is_in_mask(const char *status, const char *field, int signal)
+{
+    return mask(status, field) >> (signal - 1) & 1;
 }
 
 int proc_handles(pid_t pid, int signal)
@@ -118,6 +123,17 @@ int proc_handles(pid_t pid, int signal)
     return is_in_mask(buf_str(&text), "\nSigIgn:", signal)   ? PROC_IGNORES
            : is_in_mask(buf_str(&text), "\nSigCgt:", signal) ? PROC_CATCHES
                                                              : 0;
+}
+
+bool proc_is_signalled(pid_t pid)
+{
+    char path[40];
+    struct buf text BUF_AUTO = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    if (!proc_is_ours() || io_read_file(AT_FDCWD, path, &text) < 0)
+        return false;
+    const char *status = buf_str(&text);
+    return (mask(status, "\nSigPnd:") | mask(status, "\nShdPnd:")) & ~mask(status, "\nSigBlk:");
 }
 
 bool proc_reaps(pid_t pid)

@@ -30,6 +30,9 @@ void proc_name(pid_t pid, char name[16]);
 /* What the process does with the signal: 0 where that is what everybody does, -1 when that can't be told. */
 enum { PROC_CATCHES = 1, PROC_IGNORES };
 int proc_handles(pid_t pid, int signal);
+/* A signal that it does not block has come, and it has yet to take it: what it seems to wait for, it won't.
+ */
+bool proc_is_signalled(pid_t pid);
 /* Text that ends in the target of /proc/PID/NAME ("cwd", "exe"); false when it can't be read. */
 bool proc_link(pid_t pid, const char *name, char *path, size_t size);
 

@@ -1,13 +1,17 @@
 """What is typed into a session, and what comes out of it: the cases of interact."""
+import os
 import re
+import signal
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from harness import needs
+from harness import needs, processes
 from harness.client import TOOLERR, RpcError
 from harness.machine import HANG
 from harness.processes import wait_until
+from harness.server import status
 from harness.sessions import LONG, SANITIZED, Shell, exists, memory, read_until, split_omitted
 
 
@@ -198,6 +202,31 @@ def test_the_terminal_is_as_promised(shell):
 
 
 # ---- keys ----
+
+
+def has_interrupt_pending(pid):
+    return int(status(pid)["ShdPnd"], 16) >> (signal.SIGINT - 1) & 1
+
+
+def test_a_key_that_the_shell_has_yet_to_take(shell):
+    """A processor that has just been woken may not have begun to run it: it still looks asleep at its terminal, as one
+    that is stopped does."""
+    pid = shell.pid()
+    assert shell.at_once("f() {\n") == "> "
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: processes.is_stopped(pid), "the shell to stop")
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(shell.at_once, "\x03")
+            try:
+                wait_until(lambda: has_interrupt_pending(pid), "the key to become a signal")
+                assert not wait([answer], timeout=0.2).done
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            assert answer.result(HANG).endswith(shell.prompt)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    shell.works()
 
 
 @pytest.mark.parametrize("typed, shown", [

@@ -141,6 +141,7 @@ void input_drop(struct input *in, const struct pty *pty)
     in->written = in->partial = 0;
     drop_unread(pty);
     in->signalled = now_us();
+    in->on_its_way = true;
 }
 
 int input_add(struct input *in, const struct pty *pty, const char *s, size_t n, struct err *err)

@@ -24,6 +24,7 @@ struct input {
     size_t written;      /* of pending */
     size_t partial;      /* bytes of an unfinished line that the terminal holds in canonical mode */
     long long signalled; /* now_us() of the last key that sends a signal; 0: none yet */
+    bool on_its_way;     /* that signal: whoever is to have it was not yet seen without one */
 };
 
 /* Length up to and with the last key in it that makes a signal now (^C, ^Z, ^\); 0: there is none. */

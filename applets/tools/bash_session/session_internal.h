@@ -6,7 +6,7 @@
 #include "session_wait.h"
 
 /* Of struct session, where pointers have 8 bytes: see session_move.c. */
-#define SESSION_SIZE 1624
+#define SESSION_SIZE 1640
 
 /* LOST: its client has not taken the answer for so long that the next call was begun. */
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_ANSWERED, CALL_LOST };

@@ -8,6 +8,7 @@
 
 #include "io.h"
 #include "mem.h"
+#include "proc.h"
 #include "session_shell.h"
 
 #define PROMPT_US 50 /* between "about to prompt" and waiting for input */
@@ -86,8 +87,28 @@ bool shell_is_back(const struct shell *sh)
 
 /* ---- what can be seen of it ---- */
 
+/* A key that sends a signal leaves nothing to be read, and who sleeps on another processor is still seen to
+ * sleep when it has been sent. */
+static bool signal_is_on_its_way(const struct shell *sh)
+{
+    struct proc *list;
+    bool *flag = &sh->terminal->input.on_its_way, any = false;
+    if (!*flag)
+        return false;
+    io_is_readable(sh->terminal->pty.slave); /* to ask makes the kernel work off what was typed */
+    pid_t group = pty_foreground(&sh->terminal->pty);
+    size_t n = proc_descendants(getpid(), &list);
+    for (size_t i = 0; i < n && !any; i++)
+        any = (list[i].group == group || list[i].pid == sh->pid) && proc_is_signalled(list[i].pid);
+    free(list);
+    *flag = any;
+    return any;
+}
+
 enum waiting shell_look(const struct shell *sh, enum look how)
 {
+    if (signal_is_on_its_way(sh))
+        return WAITING_NOT;
     return session_waiting(&sh->terminal->pty, sh->pid, sh->options->user, how);
 }
 
