@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import stat
 
 import pytest
@@ -518,13 +519,34 @@ def test_call_takes_one_way(client):
     assert done.returncode == 2 and b"--no-share" in done.stderr
 
 
-def test_one_that_says_nothing_is_listed_as_that(made):
-    """Stopped, or held up: the list is there after the time that one may take, once."""
+def test_one_that_is_stopped_is_listed_as_that(made):
+    """At once, with those that answer; and it is stopped with them."""
     one = made.connect()
+    other = json.loads(made.run("connect", "--json", "--name", "other", made.target).stdout)[0]
     os.kill(one["pid"], signal.SIGSTOP)
     try:
-        (silent,) = made.list()
-        assert silent["state"] == "no answer" and silent["socket"] in one["socket"]
+        states = {entry["pid"]: entry["state"] for entry in made.list()}
+        assert states == {one["pid"]: "stopped", other["pid"]: "connected"}
+        assert made.run("connect", "--stop").returncode == 0
+        processes.wait_until(lambda: not made.list(), "both to end")
     finally:
-        os.kill(one["pid"], signal.SIGCONT)
-    processes.wait_until(lambda: [entry["state"] for entry in made.list()] == ["connected"], "it to answer again")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one["pid"], signal.SIGCONT)
+
+
+def test_one_that_says_nothing_is_listed_as_that(made):
+    """Held up: of several the time that one may take is waited for once. What can't be stopped is said."""
+    one = made.connect()
+    silent = [one["socket"].replace("/to-", f"/to-{n}") for n in range(3)]
+    with contextlib.ExitStack() as stack:
+        for path in silent:
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(path)
+            listening.listen()
+            stack.callback(os.unlink, path)
+        states = {entry["socket"].split("/")[-1]: (entry["state"], entry["pid"]) for entry in made.list()}
+        assert states == {os.path.basename(path): ("no answer", os.getpid()) for path in silent} | {os.path.basename(one["socket"]): ("connected", one["pid"])}
+        done = made.run("connect", "--stop", one["target"])
+        assert done.returncode == 0, done
+        done = made.run("connect", "--stop")
+        assert done.returncode == 1 and b"3 that say nothing could not be stopped" in done.stderr, done

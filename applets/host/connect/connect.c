@@ -215,17 +215,23 @@ int connect_persist(const char *applet, const char *value, int *persist_ms)
 static int stop(const struct line *l)
 {
     struct buf states BUF_AUTO = BUF_INIT;
-    int n = connection_ask(NULL, l->target, CONNECTION_STOP, &states);
+    int silent, n = connection_ask(NULL, l->target, CONNECTION_STOP, &states, &silent);
+    int status = l->o.json ? print_states(span_of(&states), true) : EXIT_OK;
+    if (silent > 0 && (n == 0 || !l->target))
+        return applet_failed(NAME,
+                             "%d that %s nothing could not be stopped; 'toolbox connect --list' shows the "
+                             "process, which 'kill -KILL PID' ends",
+                             silent, silent == 1 ? "says" : "say");
     if (l->target && n == 0)
         return applet_failed(
             NAME, "there is no connection to %s; 'toolbox connect --list' shows which there are", l->target);
-    return l->o.json ? print_states(span_of(&states), true) : EXIT_OK;
+    return status;
 }
 
 static int list(const struct line *l)
 {
     struct buf states BUF_AUTO = BUF_INIT;
-    connection_ask(NULL, NULL, CONNECTION_STATUS, &states);
+    connection_ask(NULL, NULL, CONNECTION_STATUS, &states, NULL);
     return print_states(span_of(&states), l->o.json);
 }
 
@@ -251,7 +257,7 @@ static int connect_main(int argc, char **argv)
     char name[IPC_NAME_MAX];
     struct buf states BUF_AUTO = BUF_INIT;
     connection_name(&l.o, &t, name);
-    if (connection_ask(name, NULL, CONNECTION_STATUS, &states) == 0)
+    if (connection_ask(name, NULL, CONNECTION_STATUS, &states, NULL) == 0)
         return applet_failed(NAME, "%s: the connection has ended already", t.text);
     return print_states(span_of(&states), l.o.json);
 }

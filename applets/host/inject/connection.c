@@ -17,10 +17,12 @@
 #include "io.h"
 #include "mem.h"
 #include "place.h"
+#include "proc.h"
 #include "rpc.h"
 #include "sha256.h"
 
 #define ASK_MS 5000
+#define HEAR_MS 2000 /* for all that are asked at the same time */
 #define NAME_DIGITS 16
 #define LOCK_STEP_US 20000
 #define LOOKS 3
@@ -172,7 +174,7 @@ void connection_end(const struct inject_options *o, const struct target *t)
     int lock FD_AUTO = connection_lock(dir, name, o->timeout_ms, &err);
     if (lock >= 0)
         connection_unlock(dir, name);
-    connection_ask(NULL, t->text, CONNECTION_STOP, &states);
+    connection_ask(NULL, t->text, CONNECTION_STOP, &states, NULL);
 }
 
 /* ---- one request ---- */
@@ -190,7 +192,7 @@ static int read_line(int fd, struct buf *in, long long until, struct span *line)
         looked = in->len;
         long long left = until - now_ms();
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int ready = left > 0 ? poll(&p, 1, left < 3600000 ? (int)left : 3600000) : 0;
+        int ready = poll(&p, 1, left <= 0 ? 0 : left < 3600000 ? (int)left : 3600000);
         if (ready == 0 && now_ms() >= until)
             return errno = ETIMEDOUT, -1;
         if (ready <= 0)
@@ -261,11 +263,21 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms)
 
 /* ---- those that there are ---- */
 
+/* One who is asked: all of them first, then each is heard. */
+struct peer {
+    int fd; /* -1: so many wait for him already that nobody else can */
+    pid_t pid;
+    char file[IPC_NAME_MAX];
+};
+
 struct asked {
     int dirfd;
     const char *name, *target, *method; /* name: of one of this build's; NULL: all, other builds' too */
     struct buf *states;
-    int n, missed; /* missed: sockets of which nobody has answered */
+    struct peer *peers;
+    size_t n_peers;
+    long long until;
+    int n, silent, missed; /* missed: sockets of which nobody is there (any more) */
 };
 
 static bool put_result(void *arg, struct span answer)
@@ -279,12 +291,23 @@ static bool put_result(void *arg, struct span answer)
 }
 
 /* Who is there, but says nothing (stopped, or held up): told as a state of its own. */
-static void put_silent(struct asked *a, const char *file)
+static void put_silent(struct asked *a, const struct peer *p, const char *state)
 {
-    buf_adds(a->states, a->n++ > 0 ? ",{" : "{");
-    json_member_string(a->states, "state", "no answer");
-    json_member_string(a->states, "socket", file);
+    a->silent++;
+    if (a->name || a->target)
+        return;
+    buf_adds(a->states, a->states->len > 1 ? ",{" : "{");
+    json_member_string(a->states, "state", state);
+    if (p->pid > 0)
+        json_member_int(a->states, "pid", p->pid);
+    json_member_string(a->states, "socket", p->file);
     buf_addc(a->states, '}');
+}
+
+static void put_question(struct buf *text, const char *method, struct span params)
+{
+    rpc_put_request(text, (struct span){"1", 1}, method, params);
+    buf_addc(text, '\n');
 }
 
 static bool ask(int dirfd, const char *file, const char *method, struct span params, struct buf *result)
@@ -293,8 +316,7 @@ static bool ask(int dirfd, const char *file, const char *method, struct span par
     int fd = ipc_connect_file(dirfd, file, IPC_WAIT_S);
     if (fd < 0)
         return false;
-    rpc_put_request(&text, (struct span){"1", 1}, method, params);
-    buf_addc(&text, '\n');
+    put_question(&text, method, params);
     struct inject_request q = {
         .text = span_of(&text), .deliver = put_result, .deliver_arg = result, .said = BUF_INIT};
     bool made = connection_request(fd, &q, ASK_MS) && q.answered && result->len > 0;
@@ -302,27 +324,62 @@ static bool ask(int dirfd, const char *file, const char *method, struct span par
     return made;
 }
 
+static bool is_stopped(pid_t pid)
+{
+    struct proc p;
+    return pid > 0 && proc_read(pid, &p) == 0 && (p.state == 'T' || p.state == 't');
+}
+
+/* Who is to end takes that only when he goes on. */
 static void ask_file(struct asked *a, const char *file)
 {
+    struct buf text BUF_AUTO = BUF_INIT;
+    struct peer p = {.fd = ipc_connect_file(a->dirfd, file, 0)};
+    uid_t uid;
+    if (p.fd < 0 && errno != EAGAIN) {
+        a->missed++;
+        return;
+    }
+    snprintf(p.file, sizeof p.file, "%s", file);
+    if (p.fd >= 0 && ipc_peer(p.fd, &p.pid, &uid) == 0 && strcmp(a->method, CONNECTION_STOP) == 0 &&
+        is_stopped(p.pid))
+        kill(p.pid, SIGCONT);
+    put_question(&text, CONNECTION_STATUS, (struct span){0});
+    if (p.fd >= 0)
+        io_write_all(p.fd, text.data, text.len);
+    a->peers = mem_realloc(a->peers, (a->n_peers + 1) * sizeof *a->peers);
+    a->peers[a->n_peers++] = p;
+}
+
+static void hear(struct asked *a, struct peer *p)
+{
+    struct buf in BUF_AUTO = {.max = INJECT_ANSWER_MAX};
     struct buf state BUF_AUTO = BUF_INIT;
     struct buf result BUF_AUTO = BUF_INIT;
-    struct span target;
-    long long since = now_ms();
-    if (!ask(a->dirfd, file, CONNECTION_STATUS, (struct span){0}, &state)) {
-        if (now_ms() - since < ASK_MS)
-            a->missed++;
-        else if (!a->name && !a->target && strcmp(a->method, CONNECTION_STATUS) == 0)
-            put_silent(a, file);
+    struct span line, target;
+    int fd FD_AUTO = p->fd;
+    if (fd < 0 || is_stopped(p->pid)) {
+        put_silent(a, p, fd < 0 ? "no answer" : "stopped");
+        return;
+    }
+    bool heard = read_answer(fd, &in, a->until, &line) == 0;
+    if (!heard && errno == ETIMEDOUT) {
+        put_silent(a, p, "no answer");
+        return;
+    }
+    if (!heard || !put_result(&state, line)) {
+        a->missed++;
         return;
     }
     if (a->target &&
         !(json_member(span_of(&state), "target", &target, NULL) && json_string_is(target, a->target)))
         return;
     if (strcmp(a->method, CONNECTION_STATUS) != 0 &&
-        !ask(a->dirfd, file, a->method, (struct span){0}, &result))
+        !ask(a->dirfd, p->file, a->method, (struct span){0}, &result))
         return;
-    buf_adds(a->states, a->n++ > 0 ? "," : "");
+    buf_adds(a->states, a->states->len > 1 ? "," : "");
     buf_add(a->states, state.data, state.len);
+    a->n++;
 }
 
 static void ask_one(void *arg, const char *name)
@@ -340,19 +397,28 @@ static void ask_other(void *arg, const char *file)
         ask_file(arg, file);
 }
 
-int connection_ask(const char *name, const char *target, const char *method, struct buf *states)
+int connection_ask(const char *name, const char *target, const char *method, struct buf *states, int *silent)
 {
     int dir FD_AUTO = connection_find_dir();
     struct asked a = {.dirfd = dir, .name = name, .target = target, .method = method, .states = states};
+    signal(SIGPIPE, SIG_IGN);
     buf_addc(states, '[');
-    for (int looks = 0; dir >= 0 && looks < LOOKS && (looks == 0 || a.missed > 0) && a.n == 0; looks++) {
+    for (int looks = 0;
+         dir >= 0 && looks < LOOKS && (looks == 0 || a.missed > 0) && a.n + a.silent == 0; looks++) {
         usleep(looks > 0 ? LOCK_STEP_US : 0); /* one that breaks, or is there again, takes another name */
         a.missed = 0;
+        a.n_peers = 0;
         ipc_each(dir, ask_one, &a);
         if (!name)
             ipc_each_other(dir, ask_other, &a);
+        a.until = now_ms() + HEAR_MS;
+        for (size_t i = 0; i < a.n_peers; i++)
+            hear(&a, &a.peers[i]);
     }
+    free(a.peers);
     buf_addc(states, ']');
+    if (silent)
+        *silent = a.silent;
     return a.n;
 }
 

@@ -43,8 +43,9 @@ bool connection_request(int fd, struct inject_request *q, int timeout_ms);
 
 /* Asks each connection that there is, of that name (NULL: any, also of another build of this program) and to
  * that target (its text; NULL: any), one of the above methods. How many there were; their states, as they
- * were before, in *states as an array. */
-int connection_ask(const char *name, const char *target, const char *method, struct buf *states);
+ * were before, in *states as an array. In *silent (NULL: not wanted) how many are there, but say nothing;
+ * where any is asked for, the states have them as well. */
+int connection_ask(const char *name, const char *target, const char *method, struct buf *states, int *silent);
 
 /* Has the one of that name kept for so long at least; -1: for ever. Where it has just ended nothing happens.
  */
