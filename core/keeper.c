@@ -130,16 +130,22 @@ static void be_keeper(struct keeper *k, const struct pooled_socket *pooled, int 
         keeper_hide(k);
     else if (k->listen_fd >= 0)
         ipc_unlink(k->base.dirfd, k->name);
-    tell(word, FAILED, &err, sizeof err);
+    struct buf failure BUF_AUTO = BUF_INIT;
+    buf_add(&failure, &err, sizeof err);
+    buf_add(&failure, k->kind ? k->kind : "", k->kind ? strlen(k->kind) + 1 : 0);
+    tell(word, FAILED, failure.data, failure.len);
     _exit(1);
 }
 
-const char *keeper_word(const struct buf *message, struct err *err)
+const char *keeper_word(const struct buf *message, struct err *err, const char **kind_of_failure)
 {
+    const size_t failure = 1 + sizeof *err;
     char kind = message->len > 1 ? message->data[0] : 0;
     if (kind == UP && message->data[message->len - 1] == '\0')
         return message->data + 1;
-    if (kind != FAILED || err_take(err, message->data + 1, message->len - 1) < 0)
+    bool has_kind = message->len > failure && message->data[message->len - 1] == '\0';
+    *kind_of_failure = has_kind ? message->data + failure : NULL;
+    if (kind != FAILED || err_take(err, message->data + 1, has_kind ? sizeof *err : message->len - 1) < 0)
         err_set(err, ERR_INTERNAL, "the keeper process ended before it was ready");
     return NULL;
 }
@@ -151,10 +157,10 @@ static void born(void *arg, int events)
     struct err err;
     if (io_read_all(b->pipe, &b->word) < 0)
         buf_truncate(&b->word, 0);
-    const char *word = keeper_word(&b->word, &err);
+    const char *kind, *word = keeper_word(&b->word, &err, &kind);
     loop_remove(b->source);
     close(b->pipe);
-    b->up(b->up_arg, word ? b->pid : -1, word, word ? NULL : &err);
+    b->up(b->up_arg, word ? b->pid : -1, word ? word : kind, word ? NULL : &err);
     buf_release(&b->word);
     free(b);
 }
@@ -187,7 +193,7 @@ pid_t keeper_fork(const struct base *server, const char *name, const struct pool
     close(ends[1]);
     struct birth *b = mem_zalloc(sizeof *b);
     *b = (struct birth){
-        .pipe = ends[0], .pid = pid, .word.max = 1 + sizeof(struct err), .up = up, .up_arg = up_arg};
+        .pipe = ends[0], .pid = pid, .word.max = 2 * sizeof(struct err), .up = up, .up_arg = up_arg};
     b->source = loop_fd(server->loop, b->pipe, LOOP_READ, born, b);
     return pid;
 }

@@ -33,6 +33,7 @@ struct keeper {
                                 */
     pid_t server;              /* that has forked it */
     char word[1024];           /* what `start` lets its starter know */
+    const char *kind;          /* of the failure of `start`, for programs: as long as a word; NULL: none */
     void (*at_end)(void *arg); /* NULL: nothing is to be done */
     void *at_end_arg;
 };
@@ -43,7 +44,7 @@ struct keeper {
 typedef int (*keeper_start_fn)(struct keeper *k, void *arg, struct err *err);
 
 /* In the server, once: the pid and the keeper's word when it is up (its socket listens, `start` has
- * succeeded), or pid -1 and why not. */
+ * succeeded), or pid -1 and why not, with the failure's kind (NULL: none) as the word. */
 typedef void (*keeper_up_fn)(void *arg, pid_t pid, const char *word, const struct err *err);
 
 /* Forks one, which listens as `name`; "": see above, and `pooled` (may be NULL) is its socket. Its pid; or
@@ -51,8 +52,9 @@ typedef void (*keeper_up_fn)(void *arg, pid_t pid, const char *word, const struc
 pid_t keeper_fork(const struct base *server, const char *name, const struct pooled_socket *pooled,
                   keeper_start_fn start, void *start_arg, keeper_up_fn up, void *up_arg);
 
-/* What a new one has written to its server: its word, or NULL with the reason why there is none. */
-const char *keeper_word(const struct buf *message, struct err *err);
+/* What a new one has written to its server: its word, or NULL with the reason why there is none, and that
+ * one's kind. */
+const char *keeper_word(const struct buf *message, struct err *err, const char **kind);
 
 /* Takes the name from a keeper that leaves: its socket goes back to the server where that lives. */
 void keeper_hide(struct keeper *k);

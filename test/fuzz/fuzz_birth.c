@@ -18,11 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf message BUF_AUTO = BUF_INIT;
     struct err err = {0};
     buf_add(&message, (const char *)data, size);
-    const char *word = keeper_word(&message, &err);
+    const char *kind, *word = keeper_word(&message, &err, &kind);
     if (word)
         assert(word > message.data && word + strlen(word) < message.data + message.len);
     else
         check(&err);
+    if (!word && kind)
+        assert(kind > message.data && kind + strlen(kind) < message.data + message.len);
     if (err_take(&err, data, size) == 0)
         check(&err);
     return 0;

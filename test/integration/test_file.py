@@ -369,6 +369,32 @@ def test_in_a_connection(client, workdir):
     assert answer["error"]["data"] == {"kind": "not_found"}
 
 
+METHODS = ["read", "write", "stat", "list", "make_dir", "remove", "move", "copy", "link", "chmod", "chown", "touch", "disk_usage", "space", "find", "search", "watch"]
+NEEDED = {"write": {"data": "x"}, "move": {"to": "x"}, "copy": {"to": "x"}, "link": {"to": "x"}, "chmod": {"mode": 0o600}, "search": {"pattern": "x"}}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_says_of_what_kind_a_failure_is(client, workdir, method):
+    """Also one that came before the work, or was met by a process that had just begun."""
+    def fails(**params):
+        error = client.answer(f"file_{method}", {"path": str(workdir / "none" / "none"), **NEEDED.get(method, {}), **params})["error"]
+        assert error["code"] == TOOLERR, error
+        return error["data"]["kind"]
+
+    assert fails(user="nosuchuser") == "no_user"
+    if method != "link":
+        assert fails() == "not_found"
+
+
+def test_every_file_method_is_among_them(client):
+    known = {method["name"].removeprefix("file_") for method in json.loads(client.cli("methods", "--json").stdout) if method["name"].startswith("file_")}
+    assert known == set(METHODS)
+
+
+def test_a_watch_that_is_not_there_is_of_a_kind_as_well(client):
+    assert client.answer("file_watch", {"cursor": "FileWatch:1"})["error"]["data"]["kind"] == "not_found"
+
+
 # ---- what only leads to a directory ----
 
 

@@ -641,8 +641,9 @@ static void assert_no_word(const void *message, size_t n, enum err_code code, co
 {
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err = {0};
+    const char *kind;
     buf_add(&text, message, n);
-    assert_null(keeper_word(&text, &err));
+    assert_null(keeper_word(&text, &err, &kind));
     assert_int_equal(err.code, code);
     assert_non_null(strstr(err.msg, why));
 }
@@ -653,6 +654,7 @@ static void only_a_whole_message_is_a_word(void **state)
     static const char *const broken = "ended before it was ready";
     struct buf text BUF_AUTO = BUF_INIT;
     struct err err = {0};
+    const char *kind;
     struct {
         char kind;
         struct err err;
@@ -666,8 +668,18 @@ static void only_a_whole_message_is_a_word(void **state)
     err_set(&err, ERR_PARAMS, "no luck");
     failed.err = err;
     assert_no_word(&failed, sizeof failed, ERR_PARAMS, "no luck");
+    buf_add(&text, &failed, sizeof failed);
+    assert_null(keeper_word(&text, &err, &kind));
+    assert_null(kind);
+    buf_add(&text, "lost", 5);
+    assert_null(keeper_word(&text, &err, &kind));
+    assert_string_equal(kind, "lost");
+    assert_string_equal(err.msg, "no luck");
+    buf_truncate(&text, text.len - 1);
+    assert_no_word(text.data, text.len, ERR_INTERNAL, broken);
+    buf_truncate(&text, 0);
     buf_add(&text, "uword", 6);
-    assert_string_equal(keeper_word(&text, &err), "word");
+    assert_string_equal(keeper_word(&text, &err, &kind), "word");
 }
 
 #define keeper_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

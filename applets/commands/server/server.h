@@ -91,6 +91,7 @@ struct starting_kind {
     const void *defaults;                              /* of that struct; NULL: zeros */
     int (*check)(const void *params, struct err *err); /* what no table can; NULL: nothing */
     const char *prefix;                                /* of the name; NULL: the keeper finds its own */
+    const char *no_user;                               /* kind of the failure to find the user; NULL: none */
     keeper_start_fn start;                             /* its arg is the struct starting */
     void (*put_answer)(struct buf *out, const char *name, const char *word); /* with the keeper's word */
 };

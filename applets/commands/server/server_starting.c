@@ -32,7 +32,7 @@ static void on_up(void *arg, pid_t pid, const char *word, const struct err *err)
     if (pid >= 0)
         s->kind->put_answer(&text, s->name, word);
     if (s->call && pid < 0)
-        rpc_fail(s->call, err);
+        rpc_fail_kind(s->call, err, word);
     else if (s->call)
         rpc_result(s->call, span_of(&text));
     if (pid >= 0)
@@ -77,7 +77,7 @@ void server_start_keeper(struct server *server, struct rpc_call *call, struct sp
     if (kind->defaults)
         memcpy(s->params, kind->defaults, kind->size);
     if (take_params(s, params, &err) < 0) {
-        rpc_fail(call, &err);
+        rpc_fail_kind(call, &err, kind->no_user && err.code == ERR_TOOL ? kind->no_user : NULL);
         starting_free(s);
         return;
     }

@@ -403,8 +403,8 @@ int connection_ask(const char *name, const char *target, const char *method, str
     struct asked a = {.dirfd = dir, .name = name, .target = target, .method = method, .states = states};
     signal(SIGPIPE, SIG_IGN);
     buf_addc(states, '[');
-    for (int looks = 0;
-         dir >= 0 && looks < LOOKS && (looks == 0 || a.missed > 0) && a.n + a.silent == 0; looks++) {
+    for (int looks = 0; dir >= 0 && looks < LOOKS && (looks == 0 || a.missed > 0) && a.n + a.silent == 0;
+         looks++) {
         usleep(looks > 0 ? LOCK_STEP_US : 0); /* one that breaks, or is there again, takes another name */
         a.missed = 0;
         a.n_peers = 0;

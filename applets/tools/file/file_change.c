@@ -129,7 +129,7 @@ int file_chown(const void *request, struct buf *answer, struct err *err)
     uid_t uid = (uid_t)-1;
     gid_t gid = r->how.gid >= 0 ? (gid_t)r->how.gid : (gid_t)-1;
     if (r->how.owner.s && user_lookup(&owner, r->how.owner.s, err) < 0)
-        return file_refuse(answer, err, "no_user", r->how.owner.s, "there is no such user");
+        return file_refuse(answer, err, FILE_NO_USER, r->how.owner.s, "there is no such user");
     if (r->how.owner.s)
         uid = owner.uid;
     return fchownat(AT_FDCWD, path, uid, gid, r->how.follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0

@@ -1,7 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "file.h"
+#include "file_path.h"
 #include "file_request.h"
 #include "file_watch.h"
 #include "mem.h"
@@ -296,18 +298,21 @@ static void run(struct rpc_call *call, struct span params, const struct params_t
         return;
     }
     take_defaults(&r, work);
+    const char *kind = NULL; /* of what failed before the work, or around it */
     bool whole = work == file_read || work == file_stat;
-    int rc = check(&r, &err) < 0 || (!whole && code_unpack(CODE_file, &err) < 0) ||
-                     work_user_take(&user, &r.user, &err) < 0
-                 ? -1
-                 : 0;
-    if (rc == 0)
+    int rc = check(&r, &err) < 0 || (!whole && code_unpack(CODE_file, &err) < 0) ? -1 : 0;
+    if (rc == 0 && work_user_take(&user, &r.user, &err) < 0) {
+        kind = user.user.home ? "permission" : FILE_NO_USER;
+        rc = -1;
+    } else if (rc == 0) {
+        kind = user.given && geteuid() != 0 ? "permission" : "other";
         rc = work_as_user(&user, work, &r, &answer, &err);
+    }
     params_release(table, &r);
     if (rc == 0)
         rpc_result(call, span_of(&answer));
     else
-        rpc_fail_kind(call, &err, answer.len > 0 ? buf_str(&answer) : NULL);
+        rpc_fail_kind(call, &err, answer.len > 0 ? buf_str(&answer) : err.code == ERR_TOOL ? kind : NULL);
 }
 
 #define METHOD(name, table)                                                                                  \
@@ -373,7 +378,7 @@ static const struct rpc_method server_methods[] = {
      DOC("{cursor, changes, ended, incomplete}; a change has path, change (created, changed, deleted, "
          "overflow, "
          "dropped), directory"),
-     DOC("the path can't be watched; the cursor is of no watch"), NULL, NULL},
+     DOC("it can't be watched, the cursor is of no watch; data.kind says why"), NULL, NULL},
     {0},
 };
 static const char *const queries[] = {"file_watch", NULL};

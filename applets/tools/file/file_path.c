@@ -30,7 +30,7 @@ void file_put_path(struct buf *out, const char *path)
     json_puts(out, shown);
 }
 
-static const char *kind_of(int errnum)
+const char *file_kind_of(int errnum)
 {
     static const struct {
         int errnum;
@@ -61,7 +61,7 @@ int file_refuse(struct buf *answer, struct err *err, const char *kind, const cha
 
 int file_fail(struct buf *answer, struct err *err, int errnum, const char *path)
 {
-    return file_refuse(answer, err, kind_of(errnum), path, edit_errno(errnum));
+    return file_refuse(answer, err, file_kind_of(errnum), path, edit_errno(errnum));
 }
 
 int file_make_parents(const char *path)

@@ -14,6 +14,10 @@ char *file_path(const struct text *path);
 /* Appends the directory and name, or the relative path, as a JSON string that file_path understands. */
 void file_put_path(struct buf *out, const char *path);
 
+#define FILE_NO_USER "no_user" /* the kind of a failure to find a user */
+/* The kind of a failure of the system. */
+const char *file_kind_of(int errnum);
+
 /* Fails: -1, and *answer is the kind. */
 int file_fail(struct buf *answer, struct err *err, int errnum, const char *path);
 /* The same for what no errno says. */

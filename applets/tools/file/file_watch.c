@@ -2,6 +2,7 @@
  * watch_tree.h. */
 #include "tools/file/file_watch.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +174,7 @@ static void begin_wait(struct hosted *h, struct rpc_call *call, double timeout)
     rpc_on_abandon(call, poll_gone, h);
     err_set(&err, ERR_TOOL, "another client asks this watch now");
     if (before)
-        rpc_fail(before, &err);
+        rpc_fail_kind(before, &err, "busy");
     if (has_news(h))
         answer(h, false);
     else if (timeout >= 0)
@@ -196,7 +197,7 @@ static void poll(struct rpc_call *call, struct span params, void *ctx)
     if (!ours) {
         err_set(&err, ERR_TOOL,
                 "that is no cursor of this watch: the last one that was received is to be given");
-        rpc_fail(call, &err);
+        rpc_fail_kind(call, &err, "not_found");
         return;
     }
     forget(h, number);
@@ -246,8 +247,10 @@ int watch_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     h->keeper = k;
     h->path = file_path(&p->path);
     h->tree = watch_tree_new(h->path, &wants, err);
-    if (!h->tree)
+    if (!h->tree) {
+        k->kind = file_kind_of(errno);
         return -1;
+    }
     h->told = wall_ms();
     h->settle = loop_timer(k->base.loop, IDLE_MS, look, h);
     h->idle = loop_timer(k->base.loop, IDLE_MS, on_idle, h);

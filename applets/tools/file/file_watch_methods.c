@@ -8,6 +8,7 @@
 #include "commands/server/server.h"
 #include "mem.h"
 #include "relocate.h"
+#include "tools/file/file_path.h"
 #include "tools/file/file_watch.h"
 
 #define AT(member) offsetof(struct watch_params, member)
@@ -104,7 +105,7 @@ static void ask(struct rpc_call *call, struct server *s, const char *cursor)
             "it was "
             "stopped; begin another one with path",
             cursor);
-    rpc_fail(call, &err);
+    rpc_fail_kind(call, &err, "not_found");
 }
 
 void file_watch(struct rpc_call *call, struct span params, void *ctx)
@@ -116,6 +117,7 @@ void file_watch(struct rpc_call *call, struct span params, void *ctx)
                                               .defaults = &defaults,
                                               .check = check,
                                               .prefix = WATCH_PREFIX,
+                                              .no_user = FILE_NO_USER,
                                               .start = start,
                                               .put_answer = put_begun};
     struct watch_params p = WATCH_DEFAULTS;

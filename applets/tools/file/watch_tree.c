@@ -484,7 +484,9 @@ struct watch_tree *watch_tree_new(const char *path, const struct watch_tree_want
     t->home = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     t->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (t->fd < 0 || t->home < 0) {
-        err_sys(err, ERR_TOOL, errno, "nothing can be watched here");
+        why = errno;
+        err_sys(err, ERR_TOOL, why, "nothing can be watched here");
+        errno = why;
         return NULL;
     }
     put_on(t, &own, &n_own);
@@ -497,5 +499,6 @@ struct watch_tree *watch_tree_new(const char *path, const struct watch_tree_want
         err_set(err, ERR_TOOL, "no more can be watched: fs.inotify.max_user_watches is reached");
     else
         err_sys(err, ERR_TOOL, why, "%s", path);
+    errno = why == ENOSPC ? 0 : why; /* it is no room on a disk */
     return NULL;
 }

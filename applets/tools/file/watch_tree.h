@@ -27,7 +27,7 @@ struct watch_tree_wants {
     void *arg;
 };
 
-/* Of a directory, or of a file alone. NULL with ERR_TOOL, which names it. */
+/* Of a directory, or of a file alone. NULL with ERR_TOOL, which names it, and errno. */
 struct watch_tree *watch_tree_new(const char *path, const struct watch_tree_wants *wants, struct err *err);
 
 int watch_tree_fd(const struct watch_tree *t);
