@@ -46,9 +46,9 @@ def _lane(item):
 
 
 # Files (parts of their names) of which the short suite takes every Nth test: what they hold is many shapes of one matter.
-LONG = {"test_adapters": 2, "test_bash_session": 4, "test_call_once": 3, "test_client_inspect": 2, "test_client_python_hostile": 2, "test_client_python_versions": 1000, "test_computer": 3, "test_confine": 4, "test_cp": 2, "test_exec_remote": 2, "test_hostile_places": 2, "test_inject": 4, "test_mcp_bridge": 3, "test_mcp_cli": 3, "test_mcp_peers": 2,
+LONG = {"test_adapters": 2, "test_bash_session": 4, "test_call_once": 3, "test_client_inspect": 2, "test_client_python_hostile": 2, "test_client_python_versions": 1000, "test_computer": 3, "test_confine": 4, "test_cp": 2, "test_ends": 2, "test_exec_remote": 2, "test_hostile_places": 2, "test_inject": 4, "test_mcp_bridge": 3, "test_mcp_cli": 3, "test_mcp_peers": 2,
         "test_mcp_serve": 3, "test_model_proxy": 2, "test_multicall": 3, "test_packages_installed": 100, "test_release_fetch": 3, "test_release_dist": 100,
-        "test_run.py": 2, "test_runtimes_all": 1000, "test_status": 2, "test_text_editor_faults": 3, "test_web_browser_peers": 100, "test_web_browser": 6}
+        "test_run.py": 2, "test_runtimes_all": 1000, "test_server.py": 2, "test_status": 2, "test_text_editor_faults": 3, "test_web_browser_peers": 100, "test_web_browser": 6}
 
 
 def pytest_collection_modifyitems(config, items):

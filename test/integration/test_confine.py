@@ -451,6 +451,7 @@ def test_exit_status(toolbox, tmp_path):
                   ["--cpus", "0", "--", "true"], ["--presett", "x"], [], ["--json", "--", "true"], ["--memory", "0", "--", "true"]):
         done = run(toolbox, *words)
         assert done.returncode == 2 and done.stderr.startswith("toolbox confine: "), words
+        assert "Invalid parameters" not in done.stderr and "toolbox confine --help" in done.stderr, (words, done.stderr)
 
 
 def test_explain(toolbox, tmp_path):

@@ -175,6 +175,9 @@ static int parse(struct line *l, int argc, char **argv)
 
 static int not_confined(const struct err *err)
 {
+    static const char member[] = "Invalid parameters: confine."; /* an option here */
+    if (strncmp(err->msg, member, sizeof member - 1) == 0)
+        return usage_error(NAME, "--%s", err->msg + sizeof member - 1);
     applet_failed(NAME, "%s", err->msg);
     return err->code == ERR_PARAMS ? EXIT_USAGE : EXIT_NOT_CONFINED;
 }
