@@ -308,6 +308,11 @@ static int take_line(struct http_parser *p)
 
 static size_t parse_line(struct http_parser *p, const char *data, size_t n)
 {
+    if (p->state == HTTP_REQUEST_LINE && p->line.len == 0 && !is_token_char(*data) && *data != '\r' &&
+        *data != '\n') {
+        refuse(p, 400); /* no line may come: TLS, mostly */
+        return 0;
+    }
     const char *end = memchr(data, '\n', n);
     size_t len = end ? (size_t)(end - data) + 1 : n;
     p->head += len;

@@ -50,6 +50,16 @@ def test_what_follows_a_program_that_handles_it(shell, workdir, interrupt):
     assert read_until(shell, shell.prompt, interrupt(shell)).endswith("next\n" + shell.prompt)
 
 
+@pytest.mark.parametrize("program", ["sleep 60", "cat", "wc -c", "sleep 60 | cat"])
+def test_its_answer_is_one_line_end_and_the_prompt(shell, program):
+    """The shell is interrupted as well, and ends the line once more."""
+    for _ in range(3):
+        shell.bs(f"{program}\n", wait=0, idle=0)
+        wait_until(lambda: shell.listed()["foreground"] == program.split()[0], "it to run")
+        time.sleep(0.25)  # it is no longer about to begin
+        assert shell.at_once("\x03") == "\n" + shell.prompt
+
+
 def test_what_is_typed_behind_it_is_not_interrupted(shell):
     for _ in range(3):
         assert shell.run(SHORT, timeout=0.05)["state"] == "timeout"

@@ -530,7 +530,7 @@ def test_the_models(bridge):
     assert ask("/v1beta/models/g")["name"] == "models/g"
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/health", "/api/hello", "/healthz/"])
+@pytest.mark.parametrize("path", ["/", "/healthz", "/health", "/api/hello", "/healthz/", "/v1", "/v1/", "/v1beta/healthz"])
 def test_whether_it_is_there(bridge, path):
     assert bridge.ask("GET", path)[::2] == (200, b'{"status":"ok"}')
     assert bridge.ask("HEAD", path)[::2] == (200, b"")
@@ -875,6 +875,7 @@ def test_expect(bridge):
 @pytest.mark.parametrize("text, status", [
     (b"NONSENSE\r\n\r\n", 400), (b"POST / HTTP/9.0\r\n\r\n", 505), (b"FROBNICATE / HTTP/1.1\r\n", 501),
     (b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", 413),
+    (b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03", 400),  # TLS, which ends no line
     (b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n", 431), (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n", 400)])
 def test_what_is_no_request(bridge, text, status):
     with bridge.connect() as connection:

@@ -197,7 +197,7 @@ static bool is_alive(const struct proxy_asked *a)
     static const char *const healthy[] = {"", "/healthz", "/health", "/api/hello"};
     static const char alive[] = "{\"status\":\"ok\"}";
     for (size_t i = 0; i < sizeof healthy / sizeof *healthy; i++)
-        if (strcmp(a->path, healthy[i]) == 0) {
+        if (strcmp(a->what, healthy[i]) == 0) {
             proxy_answer(a->conn, 200, JSON_FIELDS, (struct span){alive, sizeof alive - 1});
             return true;
         }

@@ -19,12 +19,14 @@ static void write_some(struct input *in, const struct pty *pty, size_t n)
     }
 }
 
-/* There is room for it: never more is written than leaves some. */
+/* There is room for it: never more is written than leaves some. Whoever looks next may rely on its signal:
+ * the kernel works on what was written by and by, and is through with it when it is asked what there is to
+ * read.
+ */
 static void write_key(const struct pty *pty, cc_t key)
 {
-    if (write(pty->master, &key, 1) < 0) {
-        /* the terminal has gone, which the shell's end tells */
-    }
+    if (write(pty->master, &key, 1) == 1)
+        io_is_readable(pty->slave);
 }
 
 static bool ends_line(const struct termios *t, char c)

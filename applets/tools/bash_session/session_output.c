@@ -49,6 +49,13 @@ static void cut(struct buf *b, size_t from, size_t n)
     buf_truncate(b, b->len - n);
 }
 
+void output_join_ends(struct output *o)
+{
+    size_t n = o->text.len;
+    if (o->in_flight == 0 && n > 1 && memcmp(o->text.data + n - 2, "\n\n", 2) == 0)
+        buf_truncate(&o->text, n - 1);
+}
+
 void output_mark(struct output *o)
 {
     o->after_mark = 0;

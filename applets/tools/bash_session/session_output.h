@@ -24,6 +24,8 @@ struct output {
 };
 
 void output_add(struct output *o, const char *s, size_t n);
+/* Where it ends with two line ends, one goes. */
+void output_join_ends(struct output *o);
 /* The shell is about to prompt. */
 void output_mark(struct output *o);
 /* The prompt goes elsewhere. */

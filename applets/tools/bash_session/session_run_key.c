@@ -190,6 +190,8 @@ static bool prompts(void *session, bool counts)
     struct session *s = session;
     bool again = counts && has_told(s);
     if (!s->capture) {
+        if (s->shell.kind->is_bash && s->shell.known.interrupted && s->shell.known.struck)
+            output_join_ends(&s->output); /* bash ends the line for the program's end, and for its own */
         output_mark(&s->output);
     } else if (!again) {
         capture_mark(s->capture);
