@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.bridge import CHAT, PATHS
+from harness.bridge import CHAT, PATHS, read_all, send_post
 from harness.processes import wait_until
 from harness.web import Site, Web
 
@@ -25,6 +25,14 @@ def test_what_a_page_can_send_unasked_is_refused(bridge, path, kind):
 @pytest.mark.parametrize("kind", ["application/json", "APPLICATION/JSON", "application/json; charset=utf-8", "application/json;x"])
 def test_what_programs_send_is_taken(bridge, kind):
     assert bridge.ask("POST", "/v1/chat/completions", CHAT, {"Content-Type": kind})[0] == 200
+
+
+@pytest.mark.parametrize("field", ["Origin: http://localhost\r\nOrigin: https://evil.example", "Content-Type: text/plain"])
+def test_what_is_said_twice_says_nothing(bridge, field):
+    with bridge.connect() as connection:
+        send_post(connection, "/v1/chat/completions", CHAT, f"{field}\r\nConnection: close\r\n".encode())
+        assert read_all(connection).startswith(b"HTTP/1.1 400 ")
+    assert not bridge.seen
 
 
 @pytest.mark.parametrize("path", [*DOORS, "/", "/anything", "*"])

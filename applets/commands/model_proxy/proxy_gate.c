@@ -52,6 +52,15 @@ static bool is_json(const char *type)
     return n == sizeof json - 1 && strncasecmp(type, json, n) == 0;
 }
 
+/* Which of them counts is a matter of who reads it. */
+static bool is_given_twice(const struct http_parser *head, const char *wanted)
+{
+    int times = 0;
+    for (const char *name = NULL, *value; http_next_field(head, &name, &value);)
+        times += strcmp(name, wanted) == 0;
+    return times > 1;
+}
+
 int proxy_gate(const struct http_parser *head, struct buf *why)
 {
     const char *host = http_field(head, "host"), *origin = http_field(head, "origin");
@@ -63,6 +72,10 @@ int proxy_gate(const struct http_parser *head, struct buf *why)
                  origin);
     if (why->len > 0)
         return 403;
+    if (is_given_twice(head, "origin") || is_given_twice(head, "content-type")) {
+        buf_adds(why, "Origin or Content-Type is given twice");
+        return 400;
+    }
     if (strcmp(head->method, "POST") != 0 || is_json(type) || (!*type && head->body.len == 0))
         return 0; /* without a body there is nothing to be of a type */
     buf_addf(why, "Content-Type has to be application/json, and is '%s'", type);

@@ -1,0 +1,53 @@
+"""Real agents in front of a model that takes its time: none asks again. `make agents` runs it."""
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness.bridge import Bridge
+from test_model_proxy_peers import AGENTS, AGENTS_PATH, answer, turn
+
+TURN = threading.Lock()  # they start one after the other, and wait at the same time
+START_S = 900
+
+
+def late(make, seconds, held):
+    """The first call is answered so late, the others at once."""
+    def answered(params):
+        if held:
+            held.pop().release()
+            time.sleep(seconds)
+        return make(params)
+    return answered
+
+
+def waits(toolbox, folder, name, seconds):
+    """What went wrong, or None."""
+    folder.mkdir()
+    bridge = Bridge(toolbox, folder / "service")
+    TURN.acquire()
+    held = [TURN]
+    try:
+        answer(bridge)
+        bridge.answers = {method: late(make, seconds, held) for method, make in bridge.answers.items()}
+        turn(bridge, f"http://127.0.0.1:{bridge.port}", folder, name, seconds + START_S)
+    except (AssertionError, subprocess.SubprocessError) as fault:
+        return f"{name}, {seconds} s, asked {len(bridge.seen)} times: {str(fault)[-2000:]}"
+    finally:
+        if held:
+            held.pop().release()
+        bridge.end()
+
+
+@pytest.mark.parametrize("seconds", [30, 75, 130, 320], ids="{}s".format)
+def test_agents_wait_for_a_late_answer(toolbox, workdir, seconds):
+    present = [name for name in AGENTS if shutil.which(name.split()[0], path=AGENTS_PATH)]
+    if not os.environ.get("TOOLBOX_TEST_AGENTS") or not present:
+        pytest.skip("no agents: make agents installs them")
+    with concurrent.futures.ThreadPoolExecutor(len(present)) as pool:
+        told = list(pool.map(lambda number: waits(toolbox, workdir / str(number), present[number], seconds), range(len(present))))
+    assert not any(told), "\n".join(filter(None, told))
