@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,12 +33,22 @@ int no_links_walk(int dir, const char *path, int flags)
     return openat(at < 0 ? dir : at, ".", flags | O_CLOEXEC);
 }
 
+/* Who translates names for the programs that he traces may not know openat2 (proot), and then it opens what
+ * has that name outside. */
+static bool is_what_it_names(int fd, int dir, const char *path)
+{
+    struct stat opened, named;
+    return fstat(fd, &opened) == 0 && fstatat(dir, path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 int no_links_open(int dir, const char *path, int flags)
 {
     static const uint64_t without_links = 4;
     uint64_t how[3] = {(unsigned)flags | O_CLOEXEC | O_NOFOLLOW, 0, without_links};
-    long fd = syscall(SYS_openat2, dir, path, how, sizeof how);
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
-        return no_links_walk(dir, path, flags);
-    return (int)fd;
+    int fd = (int)syscall(SYS_openat2, dir, path, how, sizeof how);
+    if (fd >= 0 && is_what_it_names(fd, dir, path))
+        return fd;
+    io_close(&fd);
+    return no_links_walk(dir, path, flags);
 }

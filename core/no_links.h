@@ -7,7 +7,7 @@
  * -1 with errno: ELOOP or ENOTDIR where a link is. */
 int no_links_open(int dir, const char *path, int flags);
 
-/* The same for kernels that don't know how: part by part. */
+/* The same part by part: for kernels that don't know how, and for a path of any length. */
 int no_links_walk(int dir, const char *path, int flags);
 
 #endif

@@ -1,9 +1,11 @@
 """Kernels that aren't Linux: gVisor, with its own runsc where that is installed; and proot, which translates names."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -76,23 +78,49 @@ def test_who_waits_for_input_there(gvisor):
     assert "never" not in answers[13] and "line\n" in answers[14] and "# on\n" in answers[14]
 
 
+def in_proot(folder, *words):
+    """Runs it there, as a user who has no right to look into others."""
+    words = [needs.program("proot"), *map(str, words)]
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY_KNOWS, NOBODY_KNOWS)
+        words = ["setpriv", f"--reuid={NOBODY_KNOWS}", f"--regid={NOBODY_KNOWS}", "--clear-groups", *words]
+    env = {**os.environ, "PROOT_TMP_DIR": folder, "TOOLBOX_DIR": "/tmp/server"}
+
+    def run(given=None):
+        done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=300, env=env)
+        if not done.stdout:
+            pytest.skip(f"proot does not run here: {done.stderr[-300:]}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
 def test_proot_reads_the_names_that_server_and_keepers_use(toolbox):
     """It has no right to look into them, and is their tracer: then they let it."""
     calls = [["bash_session_new_session", {}], run("echo hi; (exit 3)"), *[["exec_remote_start", {"command": "echo job"}], ["exec_remote_list", {}]] * 20]
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        words = [needs.program("proot"), "-r", "/", "-w", "/", sys.executable, "-c", DRIVER, str(toolbox), json.dumps(calls), f"{folder}/server"]
-        if os.geteuid() == 0:
-            os.chown(folder, NOBODY_KNOWS, NOBODY_KNOWS)
-            words = ["setpriv", f"--reuid={NOBODY_KNOWS}", f"--regid={NOBODY_KNOWS}", "--clear-groups", *words]
-        env = {**os.environ, "PROOT_TMP_DIR": folder}
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env=env)
-    if not done.stdout:
-        pytest.skip(f"proot does not run here: {done.stderr[-300:]}")
-    answers = [answer.get("result", answer) for answer in json.loads(done.stdout.splitlines()[-1])]
+        answers = in_proot(folder, "-r", "/", "-w", "/", sys.executable, "-c", DRIVER, toolbox, json.dumps(calls), f"{folder}/server")("")
+    answers = [answer.get("result", answer) for answer in answers]
     assert (answers[1].get("state"), answers[1].get("exit_code"), answers[1].get("output")) == ("completed", 3, "hi\n"), answers
     started = sorted(answer["pid"] for answer in answers[2::2])
     assert sorted(job["pid"] for job in answers[-1]) == started, answers[-1]  # one that ends while it is asked is there once
     assert all(len({job["pid"] for job in list}) == len(list) == n + 1 for n, list in enumerate(answers[3::2])), answers
+
+
+def test_what_proot_does_not_translate_is_not_used(toolbox):
+    """It knows no openat2: with that what is opened is what has the name outside."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        root = Path(folder, "root")
+        (root / "tmp/sub").mkdir(parents=True)
+        for path in (Path(folder), root, root / "tmp", root / "tmp/sub"):
+            path.chmod(0o777 if path.parent == root or path.name == "sub" else 0o755)
+        shutil.copy(toolbox, root / "toolbox")
+        edit = in_proot(folder, "-r", root, "-w", "/", "-b", "/dev", "-b", "/proc", "/toolbox", "exec")
+        for path in ("/tmp/file", "/tmp/sub/file"):  # one directory is there outside as well, the other isn't
+            params = {"command": "create", "path": path, "file_text": "inside\n"}
+            answer = edit(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "text_editor", "params": params}))
+            assert "error" not in answer, answer
+            assert Path(f"{root}{path}").read_text() == "inside\n"
 
 
 def test_this_suite_runs_there(toolbox):

@@ -46,8 +46,7 @@ struct taking {
 
 static int open_below(const struct taking *t, const char *path, int flags)
 {
-    int fd = no_links_open(t->dest.root, *path ? path : ".", flags | O_DIRECTORY);
-    return fd < 0 && errno == ENAMETOOLONG ? no_links_walk(t->dest.root, path, flags | O_DIRECTORY) : fd;
+    return no_links_open(t->dest.root, *path ? path : ".", flags | O_DIRECTORY);
 }
 
 /* Opened, and made where it is missing: archives may leave directories out. */
