@@ -86,14 +86,28 @@ static size_t signal_numbers(const struct tree_end *t, int signal, pid_t first, 
     return count;
 }
 
-/* Signals the children among the numbers behind this process's own, where its descendants are as a rule, and
- * among as many others, which are others each time. A descendant whose parent has ended is a child. How many
- * there are. */
+/* The number that a process has which is started now; 0: none can be. */
+static pid_t newest_number(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    return pid < 0 ? 0 : pid;
+}
+
+/* Signals the children among the numbers between this process's own and the newest. Where those are many, or
+ * it has begun at 1 again: among those behind its own, where its descendants are as a rule, and among as many
+ * others, which are others each time. A descendant whose parent has ended is a child. How many there are. */
 static size_t signal_children(struct tree_end *t, int signal)
 {
-    size_t count = signal_numbers(t, signal, getpid() + 1, PIDS_A_TICK);
+    pid_t own = getpid(), between = newest_number() - own;
+    bool few = between > 0 && between <= PIDS_A_TICK;
+    size_t count = signal_numbers(t, signal, own + 1, few ? between : PIDS_A_TICK);
     t->first_pid = t->first_pid + PIDS_A_TICK < PID_MOST ? t->first_pid + PIDS_A_TICK : 1;
-    count += signal_numbers(t, signal, t->first_pid, PIDS_A_TICK);
+    if (!few)
+        count += signal_numbers(t, signal, t->first_pid, PIDS_A_TICK);
     return count > 0 || t->how.spare ? count : 1; /* it has children, among other numbers */
 }
 

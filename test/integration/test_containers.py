@@ -3,6 +3,7 @@ import hashlib
 import os
 import platform
 import re
+import subprocess
 from fnmatch import fnmatch
 
 import pytest
@@ -12,7 +13,7 @@ from harness.client import TOOLERR, Client, RpcError
 from harness.containers import BUSYBOX, Options
 from harness.leftovers import PLACES
 from harness.machine import Emulated
-from harness.processes import wait_until
+from harness.processes import neighbours, wait_until
 from harness.users import NOBODY_KNOWS
 
 BINARY = "/opt/toolbox"
@@ -178,5 +179,25 @@ def test_stop_ends_background_jobs_without_proc(namespaces, toolbox):
         client.bs("sleep 1000 &\n")
         client.stop()
         assert not any("sleep" in line for line in container.processes())
+    finally:
+        container.destroy()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="strace of a process of one's own may be forbidden")
+@needs.programs("strace")
+def test_a_stop_without_proc_asks_few_numbers(namespaces, toolbox, workdir):
+    """Who is a child is asked for number by number there: those between the server's own and the newest, which are few."""
+    container = namespaces.start(roots.get("busybox"), Options(proc=False, files={BINARY: toolbox}))
+    try:
+        client, trace = Client(container, BINARY), workdir / "trace"
+        client.rpc("exec_remote_start", {"command": "sleep 1000"})
+        server = next(str(process).split()[0] for process in neighbours(container.init) if "toolbox server" in str(process))
+        words = ["strace", "-e", "trace=waitid", "-o", trace, "-p", server]
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as tracer:
+            assert b"attached" in tracer.stderr.readline()
+            client.stop()
+            tracer.wait(60)
+        assert not any("sleep" in line for line in container.processes())
+        assert 0 < len(trace.read_text().splitlines()) < 20000
     finally:
         container.destroy()
