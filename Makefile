@@ -141,7 +141,7 @@ LANG_FLAGS := -std=c11 -D_GNU_SOURCE
 # toolbox.full is for gdb. What is injected by others has a limit of 600 KB: its functions without an array of characters go without
 # a canary, which is 25 KB.
 SMALL := $(shell $(STATIC_CC) -Oz -E -x c - </dev/null >/dev/null 2>&1 && echo -Oz || echo -Os)
-STATIC_FLAGS = $(flags_$(ARCH)) $(if $(GUEST),-DTOOLBOX_GUEST) $(SMALL) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
+STATIC_FLAGS = $(flags_$(ARCH)) $(if $(GUEST),-DTOOLBOX_GUEST='"$(strip $(host_applets))"') $(SMALL) -g -fPIE -fvisibility=hidden -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables \
     -fno-unwind-tables -fstack-protector$(if $(GUEST),,-strong) -fstack-clash-protection \
     -nostdinc -isystem $(MUSL)/include -isystem $(GCC_INCLUDE) -isystem $(B)/kernel
 GCC_INCLUDE := $(shell $(STATIC_CC) -print-file-name=include 2>/dev/null)

@@ -153,8 +153,25 @@ static int start_applet(const struct applet *applet, int argc, char **argv)
     return usage_answered(applet, NULL, argc, argv, &result) ? result : applet->run(argc, argv);
 }
 
+#ifdef TOOLBOX_GUEST
+/* The Makefile names the applets that only the whole program has. */
+static bool is_left_out(const char *word)
+{
+    char *between MEM_AUTO = mem_printf(" %s ", word);
+    return strstr(" " TOOLBOX_GUEST " ", between) != NULL;
+}
+#endif
+
 static int unknown_applet(const char *word)
 {
+#ifdef TOOLBOX_GUEST
+    if (is_left_out(word))
+        return usage_error(
+            NULL,
+            "'%s' is not in this small build; the whole program has it: toolbox inject TARGET, "
+            "from outside",
+            word);
+#endif
     static const char *const options[] = {"--help",    "--list",           "--version",
                                           "--install", "--install-legacy", NULL};
     const char *names[N_APPLETS + 3] = {"help", "version"};

@@ -13,6 +13,12 @@ void (*rpc_watch)(const struct rpc_done *done);
 struct rpc_peer rpc_peer;
 #endif
 
+#ifdef TOOLBOX_GUEST
+#define IN_BUILD " (this is the small build; the whole program has more: toolbox inject TARGET, from outside)"
+#else
+#define IN_BUILD
+#endif
+
 struct rpc_call {
     struct rpc_message *message;
     struct rpc_call *next;
@@ -127,7 +133,7 @@ static void start_request(struct rpc_message *m, struct span text)
     if (run) {
         start_call(m, text, &r, run, ctx);
     } else if (r.id.s) {
-        err_set(&err, ERR_METHOD_NOT_FOUND, "Method not found: %.*s",
+        err_set(&err, ERR_METHOD_NOT_FOUND, "Method not found: %.*s" IN_BUILD,
                 (int)(r.method_text.n < 200 ? r.method_text.n : 200), r.method_text.s);
         put_failure(m, r.id, &err);
     }

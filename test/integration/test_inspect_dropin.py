@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import platform
 import shutil
 import subprocess
 import tarfile
@@ -14,7 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.containers import REPO
+from harness import roots
+from harness.containers import REPO, Options
+from harness.injection import Injector, prefix
+from harness.server import request
+from harness.users import needs_root
 
 SCRIPT = REPO / "scripts/inspect-dropin"
 ELF = b"\x7fELF original "
@@ -270,3 +275,49 @@ def test_make_is_the_same_every_time(dropin, workdir, release):
     dropin("--tools-version", "18", "make", workdir / "old")
     assert sorted(os.listdir(workdir / "old")) == ["SHA256SUMS", "inspect-sandbox-tools-amd64-v18", "inspect-sandbox-tools-arm64-v18"]
     assert "unknown" in dropin("--tools-version", "99", "make", workdir / "new", code=1)
+
+
+# ---- the small program itself ----
+
+
+@pytest.fixture
+def small(workdir):
+    """That of this tree, where it was built."""
+    built = REPO / "build/guest" / {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "") / "toolbox"
+    if not built.is_file() or built.stat().st_mtime < max((REPO / name).stat().st_mtime for name in ("applets/main.c", "rpc/dispatch.c")):
+        pytest.skip("the small program is not built here, or an older one is (make GUEST=1)")
+    shutil.copy(built, workdir / "small")
+    (workdir / "small").chmod(0o755)
+    return workdir / "small"
+
+
+@pytest.mark.parametrize("word", ["doctor", "inject", "cp", "file"])
+def test_what_the_small_program_lacks_it_says(small, server_dir, word):
+    done = subprocess.run([small, word], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and f"'{word}' is not in this small build" in done.stderr and "toolbox inject TARGET" in done.stderr
+    assert "unknown applet 'nonsense'" in subprocess.run([small, "nonsense"], capture_output=True, text=True, timeout=60).stderr
+    env = {**os.environ, "TOOLBOX_DIR": str(server_dir)}
+    done = subprocess.run([small, "exec"], input=request("doctor"), capture_output=True, timeout=60, env=env)
+    subprocess.run([small, "stop-server"], timeout=60, env=env, check=True)
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == -32601 and error["message"].startswith('Method not found: "doctor" ') and "small build" in error["message"]
+
+
+@needs_root
+def test_the_whole_program_is_the_doctor_beside_it(small, toolbox, namespaces):
+    container = namespaces.start(roots.get("debian"), Options(files={"/opt/small": small}))
+    injector, at = Injector(toolbox), f"exec:{prefix(container)}"
+    try:
+        def answer(method, params=None):
+            return json.loads(container.run(["/opt/small", "exec"], stdin=request(method, params or {})).stdout)["result"]
+
+        name = answer("bash_session_new_session")["session_name"]
+        answer("bash_session_run", {"session_name": name, "command": "kept=1"})
+        report = injector.call(at, "doctor")
+        assert "terminal" in {check["name"] for check in report["checks"] if check["state"] == "works"}
+        injector.eject(at)
+        assert answer("bash_session_run", {"session_name": name, "command": "echo $kept"})["output"] == "1\n"
+    finally:
+        injector.run("eject", at)
+        container.run(["/opt/small", "stop-server"])
+        container.destroy()
