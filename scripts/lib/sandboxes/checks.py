@@ -160,13 +160,10 @@ def jobs(box):
     return "no shell: `argv`"
 
 
-# Each says which process it is, and does not end when asked to.
+# Each says which process it is, and does not end when asked to; the last is an orphan. A pipe: dash starts nothing behind a "&" without /dev/null.
 TREE = """
     leaf='trap "" TERM HUP; echo $$ >>'$F'; exec sleep 1000'
-    sh -c "$leaf" &
-    setsid sh -c "$leaf" &
-    sh -c 'setsid sh -c "$0" & exit' "$leaf" &
-    wait
+    sh -c "$leaf" | setsid sh -c "$leaf" | sh -c 'setsid sh -c "$0" | kill -9 $$' "$leaf"
 """
 
 
@@ -187,6 +184,9 @@ def kill(box):
 
     try:
         until("the tree", stands)
+    except Refused:
+        box.job(command=f"rm -f {name}")
+        raise
     finally:
         box.call("exec_remote_kill", pid=pid, ack_seq=0)
     script = f"for p in $(cat {name}); do if kill -0 $p 2>/dev/null; then echo $p lives; fi; done; rm {name}"
@@ -297,7 +297,10 @@ def _listens(box, proxy, port):
     if state["state"] != "running":
         raise Refused((state["stdout"] + state["stderr"]).strip())
     script = f"bash -c ': </dev/tcp/127.0.0.1/{port}' || wget -q -O - http://127.0.0.1:{port}/v1/models"
-    return box.job(command=script)[0] == 0
+    status, _, said = box.job(command=script)
+    if "fork" in said:
+        raise Refused(said.strip())
+    return status == 0
 
 
 def _answer(box, folder, proxy, client):
@@ -326,9 +329,10 @@ def browser(box):
     box.call("web_close_session", session_name=session)
 
 
+# A file /dev/null is what scripts of root make where there was none: the browser's.
 LEFT = """
     for d in / /opt /usr/local /var/tmp /run /tmp /dev/shm /dev "$HOME"; do
-        for f in "$d"/* "$d"/.[!.]*; do case $f in *faketime_*) ;; *) [ -e "$f" ] && echo "$f";; esac; done
+        for f in "$d"/* "$d"/.[!.]*; do case $f in *faketime_* | /dev/null) ;; *) [ -e "$f" ] && echo "$f";; esac; done
     done
     for p in /proc/[0-9]*; do [ -O "$p" ] && read -r a 2>/dev/null <"$p/comm" && case $a in toolbox) echo "$p";; esac; done
 """
