@@ -243,6 +243,8 @@ int mcp_job_list(struct work *w, struct err *err)
     struct span entry, key, value;
     buf_adds(&w->structured, "{\"jobs\":[");
     for (size_t at = 0; json_element(span_of(&result), &at, &entry);) {
+        if (json_member(entry, "pid", &value, NULL) && strtoll(value.s, NULL, 10) == w->serve)
+            continue; /* that of a session (serve_named.h) */
         buf_adds(&w->structured, w->structured.data[w->structured.len - 1] == '[' ? "{" : ",{");
         for (size_t in = 0; json_next_member(entry, &in, &key, &value);) {
             struct buf name BUF_AUTO = BUF_INIT;

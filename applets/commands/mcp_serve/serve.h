@@ -5,7 +5,9 @@
  *
  *   mcp_serve.c       where it is to be served
  *   serve_words.c     the command line
- *   serve_http.c      clients that come by HTTP: who may, sessions
+ *   serve_named.c     a session that clients come to one after the other
+ *   serve_http.c      clients that come by HTTP: who may
+ *   serve_session.c   what is one client's of them
  *   serve_doors.c     where they come in
  *   serve_relay.c     those whose server runs elsewhere, and serve_far.c where
  *   serve_events.c    what they are answered with: events, which can be asked for again
@@ -138,6 +140,7 @@ struct serve_owner {
 
 /* What comes from the client (serve_io.c). */
 struct serve_input {
+    int fd;
     struct buf line;
     size_t looked_at; /* bytes of `line` that hold no newline */
     bool skipping;    /* the rest of a line that is too long */
@@ -147,6 +150,7 @@ struct serve_input {
 
 /* What goes to it (serve_io.c). */
 struct serve_output {
+    int fd;
     struct fifo waiting;
     struct loop_source *source; /* NULL: a file, written at once */
     bool ended;
@@ -182,6 +186,7 @@ struct serve_offer {
     bool schemas;        /* of results are listed */
     bool interrupt_busy; /* a shell's command, where another one comes for it */
     bool keep;           /* sessions and jobs outlive us */
+    const char *session; /* that clients come to, whatever it is called; NULL: each has its own */
 };
 
 /* How all of it ends (serve_end.c). */
@@ -230,8 +235,8 @@ void serve_subscription_result(struct call *c); /* a subscription's, which ends 
 void serve_progress(struct call *c);
 void serve_log(struct call *c, const char *level, const char *text);
 
-void put_initialize(struct buf *out, enum revision r);
-void put_discover(struct buf *out);
+void put_initialize(struct buf *out, enum revision r, const struct serve_offer *offer);
+void put_discover(struct buf *out, const struct serve_offer *offer);
 void put_versions(struct buf *out);
 void put_tools(struct buf *out, enum revision r, const struct serve_offer *offer);
 bool serve_offers(const struct serve_offer *offer, const struct mcp_tool *t);

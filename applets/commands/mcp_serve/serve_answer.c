@@ -19,7 +19,21 @@ static const char instructions[] =
     "and background programs between calls; the first call starts it. Use shell_new for more shells, "
     "job_start for programs that run long or need separate stdout and stderr. Edit files with text_editor, "
     "which can undo; find things with find_files and search_files. Relative paths are taken from the "
-    "directory in which this server was started, whatever the directory of a shell is.";
+    "directory in which this server was started, whatever the directory of a shell is. ";
+
+/* How long what was made stays. */
+static void put_instructions(struct buf *out, const struct serve_offer *offer)
+{
+    static const char named[] = "Session %s: the next connection goes on with its shells, jobs and browser.";
+    struct buf text BUF_AUTO = BUF_INIT;
+    buf_adds(&text, instructions);
+    if (offer->session)
+        buf_addf(&text, named, offer->session);
+    else
+        buf_adds(&text, offer->keep ? "Shells and jobs stay when this connection ends."
+                                    : "Shells and jobs end with this connection.");
+    json_member_string(out, "instructions", buf_str(&text));
+}
 
 /* ---- responses ---- */
 
@@ -122,12 +136,12 @@ void serve_error(struct serve *s, const struct origin *o, const struct err *err,
 
 #define CAPABILITIES "\"capabilities\":{\"logging\":{},\"tools\":{}}"
 
-void put_initialize(struct buf *out, enum revision r)
+void put_initialize(struct buf *out, enum revision r, const struct serve_offer *offer)
 {
     json_member_string(out, "protocolVersion", revision_names[r]);
     buf_adds(out, "," CAPABILITIES ",\"serverInfo\":");
     put_identity(out, r);
-    json_member_string(out, "instructions", instructions);
+    put_instructions(out, offer);
 }
 
 void put_versions(struct buf *out)
@@ -143,12 +157,12 @@ static void put_cacheable(struct buf *out)
     buf_adds(out, ",\"ttlMs\":" HOUR_MS ",\"cacheScope\":\"public\"");
 }
 
-void put_discover(struct buf *out)
+void put_discover(struct buf *out, const struct serve_offer *offer)
 {
     buf_adds(out, "\"supportedVersions\":");
     put_versions(out);
     buf_adds(out, "," CAPABILITIES);
-    json_member_string(out, "instructions", instructions);
+    put_instructions(out, offer);
     put_cacheable(out);
 }
 

@@ -121,6 +121,7 @@ void serve_begin(struct serve *s)
 {
     s->pid = getpid();
     s->client.level = LEVEL_WARNING;
+    s->out.fd = STDOUT_FILENO;
     s->calls.last = &s->calls.first;
     buf_init(&s->in.line, BUF_NO_MAX);
 }

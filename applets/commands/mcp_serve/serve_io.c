@@ -83,7 +83,7 @@ static void input_end(struct serve *s)
 static void read_input(struct serve *s)
 {
     static char data[READ_STEP];
-    ssize_t n = read(STDIN_FILENO, data, sizeof data);
+    ssize_t n = read(s->in.fd, data, sizeof data);
     if (n > 0)
         serve_feed(s, data, (size_t)n);
     else if (n == 0 || (errno != EINTR && errno != EAGAIN))
@@ -141,7 +141,7 @@ static void write_output(struct serve *s)
 {
     struct buf piece BUF_AUTO = BUF_INIT;
     fifo_peek(&s->out.waiting, s->out.waiting.len < PIPE_BUF ? s->out.waiting.len : PIPE_BUF, &piece);
-    ssize_t n = write(STDOUT_FILENO, piece.data, piece.len);
+    ssize_t n = write(s->out.fd, piece.data, piece.len);
     if (n > 0)
         fifo_drop(&s->out.waiting, (size_t)n);
     else if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOMEM)
@@ -187,16 +187,16 @@ void serve_io_balance(struct serve *s)
         s->out.full = s->out.waiting.len > SERVE_OUT_MAX;
     }
     if (!s->in.source && !s->in.ended && !s->in.timer && !s->out.full)
-        s->in.source = loop_fd(s->loop, STDIN_FILENO, LOOP_READ, on_input, s);
+        s->in.source = loop_fd(s->loop, s->in.fd, LOOP_READ, on_input, s);
     else if (s->in.source)
         loop_fd_events(s->in.source, s->out.full ? 0 : LOOP_READ);
 }
 
 void serve_io_start(struct serve *s)
 {
-    if (can_wait_for(STDOUT_FILENO))
-        s->out.source = loop_fd(s->loop, STDOUT_FILENO, 0, on_output, s);
-    if (!can_wait_for(STDIN_FILENO))
+    if (can_wait_for(s->out.fd))
+        s->out.source = loop_fd(s->loop, s->out.fd, 0, on_output, s);
+    if (!can_wait_for(s->in.fd))
         s->in.timer = loop_timer(s->loop, FILE_MS, on_input_timer, s);
     serve_io_balance(s);
 }

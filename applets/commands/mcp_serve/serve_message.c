@@ -73,7 +73,7 @@ static void do_initialize(struct serve *s, struct request *r)
     int revision = index_of(version, revision_names, REVISION_2026_07_28);
     r->origin.revision = revision < 0 ? REVISION_2025_11_25 : (enum revision)revision;
     r->origin.client->revision = r->origin.revision;
-    put_initialize(&out, r->origin.revision);
+    put_initialize(&out, r->origin.revision, s->offer);
     serve_result(s, &r->origin, span_of(&out));
 }
 
@@ -101,7 +101,7 @@ static void do_set_level(struct serve *s, struct request *r)
 static void do_discover(struct serve *s, struct request *r)
 {
     struct buf out BUF_AUTO = BUF_INIT;
-    put_discover(&out);
+    put_discover(&out, s->offer);
     serve_result(s, &r->origin, span_of(&out));
 }
 

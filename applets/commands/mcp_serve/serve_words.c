@@ -20,6 +20,7 @@
 #include "proc.h"
 #include "serve_http.h"
 #include "serve_policy.h"
+#include "serve_named.h"
 
 static const char NAME[] = "mcp serve";
 
@@ -171,6 +172,9 @@ static int take_option(struct serve_words *w, int option)
             return usage_error(NAME, "--http unix: takes an absolute path, not '%s'", optarg + 5);
         w->http.where[w->http.n++] = optarg;
         return EXIT_OK;
+    case 'n':
+        w->offer.session = optarg;
+        return *optarg ? EXIT_OK : usage_error(NAME, "--session takes a name");
     case 'y':
         w->policy = optarg;
         return EXIT_OK;
@@ -218,6 +222,11 @@ static int check_words(struct serve_words *w)
         return usage_error(NAME, "--tls-key and --tls-client-ca take --tls-cert");
     if (!tls->key)
         tls->key = tls->cert; /* one file may have both */
+    if (offer->session && (w->http.n > 0 || offer->keep))
+        return usage_error(NAME, w->http.n > 0 ? "--session is for stdin and stdout: over HTTP it is --share"
+                                               : "--session keeps its shells until --idle, and not longer");
+    if (w->http.share)
+        w->offer.session = "of all clients";
     if (w->http.far && w->http.share)
         return usage_error(NAME, "--share is for one place: with --in each client has its own");
     if (w->token_file && w->token_env)
@@ -236,17 +245,18 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
         {"http", 1, NULL, 'h'},           {"token-file", 1, NULL, 'f'},    {"token-env", 1, NULL, 'e'},
         {"share", 0, NULL, 'a'},          {"idle", 1, NULL, 'i'},          {"tls-cert", 1, NULL, 'C'},
         {"tls-key", 1, NULL, 'K'},        {"tls-client-ca", 1, NULL, 'A'}, {"policy", 1, NULL, 'y'},
+        {"session", 1, NULL, 'n'},
 #endif
         {"keep-sessions", 0, NULL, 'k'},  {"structured", 0, NULL, 's'},    {"read-only", 0, NULL, 'r'},
         {"tools", 1, NULL, 't'},          {"profile", 1, NULL, 't'},       {"prefix", 1, NULL, 'p'},
         {"interrupt-busy", 0, NULL, 'b'}, {"computer", 0, NULL, 'd'},      {0}};
     static const char *const names[] = {
 #ifndef TOOLBOX_GUEST
-        "--http",           "--token-file",    "--token-env", "--share", "--idle",    "--tls-cert",
-        "--tls-key",        "--tls-client-ca", "--policy",
+        "--http",           "--token-file",    "--token-env", "--share",   "--idle",    "--tls-cert",
+        "--tls-key",        "--tls-client-ca", "--policy",    "--session",
 #endif
-        "--keep-sessions",  "--structured",    "--read-only", "--tools", "--profile", "--prefix",
-        "--interrupt-busy", "--computer",      "--in",        "--help",  NULL};
+        "--keep-sessions",  "--structured",    "--read-only", "--tools",   "--profile", "--prefix",
+        "--interrupt-busy", "--computer",      "--in",        "--help",    NULL};
     for (int option, at; (at = optind, option = usage_option(NAME, argc, argv, ":", options, names)) >= 0;) {
         if (option == 'k' && strcmp(argv[at], "--keep-sessions") != 0) /* not by a part of its name */
             return usage_unknown(NAME, "option", argv[at], names);
@@ -259,9 +269,13 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
         return EXIT_USAGE;
 #ifndef TOOLBOX_GUEST
     struct err err;
+    if (words->offer.session && !serve_named_is_held())
+        return serve_named_join(words->offer.session, argc, argv);
     if (words->policy && serve_policy_begin(words->policy, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
-    int status = words->http.n > 0 ? serve_http(&words->http, &words->offer) : serve_pipe(&words->offer);
+    int status = words->http.n > 0      ? serve_http(&words->http, &words->offer)
+                 : words->offer.session ? serve_named_hold(&words->offer, words->http.idle_ms)
+                                        : serve_pipe(&words->offer);
     serve_policy_end();
     return status;
 #else

@@ -10,6 +10,7 @@
 #include "host/inject/inject_one.h"
 #include "host/inject/inject_then.h"
 #include "host/run/run.h"
+#include "mem.h"
 
 static const char NAME[] = "mcp serve";
 
@@ -69,6 +70,8 @@ static int take_words(struct said *s, int argc, char **argv)
                                             {"tools", 1, NULL, OPT_WORD},
                                             {"profile", 1, NULL, OPT_WORD},
                                             {"prefix", 1, NULL, OPT_WORD},
+                                            {"session", 1, NULL, OPT_WORD},
+                                            {"idle", 1, NULL, OPT_WORD},
                                             {0}};
     struct serve_words *words = &s->words;
     *s = (struct said){.how.persist_ms = -1, .words = {.list = {(char *)"mcp", (char *)"serve"}, .n = 2}};
@@ -84,8 +87,7 @@ static int take_words(struct said *s, int argc, char **argv)
         else if (option == OPT_KEEP)
             words->list[words->n++] = argv[at];
         else if (option == OPT_WORD) {
-            words->list[words->n++] =
-                (char *)(strcmp(options[index].name, "prefix") == 0 ? "--prefix" : "--tools");
+            words->list[words->n++] = mem_printf("--%s", options[index].name); /* for as long as we run */
             words->list[words->n++] = optarg;
         } else if (link_option(&s->how, options, option, NAME, argv[at]) != EXIT_OK)
             return EXIT_USAGE;
