@@ -1,4 +1,5 @@
 """`toolbox mcp serve` with the official clients, and the official conformance suite, none of them written here."""
+import importlib.util
 import json
 import os
 import subprocess
@@ -197,3 +198,40 @@ def test_typescript_sdk_over_http(client, place, version, revision):
     packages = peers.folder("node-mcp")
     with serve_http(client, cwd=place) as server:
         check(drive([needs.program("node"), HERE / "client.mjs", packages, version], client, place, [server.url]), revision)
+
+
+# ---- schemas, as the libraries that pass them on to models make them ----
+
+
+def listed(serve, **how):
+    return serve("2025-11-25", "--tools", "all,computer", **how).request("tools/list")["tools"]
+
+
+@pytest.mark.parametrize("package, converters", [
+    ("python-adapters", {"openai_strict", "openai_agents", "anthropic", "anthropic_strict", "google_genai", "langchain_openai_strict", "langchain_google",
+                         "pydantic_ai_openai", "pydantic_ai_google"}),
+    ("venv-converters", {"adk", "google_genai", "langchain_mcp_adapters", "langchain_openai_strict", "llama_index"}),
+    ("venv-converters-autogen", {"autogen"}),
+    ("venv-converters-crewai", {"crewai"}),
+])
+def test_converters_lose_nothing(serve, package, converters):
+    """Types, texts, words and what is required of every argument of every tool come through, and none is refused."""
+    python = peers.folder(package) / "bin/python"
+    tools = listed(serve)
+    done = subprocess.run([python, HERE / "converters.py"], input=json.dumps(tools).encode(), capture_output=True, timeout=3 * HANG)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:]
+    report = json.loads(done.stdout)
+    assert len(tools) > 30 and converters <= set(report)
+    assert {name: found for name, found in report.items() if found} == {}
+
+
+def test_vercel_loses_nothing(serve):
+    tools = listed(serve)
+    done = subprocess.run([needs.program("node"), HERE / "converters.mjs", peers.folder("node-sdks")], input=json.dumps(tools).encode(), capture_output=True,
+                          timeout=3 * HANG)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:]
+    spec = importlib.util.spec_from_file_location("converters", HERE / "converters.py")
+    converters = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(converters)
+    report = converters.compare(tools, json.loads(done.stdout))
+    assert len(report) == 4 and {name: found for name, found in report.items() if found} == {}
