@@ -44,11 +44,11 @@ class Pipe:
         self.say(message)
         return self.hear(message["id"])
 
-    def end(self):
+    def end(self, status=0):
         self.process.stdin.close()
         rest = self.process.stdout.read()
         self.process.stdout.close()
-        assert self.process.wait(HANG) == 0
+        assert self.process.wait(HANG) == status
         return rest
 
 
@@ -101,7 +101,7 @@ def test_a_session_of_our_own_server(client, workdir):
         assert pipe.end() == b""
         refused = Pipe(client, server.url, env={"TOOLBOX_MCP_HEADERS": "Authorization: Bearer wrong"})
         assert "status 401" in refused.ask(INITIALIZE)["error"]["message"]
-        refused.end()
+        refused.end(1)
 
 
 def test_the_bridge(client, workdir):
@@ -239,11 +239,16 @@ def test_with_the_first_process_all_end(client):
 def test_what_goes_wrong(client):
     pipe = Pipe(client, "http://127.0.0.1:1/mcp")
     assert "127.0.0.1:1" in pipe.ask(INITIALIZE)["error"]["message"]
-    pipe.end()
+    pipe.end(1)
     with serving(lambda handler, body: give(handler, 500, b"broken")) as url:
         pipe = Pipe(client, url)
         assert "status 500: broken" in pipe.ask(INITIALIZE)["error"]["message"]
         assert "status 500" in pipe.ask(call(1, "x"))["error"]["message"]
-        pipe.end()
+        pipe.end(1)
+    # its own status says so, when that was all
+    with serving(lambda handler, body: give(handler, 401, b"no")) as url:
+        done = client.cli("mcp", "remote", url, stdin=json.dumps(INITIALIZE).encode() + b"\n")
+        assert done.returncode == 1 and b"has answered nothing" in done.stderr and b"status 401" in done.stdout
+        assert client.cli("mcp", "remote", url, stdin=b"").returncode == 0
     for bad in (["ftp://x"], ["http://x/", "no header"], []):
         assert client.cli("mcp", "remote", *bad).returncode in (1, 2), bad

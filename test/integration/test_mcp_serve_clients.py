@@ -83,6 +83,37 @@ def test_names_that_other_editors_have(mcp, workdir):
     assert [match["path"] for match in found["matches"]] == ["f"]
 
 
+FILLED = {"shell_run": {"command": "true"}, "shell_input": {"text": "x"}, "job_start": {"command": "true"}, "text_editor": {"command": "view", "path": "f"},
+          "read_file": {"path": "f"}, "write_file": {"path": "g", "content": "x"}, "find_files": {"pattern": "*"}, "search_files": {"pattern": "x"},
+          "shell_new": {}, "list_files": {}, "shell_read": {"timeout": 0}, "shell_wait": {}, "shell_interrupt": {"timeout": 0}, "shell_restart": {}}
+
+
+@pytest.mark.parametrize("tool", FILLED)
+def test_what_strict_schemas_fill_in_is_as_if_it_were_absent(mcp, workdir, tool):
+    """Every text that can be left out empty, and every array."""
+    (workdir / "f").write_text("x\n")
+    mcp.call("shell_run", command="true")
+    [schema] = [one["inputSchema"] for one in mcp.request("tools/list")["tools"] if one["name"] == tool]
+    empty = {"string": "", "array": []}
+    filled = {key: empty[of["type"]] for key, of in schema["properties"].items() if of["type"] in empty and key not in FILLED[tool]}
+    assert filled or tool == "find_files"
+    try:
+        mcp.call_result(mcp.start_call(tool, {**filled, **FILLED[tool]}))
+    except ToolError as error:
+        assert tool == "shell_wait" and "Invalid" not in str(error)
+
+
+def test_a_search_that_looks_at_nothing_says_so(mcp, workdir):
+    (workdir / "f").write_text("x\n")
+    assert "No file was looked at" in mcp.call("search_files", pattern="x", glob="*.none")["note"]
+    assert "note" not in mcp.call("search_files", pattern="y") and mcp.call("search_files", pattern="x")["files_searched"] == 1
+
+
+def test_errors_have_the_words_of_tools(mcp):
+    with pytest.raises(ToolError, match="^No job has the number 99: there is no job 99; job_list tells which there are$"):
+        mcp.call("job_wait", job=99)
+
+
 def test_what_can_mean_more_is_refused(mcp):
     for arguments in {"command": "a", "cmd": "b"}, {"command": ["ls"]}, {"command": "x", "timeout": "soon"}, {"command": "x", "max_output_bytes": 1.5}:
         with pytest.raises(ToolError, match="Invalid parameters: "):

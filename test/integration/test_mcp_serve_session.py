@@ -1,5 +1,6 @@
 """`toolbox mcp serve --session NAME`: shells and jobs that the next connection goes on with."""
 import concurrent.futures
+import os
 import signal
 
 import pytest
@@ -112,7 +113,7 @@ def test_killed_all_of_it_ends_and_another_one_begins(serve, client):
     mcp = serve("2025-11-25", *NAMED)
     mcp.call("shell_run", command="word=kept")
     [pid] = holders(client)
-    client.rpc("exec_remote_kill", {"pid": pid, "ack_seq": 0})
+    os.kill(pid, signal.SIGKILL)
     assert mcp.process.wait() == 1 and b"has ended" in mcp.process.stderr.read()
     for pipe in mcp.process.stdin, mcp.process.stdout, mcp.process.stderr:
         pipe.close()

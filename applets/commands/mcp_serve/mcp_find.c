@@ -165,5 +165,16 @@ int mcp_find_files(struct work *w, struct err *err)
 
 int mcp_search_files(struct work *w, struct err *err)
 {
-    return seek(w, file_search, err);
+    static const char nothing[] =
+        "\"files_searched\":0,\"files_binary\":0,\"files_too_large\":0,\"unreadable\":0";
+    struct buf *out = &w->structured;
+    if (seek(w, file_search, err) < 0)
+        return -1;
+    if (strstr(buf_str(out), nothing)) { /* no text of a file has quotes like that */
+        buf_truncate(out, out->len - 1);
+        json_member_string(out, "note",
+                           "No file was looked at: none is there that path, glob and exclude leave");
+        buf_addc(out, '}');
+    }
+    return 0;
 }

@@ -215,7 +215,7 @@ static const struct field editor_fields[] = {
     ARG("new_str", TEXT, new_str, "str_replace: the new text; insert: the lines"),
     ARG("insert_line", INT, insert_line, "insert: behind this line; 0 is the front"),
     ARG("patch", TEXT, content, "apply_patch: unified diff, or *** Begin Patch ... *** End Patch"),
-    ARG("encoding", TEXT, encoding, "Of a file that isn't UTF-8: utf-16, cp1252, latin-1"),
+    ARG("encoding", NAME, encoding, "Of a file that isn't UTF-8: utf-16, cp1252, latin-1"),
 };
 static const struct field read_file_fields[] = {
     ARG_WITH("path", NAME, path, "File", .required = true),
@@ -349,7 +349,7 @@ const struct mcp_tool mcp_tools[] = {
      FIELDS(search_fields), TOOL_READS, TURN_NONE,
      "matches:[path:s line:i text:s line_cut?:b before?:s after?:s] files_searched:i files_binary:i "
      "files_too_large:i "
-     "unreadable:i truncated:b timed_out:b",
+     "unreadable:i truncated:b timed_out:b note?:s",
      mcp_search_files},
 
     {"web_go", "Open a web page",

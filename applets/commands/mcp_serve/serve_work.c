@@ -215,6 +215,7 @@ static void in_our_words(struct err *err)
         {"open a new session with computer_new_session", "the next call opens a new one"},
         {"interrupt it with input \"\\u0003\"", "end that with shell_interrupt"},
         {"restart the session", "shell_restart starts it anew"},
+        {"job found with pid", "job has the number"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (char *at; (at = strstr(err->msg, words[i][0])) != NULL;) {

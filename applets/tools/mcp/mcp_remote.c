@@ -51,7 +51,8 @@ static int ask_for_the_rest(struct remote_exchange *x, int status, struct err *e
     return status;
 }
 
-static void ask(struct remote *r, struct span message, struct span id)
+/* False: it was asked something that it hasn't answered. */
+static bool ask(struct remote *r, struct span message, struct span id)
 {
     struct remote_exchange x;
     struct err err;
@@ -64,7 +65,9 @@ static void ask(struct remote *r, struct span message, struct span id)
         remote_say_error(r, id, err.msg);
     else if (status >= 0 && id.s && !x.said && !later)
         say_status(&x, status, id);
+    bool answered = !id.s || x.said || later;
     remote_exchange_release(&x);
+    return answered;
 }
 
 /* ---- processes ---- */
@@ -157,11 +160,13 @@ static void initialize(struct remote *r, struct span message, struct span id)
         if (begin_old(r, &err) < 0)
             remote_say_error(r, id, err.msg);
         else
-            ask(r, message, id);
+            r->answered = ask(r, message, id);
     } else if (status < 0) {
         remote_say_error(r, id, err.msg);
     } else if (!x.said) {
         say_status(&x, status, id);
+    } else {
+        r->answered = true;
     }
     remote_exchange_release(&x);
 }
@@ -171,10 +176,13 @@ static void wait_for_one(struct remote *r, int how)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, how)) > 0)
-        if (pid == r->listener)
+        if (pid == r->listener) {
             r->listener = 0;
-        else if (--r->askers < ASKERS_MAX)
-            how = WNOHANG;
+        } else {
+            r->answered = r->answered || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+            if (--r->askers < ASKERS_MAX)
+                how = WNOHANG;
+        }
 }
 
 static void take_line(struct remote *r, struct span line)
@@ -184,6 +192,7 @@ static void take_line(struct remote *r, struct span line)
         return;
     if (json_kind(line) == JSON_OBJECT && json_member(line, "method", &method, NULL))
         json_member(line, "id", &id, NULL);
+    r->asked = r->asked || (method.s && id.s);
     if (method.s && id.s && json_string_is(method, "initialize")) {
         initialize(r, line, id);
         return;
@@ -199,10 +208,8 @@ static void take_line(struct remote *r, struct span line)
     }
     wait_for_one(r, r->askers >= ASKERS_MAX ? 0 : WNOHANG);
     pid_t pid = begin_process();
-    if (pid == 0) {
-        ask(r, line, id);
-        _exit(0);
-    }
+    if (pid == 0)
+        _exit(ask(r, line, id) ? 0 : 1);
     if (pid > 0)
         r->askers++;
     else
@@ -276,5 +283,7 @@ int mcp_remote(const char *url, const char *const *headers, struct err *err)
     signal(SIGPIPE, SIG_IGN);
     take_lines(&r);
     finish(&r);
-    return 0;
+    return r.asked && !r.answered
+               ? err_set(err, ERR_TOOL, "%s has answered nothing that it was asked", r.url.authority)
+               : 0;
 }

@@ -22,8 +22,9 @@ struct remote {
     struct fetch_url url;
     struct buf headers;
     char session[REMOTE_SHORT], revision[32]; /* "": none */
-    bool old; /* 2024-11-05: answers come by the stream that was asked for first */
-    int lock; /* a file; -1: none can be had */
+    bool old;             /* 2024-11-05: answers come by the stream that was asked for first */
+    bool asked, answered; /* anything at all */
+    int lock;             /* a file; -1: none can be had */
     int askers;
     pid_t listener;
 };
