@@ -569,7 +569,7 @@ agents: $(PROGRAM) ## real agents, the newest from npm and PyPI (3 GB), do a tur
 .PHONY: agents
 
 FLEET ?= 10000
-stress: $(PROGRAM) ## 10,000 jobs, 10,000 runs, 500 runs in each of 12 programs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9, 200 of connections, a fleet of FLEET targets: nothing lost or left
+stress: $(PROGRAM) ## 10,000 jobs, 10,000 runs, 500 runs in each of 12 programs, 200 sessions, 100 killed servers, 500 clients, 500 kill -9, 200 of connections, 500 of copies and edits, 10,000 hostile trees and patches, a fleet of FLEET targets: nothing lost or left
 	@/usr/bin/python3 test/stress/jobs.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/starters.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/clients.py $(CURDIR)/$(PROGRAM)
@@ -578,6 +578,7 @@ stress: $(PROGRAM) ## 10,000 jobs, 10,000 runs, 500 runs in each of 12 programs,
 	@/usr/bin/python3 test/stress/killed.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/interrupts.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/connection.py $(CURDIR)/$(PROGRAM)
+	@/usr/bin/python3 test/stress/files.py $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 test/stress/fleet.py --targets $(FLEET) $(CURDIR)/$(PROGRAM)
 	@/usr/bin/python3 -m pytest -p no:cacheprovider -q test/integration/stress_bash_session.py test/integration/stress_inject.py \
 	    test/integration/stress_hostile.py

@@ -1,9 +1,12 @@
 """The methods file_*: bytes, trees and what is known of them (docs/files.md)."""
 import base64
 import contextlib
+import grp
 import hashlib
 import json
 import os
+import pwd
+import socket
 import stat
 import threading
 import time
@@ -21,6 +24,7 @@ def do(client):
     def do(method, path, **params):
         return client.rpc(f"file_{method}", {"path": str(path), **params})
 
+    do.client = client
     return do
 
 
@@ -283,6 +287,70 @@ def test_names_modes_and_times(do, kind, workdir):
     assert kind("move", workdir / "g", to=str(workdir / "f")) == "exists"
     do("move", workdir / "g", to=str(workdir / "f"), overwrite=True)
     assert not (workdir / "g").exists() and kind("move", workdir / "g", to=str(workdir / "i")) == "not_found"
+
+
+def test_owners_and_groups_by_name_and_number(do, kind, workdir):
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    path, name = workdir / "f", pwd.getpwuid(0).pw_name
+    group = grp.getgrall()[-1]
+    path.write_text("")
+    for owner, uid, gid in [(f"{name}:{group.gr_name}", 0, group.gr_gid), (str(NOBODY), NOBODY, group.gr_gid), (":0", NOBODY, 0), (f"0:{NOBODY}", 0, NOBODY),
+                            (f"{NOBODY}:", NOBODY, NOBODY)]:
+        do("chown", path, owner=owner)
+        assert (path.stat().st_uid, path.stat().st_gid) == (uid, gid), owner
+    got = do("write", path, data="x", owner="0:0")
+    assert (got["uid"], got["gid"], got["atomic"]) == (0, 0, True)
+    got = do("write", workdir / "new", data="x", owner=f"{NOBODY}:{NOBODY}", mode=0o640)
+    assert (got["uid"], got["gid"], got["mode"]) == (NOBODY, NOBODY, 0o640)
+    got = do("write", workdir / "new", data="y", append=True, owner="0")
+    assert (got["uid"], got["gid"], (workdir / "new").read_text()) == (0, NOBODY, "xy")
+    for owner in ["no such user", "0:no such group", "", "0:-1"]:
+        error = do.client.answer("file_write", {"path": str(path), "data": "z", "owner": owner})["error"]
+        assert error["data"]["kind"] == "no_user" and path.read_text() == "x", (owner, error)
+
+
+def test_a_list_in_another_order(do, kind, workdir):
+    for number, size in enumerate([3, 10, 1, 10, 7]):
+        (workdir / f"f{number}").write_bytes(b"x" * size)
+        os.utime(workdir / f"f{number}", ns=(0, 10**18 + [5, 1, 9, 9, 2][number]))
+    orders = {"name": [0, 1, 2, 3, 4], "size": [1, 3, 4, 0, 2], "mtime": [2, 3, 0, 4, 1]}
+    for order, numbers in orders.items():
+        want = [f"f{number}" for number in numbers]
+        assert [entry["path"] for entry in do("list", workdir, sort=order)["entries"]] == want
+        found, after = [], {}
+        while after is not None:
+            answer = do("list", workdir, sort=order, limit=2, **after)
+            found += [entry["path"] for entry in answer["entries"]]
+            after = {"after": answer["next"]} if "next" in answer else None
+        assert found == want
+    assert [entry["path"] for entry in do("list", workdir, sort="size", glob="f[34]")["entries"]] == ["f3", "f4"]
+    error = do.client.answer("file_list", {"path": str(workdir), "sort": "size", "after": "gone"})["error"]
+    assert error["data"]["kind"] == "not_found" and "gone" in error["message"]
+    assert do.client.answer("file_list", {"path": str(workdir), "sort": "colour"})["error"]["code"] == PARAMERR
+
+
+def test_a_copy_keeps_holes(do, workdir):
+    with open(workdir / "f", "wb") as f:
+        f.write(b"begin")
+        f.seek(1 << 36)
+        f.write(b"middle")
+        f.truncate(1 << 40)
+    if (workdir / "f").stat().st_blocks > 10_000:
+        pytest.skip("this file system has no holes")
+    assert do("copy", workdir / "f", to=str(workdir / "g"))["bytes"] == 1 << 40
+    assert (workdir / "g").stat().st_size == 1 << 40 and (workdir / "g").stat().st_blocks < 10_000
+    for at, data in [(0, b"begin"), (5, b"\0"), (1 << 36, b"middle"), ((1 << 40) - 1, b"\0")]:
+        assert base64.b64decode(do("read", workdir / "g", offset=at, length=len(data), encoding="base64")["data"]) == data
+
+
+def test_kinds_of_odd_places(kind, workdir):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(workdir / "socket"))
+        assert kind("read", workdir / "socket") == kind("write", workdir / "socket", data="") == "not_regular"
+    (workdir / "f").write_text("")
+    assert kind("write", f"{workdir}/f/", data="") == "not_directory" and kind("write", f"{workdir}/new/", data="") == "is_directory"
+    assert kind("write", "x/" * 3000, data="") == kind("read", "x/" * 3000) == "name_too_long"
 
 
 def test_how_much_there_is(do, tree):

@@ -109,7 +109,7 @@ def test_names_that_are_no_text(find, workdir):
 
 def test_an_expression_can_t_hang_it(find, workdir):
     make(workdir, "a", content="a" * 60000 + "\n")
-    assert find("search", pattern="(a|a?)*(a*)*b$", timeout=5)["matches"] == []
+    assert find("search", pattern="(a|a?)*(a*)*(b|c)$", timeout=5)["matches"] == []
 
 
 @pytest.mark.parametrize("method, params, said", [

@@ -53,7 +53,7 @@ static void put_excludes(const struct command_line *c, struct buf *params)
 /* The options that are given, as parameters of the same names, with '_' for '-'. */
 static int put_options(const struct command_line *c, struct buf *params)
 {
-    static const char *const strings[] = {"user", "glob", "after", "type"};
+    static const char *const strings[] = {"user", "glob", "after", "type", "sort", "owner"};
     static const char *const numbers[] = {"offset",  "depth",    "limit",    "mtime", "gid",
                                           "context", "min-size", "max-size", "newer", "older"};
     static const char *const flags[] = {"parents",     "recursive", "overwrite", "append",

@@ -14,6 +14,7 @@
 #include "file_request.h"
 #include "io.h"
 #include "mem.h"
+#include "passwd.h"
 #include "user.h"
 
 static int done(struct buf *answer)
@@ -121,17 +122,50 @@ int file_chmod(const void *request, struct buf *answer, struct err *err)
     return chmod(path, (mode_t)r->how.mode) < 0 ? file_fail(answer, err, errno, path) : done(answer);
 }
 
+static bool find_group(const char *name, gid_t *gid)
+{
+    struct buf text BUF_AUTO = BUF_INIT;
+    size_t n = strlen(name);
+    int fd FD_AUTO = open("/etc/group", O_RDONLY | O_CLOEXEC);
+    if (passwd_number(name, n, gid))
+        return true;
+    if (fd < 0 || io_read_all(fd, &text) < 0)
+        return false;
+    for (const char *at = buf_str(&text); *at; at += strcspn(at, "\n"), at += *at != '\0') {
+        const char *number = strncmp(at, name, n) == 0 && at[n] == ':' ? strchr(at + n + 1, ':') : NULL;
+        if (number && passwd_number(number + 1, strcspn(number + 1, ":"), gid))
+            return true;
+    }
+    return false;
+}
+
+int file_owner(const struct file_how *how, uid_t *uid, gid_t *gid, struct buf *answer, struct err *err)
+{
+    struct user owner USER_AUTO = {0};
+    *uid = (uid_t)-1;
+    *gid = how->gid >= 0 ? (gid_t)how->gid : (gid_t)-1;
+    if (!how->owner.s)
+        return 0;
+    char *name MEM_AUTO = mem_strdup(how->owner.s), *colon = strchr(name, ':');
+    if (colon)
+        *colon++ = '\0';
+    if ((*name || !colon) && user_lookup(&owner, name, err) < 0)
+        return file_refuse(answer, err, FILE_NO_USER, name, "there is no such user");
+    if (*name)
+        *uid = owner.uid;
+    if (colon && *colon && !find_group(colon, gid))
+        return file_refuse(answer, err, FILE_NO_USER, colon, "there is no such group");
+    return 0;
+}
+
 int file_chown(const void *request, struct buf *answer, struct err *err)
 {
     const struct file_request *r = request;
     char *path MEM_AUTO = file_path(&r->path);
-    struct user owner USER_AUTO = {0};
-    uid_t uid = (uid_t)-1;
-    gid_t gid = r->how.gid >= 0 ? (gid_t)r->how.gid : (gid_t)-1;
-    if (r->how.owner.s && user_lookup(&owner, r->how.owner.s, err) < 0)
-        return file_refuse(answer, err, FILE_NO_USER, r->how.owner.s, "there is no such user");
-    if (r->how.owner.s)
-        uid = owner.uid;
+    uid_t uid;
+    gid_t gid;
+    if (file_owner(&r->how, &uid, &gid, answer, err) < 0)
+        return -1;
     return fchownat(AT_FDCWD, path, uid, gid, r->how.follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0
                ? file_fail(answer, err, errno, path)
                : done(answer);

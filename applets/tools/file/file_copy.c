@@ -27,18 +27,39 @@ struct copying {
     long long files, bytes;
 };
 
-static int copy_bytes(struct copying *c, int from, int to)
+/* How many of at most n bytes; -1 with errno. */
+static long long copy_part(int from, int to, long long n)
 {
-    ssize_t n;
-    while ((n = sendfile(to, from, NULL, AT_ONCE)) > 0)
-        c->bytes += n;
-    if (n < 0 && (errno == EINVAL || errno == ENOSYS)) { /* a file that is made up while it is read */
-        char part[65536];
-        while ((n = read(from, part, sizeof part)) > 0 && io_write_all(to, part, (size_t)n) == 0)
-            c->bytes += n;
+    long long done = 0;
+    ssize_t got = 0;
+    while (done < n &&
+           (got = sendfile(to, from, NULL, n - done < AT_ONCE ? (size_t)(n - done) : AT_ONCE)) > 0)
+        done += got;
+    if (got >= 0 || (errno != EINVAL && errno != ENOSYS))
+        return got < 0 ? -1 : done;
+    char part[65536]; /* a file that is made up while it is read */
+    while ((got = read(from, part, sizeof part)) > 0 && io_write_all(to, part, (size_t)got) == 0)
+        done += got;
+    return got != 0 ? -1 : done;
+}
+
+/* Holes stay what they are, where the file system tells of them. */
+static int copy_bytes(struct copying *c, int from, int to, const struct stat *st)
+{
+    off_t size = st->st_size, at = 0, end;
+    bool holes = (long long)st->st_blocks * 512 < (long long)size;
+    while (holes && at < size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
+        end = lseek(from, at, SEEK_HOLE);
+        if (end < 0 || lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0 ||
+            copy_part(from, to, (long long)(end - at)) < 0)
+            return -1;
+        at = end;
     }
-    c->files += n == 0;
-    return n == 0 ? 0 : -1;
+    bool told = holes && (at >= 0 || errno == ENXIO);
+    long long n = !told ? copy_part(from, to, LLONG_MAX) : ftruncate(to, size) < 0 ? -1 : (long long)size;
+    c->bytes += n;
+    c->files += n >= 0;
+    return n < 0 ? -1 : 0;
 }
 
 static int finish(int fd, const struct stat *st)
@@ -63,7 +84,7 @@ static int copy_file(struct copying *c, int from_at, const char *name, int to_at
     int from FD_AUTO = open_regular(from_at, name, &st);
     int fd FD_AUTO =
         from < 0 ? -1 : openat(to_at, to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd < 0 || copy_bytes(c, from, fd) < 0 ? -1 : finish(fd, &st);
+    return fd < 0 || copy_bytes(c, from, fd, &st) < 0 ? -1 : finish(fd, &st);
 }
 
 static int copy_link(int from_at, const char *name, int to_at, const char *to)
@@ -153,7 +174,7 @@ static int copy_over(struct copying *c, const char *from, int to_at, const char 
         return -1;
     }
     int rc = beside_open(&b, to_at, to, 0600);
-    if (rc != 0 || copy_bytes(c, fd, b.fd) < 0 || finish(b.fd, &st) < 0 || beside_finish(&b, NULL) < 0)
+    if (rc != 0 || copy_bytes(c, fd, b.fd, &st) < 0 || finish(b.fd, &st) < 0 || beside_finish(&b, NULL) < 0)
         return -1;
     return beside_rename(&b, to_at, to);
 }

@@ -83,6 +83,10 @@ static const struct param write_params[] = {
      PARAM_DOC("Write there, and leave the rest as it is", "the whole content is replaced, at once")},
     FLAG("append", bytes.append, "Write behind what is there", "false"),
     MODE(false, "as it was; of a new file by the umask"),
+    {.key = "owner",
+     .type = PARAM_NAME,
+     .offset = AT(how.owner),
+     PARAM_DOC("Whose it is to be, as of file_chown", "as it was; a new file is its writer's")},
     PARENTS,
     FLAG("exclusive", how.exclusive, "Make it; one that is there is an error", "false"),
     {.key = "if_sha256",
@@ -111,6 +115,10 @@ static const struct param list_params[] = {
      .min = 1,
      .max = LIMIT_MAX,
      PARAM_DOC("How many entries at most", "1000")},
+    {.key = "sort",
+     .type = PARAM_NAME,
+     .offset = AT(page.sort),
+     PARAM_DOC("name (of bytes), size (the largest first) or mtime (the newest first)", "name")},
     {.key = "after",
      .type = PARAM_NAME,
      .offset = AT(page.after),
@@ -135,7 +143,7 @@ static const struct param chown_params[] = {
     {.key = "owner",
      .type = PARAM_NAME,
      .offset = AT(how.owner),
-     PARAM_DOC("Whose it is to be: a name or a number", "as it is")},
+     PARAM_DOC("Whose it is to be, by names or numbers: user, user:group or :group", "as it is")},
     {.key = "gid",
      .type = PARAM_INT,
      .offset = AT(how.gid),
@@ -266,10 +274,13 @@ static bool is_of(const char *const *words, size_t n, const struct text *given)
 
 static int check(const struct file_request *r, struct err *err)
 {
+    static const char *const sorts[] = {"name", "size", "mtime"};
     static const char *const types[] = {"file", "directory", "symlink", "other"};
     const struct text *encoding = &r->bytes.encoding;
     if (encoding->s && strcmp(encoding->s, "base64") != 0 && !encoding_is(encoding))
         return err_set(err, ERR_PARAMS, "Invalid parameters: encoding: must be base64, " ENCODING_NAMES);
+    if (!is_of(sorts, sizeof sorts / sizeof *sorts, &r->page.sort))
+        return err_set(err, ERR_PARAMS, "Invalid parameters: sort: must be name, size or mtime");
     if (!is_of(types, sizeof types / sizeof *types, &r->seek.type))
         return err_set(err, ERR_PARAMS,
                        "Invalid parameters: type: must be file, directory, symlink or other");

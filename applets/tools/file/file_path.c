@@ -44,6 +44,7 @@ const char *file_kind_of(int errnum)
         {EDQUOT, "no_space"},     {EFBIG, "too_large"},
         {EXDEV, "other_device"},  {EBUSY, "busy"},
         {ETXTBSY, "busy"},        {ENAMETOOLONG, "name_too_long"},
+        {ENXIO, "not_regular"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].errnum == errnum)

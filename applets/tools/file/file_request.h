@@ -7,6 +7,7 @@
 #define FILE_REQUEST_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "buf.h"
 #include "err.h"
@@ -27,7 +28,7 @@ struct file_how {
 };
 
 struct file_page {
-    struct text glob, after;
+    struct text glob, after, sort;
     long long depth, limit;
     bool hidden;
 };
@@ -51,6 +52,9 @@ struct file_request {
     struct file_page page;
     struct file_seek seek;
 };
+
+/* The numbers of the owner that is asked for; (uid_t)-1, (gid_t)-1: it stays. */
+int file_owner(const struct file_how *how, uid_t *uid, gid_t *gid, struct buf *answer, struct err *err);
 
 typedef int file_work(const void *request, struct buf *answer, struct err *err);
 file_work file_read, file_write, file_stat, file_list, file_make_dir, file_remove, file_move, file_copy,

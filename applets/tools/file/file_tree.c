@@ -17,6 +17,7 @@
 #include "mem.h"
 
 #define DEPTH_MAX 100 /* each level holds a descriptor */
+#define SORTED_MAX 1000000
 
 /* A walk. `see` is called for each entry, in the order of bytes of names, a directory in front of what is in
  * it; false ends the walk. */
@@ -25,6 +26,10 @@ struct walk {
     const struct file_page *page;
     struct buf *out;
     char *last; /* that was listed */
+    struct sorted {
+        long long key;
+        char *path, *entry;
+    } * all; /* where another order than that of the walk is wanted */
     long long n, bytes, disk_bytes;
     bool cut, skipped; /* skipped: something couldn't be read */
 };
@@ -104,22 +109,84 @@ static bool walk_dir(struct walk *w, int fd, const char *above, const char *afte
     return go_on;
 }
 
-static bool list_one(struct walk *w, int at, const char *name, const struct stat *st, const char *path)
+static void put_entry(struct buf *out, int at, const char *name, const struct stat *st, const char *path)
 {
-    if (w->page->glob.s && !glob_match(w->page->glob.s, path))
-        return true;
+    buf_addc(out, '{');
+    json_key(out, "path");
+    file_put_path(out, path);
+    file_put_stat(out, at, name, st);
+    buf_addc(out, '}');
+}
+
+/* False: that are enough. */
+static bool list_entry(struct walk *w, const char *path)
+{
     if (w->n == w->page->limit) {
         w->cut = true;
         return false;
     }
-    buf_adds(w->out, w->n++ > 0 ? ",{" : "{");
-    json_key(w->out, "path");
-    file_put_path(w->out, path);
-    file_put_stat(w->out, at, name, st);
-    buf_addc(w->out, '}');
+    if (w->n++ > 0)
+        buf_addc(w->out, ',');
     free(w->last);
     w->last = mem_strdup(path);
     return true;
+}
+
+static bool list_one(struct walk *w, int at, const char *name, const struct stat *st, const char *path)
+{
+    if (w->page->glob.s && !glob_match(w->page->glob.s, path))
+        return true;
+    if (!list_entry(w, path))
+        return false;
+    put_entry(w->out, at, name, st, path);
+    return true;
+}
+
+/* ---- in another order ---- */
+
+static bool sort_one(struct walk *w, int at, const char *name, const struct stat *st, const char *path)
+{
+    struct buf entry BUF_AUTO = BUF_INIT;
+    if (w->page->glob.s && !glob_match(w->page->glob.s, path))
+        return true;
+    if (w->n == SORTED_MAX) {
+        w->skipped = true;
+        return false;
+    }
+    if ((w->n & (w->n + 1)) == 0) /* room for 2^k - 1 */
+        w->all = mem_realloc(w->all, (size_t)(2 * w->n + 1) * sizeof *w->all);
+    put_entry(&entry, at, name, st, path);
+    long long ns = (long long)st->st_mtim.tv_sec * 1000000000 + (long long)st->st_mtim.tv_nsec;
+    bool by_time = w->page->sort.s[0] == 'm';
+    w->all[w->n++] =
+        (struct sorted){by_time ? ns : (long long)st->st_size, mem_strdup(path), buf_take(&entry, NULL)};
+    return true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct sorted *x = a, *y = b;
+    return x->key != y->key ? (x->key < y->key ? 1 : -1) : strcmp(x->path, y->path);
+}
+
+/* What was gathered, behind that path (NULL: all of it). False: it isn't there any more. */
+static bool list_sorted(struct walk *w, const char *after)
+{
+    long long n = w->n, from = 0;
+    w->n = 0;
+    if (n > 0)
+        qsort(w->all, (size_t)n, sizeof *w->all, by_key);
+    while (after && from < n && strcmp(w->all[from].path, after) != 0)
+        from++;
+    bool found = !after || from < n;
+    for (long long i = 0; i < n; i++) {
+        if (found && i >= from + (after != NULL) && !w->cut && list_entry(w, w->all[i].path))
+            buf_adds(w->out, w->all[i].entry);
+        free(w->all[i].path);
+        free(w->all[i].entry);
+    }
+    free(w->all);
+    return found;
 }
 
 int file_list(const void *request, struct buf *answer, struct err *err)
@@ -132,10 +199,13 @@ int file_list(const void *request, struct buf *answer, struct err *err)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return file_fail(answer, err, errno, path);
-    struct walk w = {.see = list_one, .page = &r->page, .out = answer};
+    bool sort = r->page.sort.s && strcmp(r->page.sort.s, "name") != 0, found = true;
+    struct walk w = {.see = sort ? sort_one : list_one, .page = &r->page, .out = answer};
     char *after MEM_AUTO = r->page.after.s ? file_path(&r->page.after) : NULL;
     buf_adds(answer, "{\"entries\":[");
-    walk_dir(&w, fd, "", after, r->page.depth);
+    walk_dir(&w, fd, "", sort ? NULL : after, r->page.depth);
+    if (sort)
+        found = list_sorted(&w, after);
     buf_addc(answer, ']');
     if (w.cut) {
         json_key(answer, "next");
@@ -143,7 +213,8 @@ int file_list(const void *request, struct buf *answer, struct err *err)
     }
     free(w.last);
     json_member_bool(answer, "incomplete", w.skipped);
-    return buf_addc(answer, '}');
+    buf_addc(answer, '}');
+    return found ? 0 : file_fail(answer, err, ENOENT, after);
 }
 
 static bool count_one(struct walk *w, int at, const char *name, const struct stat *st, const char *path)

@@ -29,6 +29,8 @@ struct writing {
     struct edit_path path;
     struct buf data;
     int old; /* open for reading; -1: nothing is there */
+    uid_t uid;
+    gid_t gid; /* that it is to have; -1: as it is */
 };
 
 static void release(struct writing *w)
@@ -87,6 +89,11 @@ static int look(struct writing *w, struct buf *answer, struct err *err)
                                     : file_refuse(answer, err, "changed", shown, "has another sha256 by now");
 }
 
+static int give_away(const struct writing *w, int fd)
+{
+    return w->uid == (uid_t)-1 && w->gid == (gid_t)-1 ? 0 : fchown(fd, w->uid, w->gid);
+}
+
 /* Beside the file, and then in its place. 0; 1 where that would lose something or isn't allowed; -1 with
  * errno. */
 static int write_whole(struct writing *w)
@@ -103,7 +110,7 @@ static int write_whole(struct writing *w)
         return rc;
     if (how->mode >= 0)
         st.st_mode = (mode_t)how->mode;
-    if (io_write_all(b.fd, buf_str(&w->data), w->data.len) < 0 ||
+    if (io_write_all(b.fd, buf_str(&w->data), w->data.len) < 0 || give_away(w, b.fd) < 0 ||
         beside_finish(&b, w->path.exists || how->mode >= 0 ? &st : NULL) < 0)
         return -1;
     if (how->exclusive)
@@ -128,7 +135,7 @@ static int write_in_place(const struct writing *w, bool whole)
     int fd FD_AUTO = openat(w->path.dir, w->path.name, flags, how->mode >= 0 ? (mode_t)how->mode : 0666);
     if (fd < 0 || (b->offset >= 0 && lseek(fd, (off_t)b->offset, SEEK_SET) < 0))
         return -1;
-    if (io_write_all(fd, buf_str(&w->data), w->data.len) < 0 ||
+    if (io_write_all(fd, buf_str(&w->data), w->data.len) < 0 || give_away(w, fd) < 0 ||
         (how->mode >= 0 && fchmod(fd, (mode_t)how->mode) < 0))
         return -1;
     int closed = close(fd); /* network file systems say only now that there was no room */
@@ -160,7 +167,7 @@ static int resolve(struct writing *w, struct buf *answer, struct err *err)
     if (edit_path_resolve(&w->path, path, strlen(path), true, err) == 0)
         return 0;
     bool ends = *path && path[strlen(path) - 1] == '/';
-    return file_fail(answer, err, stat(path, &st) < 0 && !ends ? errno : EISDIR, path);
+    return file_fail(answer, err, stat(path, &st) < 0 && !(ends && errno == ENOENT) ? errno : EISDIR, path);
 }
 
 int file_write(const void *request, struct buf *answer, struct err *err)
@@ -169,7 +176,8 @@ int file_write(const void *request, struct buf *answer, struct err *err)
     bool atomic;
     if (!take_data(&w.data, &w.request->bytes))
         return file_refuse(answer, err, "not_text", w.request->path.s, "the data is not in its encoding");
-    if (resolve(&w, answer, err) < 0 || look(&w, answer, err) < 0)
+    if (file_owner(&w.request->how, &w.uid, &w.gid, answer, err) < 0 || resolve(&w, answer, err) < 0 ||
+        look(&w, answer, err) < 0)
         return -1;
     int rc = write_it(&w, &atomic);
     if (rc < 0 && errno == EAGAIN)

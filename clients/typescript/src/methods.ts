@@ -910,13 +910,14 @@ export class Methods {
      * @param params.offset Write there, and leave the rest as it is (default: the whole content is replaced, at once)
      * @param params.append Write behind what is there (default: false)
      * @param params.mode Its permission bits, as a decimal number (0644 is 420) (default: as it was; of a new file by the umask)
+     * @param params.owner Whose it is to be, as of file_chown (default: as it was; a new file is its writer's)
      * @param params.parents Make the directories that lead there (default: false)
      * @param params.exclusive Make it; one that is there is an error (default: false)
      * @param params.if_sha256 Only where what is there has this sha256, in lower-case hexadecimal digits (default: in any case)
      * @param params.user As whom it is done; another user takes root (default: the caller)
      * @returns {written, created, atomic, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
      */
-    file_write(params: { path: string; data: string; encoding?: string | undefined; offset?: number | undefined; append?: boolean | undefined; mode?: number | undefined; parents?: boolean | undefined; exclusive?: boolean | undefined; if_sha256?: string | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
+    file_write(params: { path: string; data: string; encoding?: string | undefined; offset?: number | undefined; append?: boolean | undefined; mode?: number | undefined; owner?: string | undefined; parents?: boolean | undefined; exclusive?: boolean | undefined; if_sha256?: string | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("file_write", given(params), options.signal);
     }
 
@@ -941,11 +942,12 @@ export class Methods {
      * @param params.glob Only paths, from the directory on, that match: *, ?, **, [a-z], {a,b} (default: all)
      * @param params.hidden Also names that begin with a dot (default: true)
      * @param params.limit How many entries at most (default: 1000)
+     * @param params.sort name (of bytes), size (the largest first) or mtime (the newest first) (default: name)
      * @param params.after Go on behind this path: `next` of the answer before (default: from the first one)
      * @param params.user As whom it is done; another user takes root (default: the caller)
      * @returns {entries, next?, incomplete}; an entry has path, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?
      */
-    file_list(params: { path: string; depth?: number | undefined; glob?: string | undefined; hidden?: boolean | undefined; limit?: number | undefined; after?: string | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
+    file_list(params: { path: string; depth?: number | undefined; glob?: string | undefined; hidden?: boolean | undefined; limit?: number | undefined; sort?: string | undefined; after?: string | undefined; user?: string | { uid: number; gid: number; groups: readonly number[]; home?: string } | undefined }, options: Abortable = {}): Promise<Json> {
         return this.#connection.call("file_list", given(params), options.signal);
     }
 
@@ -1030,7 +1032,7 @@ export class Methods {
      * Set owner and group.
      *
      * @param params.path The file
-     * @param params.owner Whose it is to be: a name or a number (default: as it is)
+     * @param params.owner Whose it is to be, by names or numbers: user, user:group or :group (default: as it is)
      * @param params.gid The number of its group (default: as it is)
      * @param params.follow Where it is a link: what it leads to (default: true)
      * @param params.user As whom it is done; another user takes root (default: the caller)

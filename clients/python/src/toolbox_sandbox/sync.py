@@ -1102,7 +1102,7 @@ class Methods:
         """
         return wait(self._it.file_read(path=path, offset=offset, length=length, encoding=encoding, sha256=sha256, user=user))
 
-    def file_write(self, *, path: str, data: str, encoding: str | None=None, offset: int | None=None, append: bool | None=None, mode: int | None=None, parents: bool | None=None, exclusive: bool | None=None, if_sha256: str | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
+    def file_write(self, *, path: str, data: str, encoding: str | None=None, offset: int | None=None, append: bool | None=None, mode: int | None=None, owner: str | None=None, parents: bool | None=None, exclusive: bool | None=None, if_sha256: str | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """Write a file: whole and at once, or a part of it.
 
         path: The file
@@ -1111,13 +1111,14 @@ class Methods:
         offset: Write there, and leave the rest as it is (default: the whole content is replaced, at once)
         append: Write behind what is there (default: false)
         mode: Its permission bits, as a decimal number (0644 is 420) (default: as it was; of a new file by the umask)
+        owner: Whose it is to be, as of file_chown (default: as it was; a new file is its writer's)
         parents: Make the directories that lead there (default: false)
         exclusive: Make it; one that is there is an error (default: false)
         if_sha256: Only where what is there has this sha256, in lower-case hexadecimal digits (default: in any case)
         user: As whom it is done; another user takes root (default: the caller)
         Result: {written, created, atomic, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?}
         """
-        return wait(self._it.file_write(path=path, data=data, encoding=encoding, offset=offset, append=append, mode=mode, parents=parents, exclusive=exclusive, if_sha256=if_sha256, user=user))
+        return wait(self._it.file_write(path=path, data=data, encoding=encoding, offset=offset, append=append, mode=mode, owner=owner, parents=parents, exclusive=exclusive, if_sha256=if_sha256, user=user))
 
     def file_stat(self, *, path: str, follow: bool | None=None, sha256: bool | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """What is known of a file, directory or link.
@@ -1130,7 +1131,7 @@ class Methods:
         """
         return wait(self._it.file_stat(path=path, follow=follow, sha256=sha256, user=user))
 
-    def file_list(self, *, path: str, depth: int | None=None, glob: str | None=None, hidden: bool | None=None, limit: int | None=None, after: str | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
+    def file_list(self, *, path: str, depth: int | None=None, glob: str | None=None, hidden: bool | None=None, limit: int | None=None, sort: str | None=None, after: str | None=None, user: str | dict[str, Any] | None=None) -> dict[str, Any]:
         """What is in a directory, in the order of bytes.
 
         path: The directory
@@ -1138,11 +1139,12 @@ class Methods:
         glob: Only paths, from the directory on, that match: *, ?, **, [a-z], {a,b} (default: all)
         hidden: Also names that begin with a dot (default: true)
         limit: How many entries at most (default: 1000)
+        sort: name (of bytes), size (the largest first) or mtime (the newest first) (default: name)
         after: Go on behind this path: `next` of the answer before (default: from the first one)
         user: As whom it is done; another user takes root (default: the caller)
         Result: {entries, next?, incomplete}; an entry has path, type, size, mode, mtime, uid, gid, user, group, links, inode, disk_bytes, target?
         """
-        return wait(self._it.file_list(path=path, depth=depth, glob=glob, hidden=hidden, limit=limit, after=after, user=user))
+        return wait(self._it.file_list(path=path, depth=depth, glob=glob, hidden=hidden, limit=limit, sort=sort, after=after, user=user))
 
     def file_make_dir(self, *, path: str, parents: bool | None=None, mode: int | None=None, user: str | dict[str, Any] | None=None) -> None:
         """Make a directory.
@@ -1213,7 +1215,7 @@ class Methods:
         """Set owner and group.
 
         path: The file
-        owner: Whose it is to be: a name or a number (default: as it is)
+        owner: Whose it is to be, by names or numbers: user, user:group or :group (default: as it is)
         gid: The number of its group (default: as it is)
         follow: Where it is a link: what it leads to (default: true)
         user: As whom it is done; another user takes root (default: the caller)
