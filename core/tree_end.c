@@ -106,7 +106,7 @@ static size_t signal_children(struct tree_end *t, int signal)
     bool few = between > 0 && between <= PIDS_A_TICK;
     size_t count = signal_numbers(t, signal, own + 1, few ? between : PIDS_A_TICK);
     t->first_pid = t->first_pid + PIDS_A_TICK < PID_MOST ? t->first_pid + PIDS_A_TICK : 1;
-    if (!few)
+    if (!few || count == 0) /* none there any more: the others, should the numbers have gone round since */
         count += signal_numbers(t, signal, t->first_pid, PIDS_A_TICK);
     return count > 0 || t->how.spare ? count : 1; /* it has children, among other numbers */
 }
