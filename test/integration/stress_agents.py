@@ -1,10 +1,13 @@
 """Real agents in front of a model that takes its time: none asks again. `make agents` runs it."""
 import concurrent.futures
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +28,14 @@ def late(make, seconds, held):
     return answered
 
 
+def end_below(folder):
+    """What an agent leaves behind itself for the next time, such as Cline's hub."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if folder in Path(os.readlink(process / "cwd")).parents:
+                os.kill(int(process.name), signal.SIGKILL)
+
+
 def waits(toolbox, folder, name, seconds):
     """What went wrong, or None."""
     folder.mkdir()
@@ -41,6 +52,7 @@ def waits(toolbox, folder, name, seconds):
         if held:
             held.pop().release()
         bridge.end()
+        end_below(folder)
 
 
 @pytest.mark.parametrize("seconds", [30, 75, 130, 320], ids="{}s".format)

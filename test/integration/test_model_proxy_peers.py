@@ -39,7 +39,7 @@ def by_completions(params):
     asked = params["json_data"]
     shell, done = shell_of(asked.get("tools")), any(turn["role"] == "tool" for turn in asked["messages"])
     known = next((tool["function"]["parameters"]["properties"] for tool in asked.get("tools") or [] if tool["function"]["name"] == shell), {})
-    arguments = {name: value for name, value in arguments_of(shell).items() if name in known}  # some take no other
+    arguments = {name: value for name, value in {**arguments_of(shell), "security_risk": "LOW"}.items() if name in known}  # some take no other
     if done and SUBMIT in json.dumps(asked["messages"]):
         arguments = {"command": f"{SUBMIT}; echo all done"}
     elif "<<<<<<< SEARCH" in json.dumps(asked["messages"][0]):
