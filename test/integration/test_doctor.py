@@ -149,12 +149,22 @@ def test_nothing_but_the_program(toolbox, workdir):
     ("inotify_init1", 294, "inotify", "falls_back"), ("linkat", 265, "hard links", "falls_back"),
     ("prctl", 157, "subreaper", "falls_back"), ("epoll_create1", 291, "event loop", "fails"),
     ("flock", 73, "locks", "fails"), ("socket", 41, "sockets", "fails"), ("setsid", 112, "job control", "fails"),
-    ("kill", 62, "end of processes", "fails"),
+    ("kill", 62, "end of processes", "fails"), ("sendmsg", 46, "sockets", "fails"), ("lseek", 8, "editing", "fails"),
+    ("getdents64", 217, "editing", "fails"), ("fchmod", 91, "editing", "fails"),
 ])
 def test_system_calls_that_are_not_there(toolbox, workdir, call, number, name, state):
     _, report = doctor(toolbox, env={"TOOLBOX_DIR": str(workdir / "place")}, preexec_fn=hardening.without(number))
     check = next(check for check in report["checks"] if check["name"] == name)
     assert check["state"] == state and check["seen"] and check["change"], check
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of system calls here are those of x86-64")
+@pytest.mark.parametrize("number, name, state", [(437, "editing", "fails"), (439, "editing", "fails"), (434, "pidfd", "falls_back")])
+def test_system_calls_that_are_deadly(toolbox, workdir, number, name, state):
+    """As services have it whose list of allowed ones is older than the kernel: openat2, faccessat2, pidfd_open."""
+    _, report = doctor(toolbox, env={"TOOLBOX_DIR": str(workdir / "place")}, preexec_fn=hardening.without(number, hardening.KILL))
+    check = next(check for check in report["checks"] if check["name"] == name)
+    assert check["state"] == state and "signal 31" in check["seen"], check
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or not hardening.is_here(), reason="needs x86-64's packed code, and PR_SET_MDWE (Linux 6.3)")

@@ -1,4 +1,5 @@
 /* What is needed of files and sockets. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,11 +13,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "doctor.h"
 #include "io.h"
 #include "ipc.h"
+#include "no_links.h"
 #include "place.h"
 
 #define FILE_BYTES 65536
@@ -117,9 +121,47 @@ static int lock(int dir, const char *one, const char *other)
     return fd < 0 ? -1 : flock(fd, LOCK_EX | LOCK_NB);
 }
 
+/* What an edit takes besides. */
+static int edit(int dir, const char *one, const char *other)
+{
+    char byte = 1;
+    struct iovec part = {&byte, 1};
+    int there FD_AUTO = no_links_open(dir, ".", O_RDONLY | O_DIRECTORY);
+    int fd FD_AUTO = openat(dir, one, O_RDWR | O_CLOEXEC), copy FD_AUTO = there < 0 ? -1 : dup(there);
+    DIR *names = copy < 0 ? NULL : fdopendir(copy);
+    if (!names)
+        return -1;
+    copy = -1; /* it is the list's now */
+    bool fine = readdir(names) != NULL && writev(fd, &part, 1) == 1 && lseek(fd, 0, SEEK_SET) == 0 &&
+                fchmod(fd, 0600) == 0 && futimens(fd, NULL) == 0 &&
+                faccessat(dir, other, W_OK, AT_EACCESS) == 0;
+    int failed = errno;
+    flistxattr(fd, NULL, 0); /* a file system may know none */
+    closedir(names);
+    errno = failed;
+    return fine ? 0 : -1;
+}
+
+static int try_edit(struct err *err)
+{
+    return with_files(edit, "a file cannot be edited", err);
+}
+
 static int try_lock(struct err *err)
 {
     return with_files(lock, "a file cannot be locked", err);
+}
+
+/* A byte from one end of a connection to the other, as calls go. */
+static int pass_byte(int listener, int peer)
+{
+    char byte = 1;
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int other FD_AUTO = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (other < 0 || sendmsg(peer, &message, MSG_NOSIGNAL) != 1)
+        return -1;
+    return recv(other, &byte, 1, 0) == 1 ? 0 : -1;
 }
 
 static int try_socket(struct err *err)
@@ -135,7 +177,7 @@ static int try_socket(struct err *err)
     if (fd < 0)
         return -1;
     int peer FD_AUTO = ipc_connect(place.fd, owner, 1);
-    int failed = peer < 0 || ipc_peer(peer, &pid, &uid) < 0 ? errno : 0;
+    int failed = peer < 0 || ipc_peer(peer, &pid, &uid) < 0 || pass_byte(fd, peer) < 0 ? errno : 0;
     ipc_unlink(place.fd, owner);
     return failed ? err_sys(err, ERR_TOOL, failed, "cannot connect to a socket in %s", place.path) : 0;
 }
@@ -203,6 +245,9 @@ const struct check doctor_place_checks[] = {
      "free some there (df, df -i, ulimit -f), or name another directory in TOOLBOX_DIR"},
     {"sockets", "all", try_socket, NULL, "name a directory on another file system in TOOLBOX_DIR"},
     {"locks", "all", try_lock, NULL, "name a directory on another file system in TOOLBOX_DIR"},
+    {"editing", "text_editor, file", try_edit, NULL,
+     "let it call openat2, getdents64, writev, lseek, fchmod, utimensat, faccessat2, flistxattr (seccomp, an "
+     "LSM)"},
     {"rename exchange", "text_editor", try_exchange,
      "a plain rename, which misses a change made in that very moment",
      "a kernel from 3.15 on, another file system"},

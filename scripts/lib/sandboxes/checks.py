@@ -185,6 +185,7 @@ def kill(box):
     try:
         until("the tree", stands)
     except Refused:
+        box.call("exec_remote_kill", pid=pid, ack_seq=0)
         box.job(command=f"rm -f {name}")
         raise
     finally:

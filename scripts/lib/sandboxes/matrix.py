@@ -84,7 +84,7 @@ def table(results):
 
     def shown(cell):
         if not cell:
-            return ""
+            return "not placed"
         text = cell.text.split("\n")[0][:400]
         return cell.state + (f" ({notes.setdefault(text, len(notes) + 1)})" if text else "")
 

@@ -5,13 +5,14 @@ import platform
 import struct
 
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_SET_MDWE = 22, 38, 65
+KILL = 0x80000000
 MEMFD_CREATE = {"x86_64": 319, "aarch64": 279}
 
 
-def without(number):
-    """The system call of that number is not there (ENOSYS)."""
+def without(number, instead=0x00050000 | errno.ENOSYS):
+    """The system call of that number is not there (ENOSYS), or what else seccomp is to do; KILL: it ends the process."""
     def refuse():
-        code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | errno.ENOSYS), (0x06, 0, 0, 0x7FFF0000)]
+        code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, instead), (0x06, 0, 0, 0x7FFF0000)]
         program = b"".join(struct.pack("HBBI", *step) for step in code)
         held = ctypes.create_string_buffer(program)
         libc = ctypes.CDLL(None, use_errno=True)
