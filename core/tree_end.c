@@ -16,6 +16,7 @@
 #define LONGEST_MS 30000  /* in all, however it goes on */
 #define PID_MOST 4194304  /* the kernel's own bound */
 #define PIDS_A_TICK 32768 /* where they have to be asked for one by one */
+#define NONE_TICKS 20     /* nobody was found where children are as a rule: others are looked for */
 
 struct tree_end {
     struct loop_source *timer;
@@ -23,6 +24,7 @@ struct tree_end {
     struct proc_decline decline;           /* from when all are killed on */
     struct tree_end_options how;
     pid_t first_pid; /* without /proc */
+    int none;        /* looks in a row that found nobody, there */
     void (*done)(void *arg, size_t left);
     void *arg;
 };
@@ -106,7 +108,8 @@ static size_t signal_children(struct tree_end *t, int signal)
     bool few = between > 0 && between <= PIDS_A_TICK;
     size_t count = signal_numbers(t, signal, own + 1, few ? between : PIDS_A_TICK);
     t->first_pid = t->first_pid + PIDS_A_TICK < PID_MOST ? t->first_pid + PIDS_A_TICK : 1;
-    if (!few || count == 0) /* none there any more: the others, should the numbers have gone round since */
+    t->none = few && count == 0 ? t->none + 1 : 0;
+    if (!few || t->none >= NONE_TICKS) /* the numbers may have gone round since */
         count += signal_numbers(t, signal, t->first_pid, PIDS_A_TICK);
     return count > 0 || t->how.spare ? count : 1; /* it has children, among other numbers */
 }
