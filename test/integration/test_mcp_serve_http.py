@@ -1,10 +1,13 @@
 """`toolbox mcp serve --http`: sessions, streams, who may ask, many clients, and how it ends."""
 import base64
 import concurrent.futures
+import contextlib
 import json
 import os
+import re
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -255,6 +258,72 @@ def test_requests_that_two_servers_would_read_differently(server):
                 got += piece
             assert got.startswith(b"HTTP/1.1 4") or got.startswith(b"HTTP/1.1 501"), (head, got)
             assert got.count(b"HTTP/1.1") == 1, (head, got)
+
+
+# ---- who means no good ----
+
+
+def test_nobody_reaches_the_session_of_another(server):
+    one, other = HttpClient(server), HttpClient(server)
+    for guess in "0" * 32, one.session[:-1], one.session + "0", one.session.upper() + "0", "%" + one.session, "":
+        assert other.request("DELETE", Mcp_Session_Id=guess)[0] == 404, guess
+    assert one.call("write_file", path="secret", content="x")["created"]
+    for last in "999-1", "abc", "-1-5", "4294967297-0", "1-99999999999999999999", "1-", "":
+        with socket.create_connection(server.address(), HANG) as line:
+            line.sendall(f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {other.session}\r\nLast-Event-ID: {last}\r\n\r\n".encode())
+            got = b""
+            while b"\r\n\r\n" not in got or not got.split(b"\r\n\r\n", 1)[1]:
+                got += line.recv(65536)
+            assert got.startswith(b"HTTP/1.1 200") and b"secret" not in got and b"jsonrpc" not in got, last
+    assert one.ask("ping")["result"] == {}
+    one.close()
+    other.close()
+
+
+def test_names_that_only_look_like_this_machine(server):
+    mcp = HttpClient(server)
+    for host in "localhost.evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "localhost, evil.example", "127.1":
+        assert mcp.post(mcp.message("ping"), Host=host)[0] == 403, host
+    for origin in "http://localhost.evil.example", "http://localhost@evil.example", "file://", "chrome-extension://abc":
+        assert mcp.post(mcp.message("ping"), Origin=origin)[0] == 403, origin
+    assert mcp.ask("ping")["result"] == {}
+    mcp.close()
+
+
+@pytest.mark.parametrize("flood", [b"".join(b"X-%d: y\r\n" % i for i in range(20000)), b"X: " + b"y" * 2000000 + b"\r\n"], ids=["fields", "bytes"])
+def test_a_flood_of_header_fields_is_refused(server, flood):
+    mcp = HttpClient(server)
+    with socket.create_connection(server.address(), HANG) as one:
+        with contextlib.suppress(OSError):  # it needn't read all of it
+            one.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + flood + b"\r\n")
+        got = b""
+        with contextlib.suppress(ConnectionResetError):
+            while piece := one.recv(65536):
+                got += piece
+        assert got == b"" or got.startswith(b"HTTP/1.1 431"), got[:200]
+    assert mcp.ask("ping")["result"] == {}
+    mcp.close()
+
+
+def test_ten_thousand_requests_in_one_go(server):
+    """All answered, in their order; and while nobody reads, others are served."""
+    mcp, other = HttpClient(server), HttpClient(server)
+    head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json\r\nMcp-Session-Id: {mcp.session}\r\n"
+    bodies = [json.dumps({"jsonrpc": "2.0", "id": i, "method": "ping"}) for i in range(10000)]
+    text = "".join(f"{head}Content-Length: {len(body)}\r\n\r\n{body}" for body in bodies).encode()
+    with socket.create_connection(server.address(), HANG) as one:
+        writer = threading.Thread(target=one.sendall, args=(text,), daemon=True)
+        writer.start()
+        assert other.ask("tools/list")["result"]["tools"]
+        got = b""
+        while got.count(b'"result":{}}') < len(bodies):
+            piece = one.recv(1 << 20)
+            assert piece, "the connection has ended"
+            got += piece
+        writer.join(HANG)
+    assert [int(id) for id in re.findall(rb'"id":(\d+)', got)] == list(range(10000))
+    mcp.close()
+    other.close()
 
 
 def test_tokens(client, workdir):
