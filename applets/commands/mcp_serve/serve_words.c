@@ -269,7 +269,7 @@ static int serve_here(struct serve_words *words, int argc, char **argv)
         return EXIT_USAGE;
 #ifndef TOOLBOX_GUEST
     struct err err;
-    if (words->offer.session && !serve_named_is_held())
+    if (words->http.n == 0 && words->offer.session && !serve_named_is_held())
         return serve_named_join(words->offer.session, argc, argv);
     if (words->policy && serve_policy_begin(words->policy, &err) < 0)
         return applet_failed(NAME, "%s", err.msg);
