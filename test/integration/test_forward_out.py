@@ -1,4 +1,5 @@
 """`toolbox forward -D`: a proxy in a target that goes out through the host, to everything or to what is named."""
+import contextlib
 import json
 import pathlib
 import socket
@@ -286,3 +287,18 @@ def test_the_environment_for_a_shell(client):
 def test_usage(client, words):
     done = client.cli("forward", *words)
     assert done.returncode == 2 and b"Try 'toolbox forward --help'" in done.stderr
+
+
+def test_more_at_once_than_are_made_at_a_time(anywhere):
+    """They wait for their turn, and all are let through."""
+    echo = Echo()
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(_dial(anywhere)) for _ in range(300)]
+        for one in clients:
+            one.sendall(f"CONNECT localhost:{echo.where} HTTP/1.1\r\nHost: x\r\n\r\nhello".encode())
+        clients.pop(200).close()  # one that waits, perhaps
+        for one in clients:
+            one.shutdown(socket.SHUT_WR)
+        answers = {_all(one) for one in clients}
+    echo.close()
+    assert answers == {b"HTTP/1.1 200 Connection established\r\n\r\nhello 5"}

@@ -25,13 +25,15 @@ struct outlet_client {
     struct mux_stream *stream; /* NULL: closed while it was being connected */
     struct wire *wire;         /* NULL: not connected */
     struct loop_source *timer;
-    enum { ASKS, DIALS, CHECKED, SENDS_BODY, PASSES, REFUSED } state;
+    enum { ASKS, WAITS, DIALS, CHECKED, SENDS_BODY, PASSES, REFUSED } state;
     struct outlet_request request;
     struct buf early; /* what came and was not let through yet: no more than the window */
     bool early_end;
+    struct outlet_client *next; /* of those that wait */
 };
 
 static int dialling;
+static struct outlet_client *waiting; /* until others are connected; the first first */
 
 /* ---- what is said ---- */
 
@@ -230,11 +232,51 @@ static void connected(struct outlet_client *c, int fd)
     }
 }
 
+static void on_dialled(void *arg, int fd, const struct err *why);
+
+static void begin_dial(struct outlet_client *c)
+{
+    const struct outlet_rules *rules = c->outlet->rules;
+    const char *host = c->request.host;
+    char *where MEM_AUTO = mem_printf(strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, c->request.port);
+    c->state = DIALS;
+    dialling++;
+    dial_host(c->outlet->wires->loop, where, rules ? outlet_reaches : NULL, rules, on_dialled, c);
+}
+
+static void begin_next(void)
+{
+    struct outlet_client *c = waiting;
+    if (!c || dialling >= DIALLING_MAX)
+        return;
+    waiting = c->next;
+    begin_dial(c);
+}
+
+static void wait_turn(struct outlet_client *c)
+{
+    struct outlet_client **last = &waiting;
+    while (*last)
+        last = &(*last)->next;
+    *last = c;
+    c->state = WAITS;
+}
+
+static void leave(const struct outlet_client *c)
+{
+    struct outlet_client **at = &waiting;
+    while (*at && *at != c)
+        at = &(*at)->next;
+    if (*at)
+        *at = c->next;
+}
+
 static void on_dialled(void *arg, int fd, const struct err *why)
 {
     struct outlet_client *c = arg;
     void (*said)(void) = c->outlet->wires->said;
     dialling--;
+    begin_next();
     if (!c->stream) {
         io_close(&fd);
         drop(c);
@@ -251,18 +293,18 @@ static void decide(struct outlet_client *c)
 {
     const struct outlet_rules *rules = c->outlet->rules;
     const char *host = c->request.host;
-    char *where MEM_AUTO = mem_printf(strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, c->request.port);
     if (rules && !outlet_names(rules, host, c->request.port)) {
-        char *why MEM_AUTO = mem_printf("%s is not among what --allow names", where);
+        char *why MEM_AUTO = mem_printf(strchr(host, ':') ? "[%s]:%u is not among what --allow names"
+                                                          : "%s:%u is not among what --allow names",
+                                        host, c->request.port);
         refuse(c, 403, why);
-    } else if (dialling >= DIALLING_MAX) {
-        refuse(c, 503, "too many connections are being made at once");
-    } else {
-        c->state = DIALS;
-        set_timer(c, 0);
-        dialling++;
-        dial_host(c->outlet->wires->loop, where, rules ? outlet_reaches : NULL, rules, on_dialled, c);
+        return;
     }
+    set_timer(c, 0);
+    if (dialling >= DIALLING_MAX)
+        wait_turn(c);
+    else
+        begin_dial(c);
 }
 
 static void ask(struct outlet_client *c)
@@ -335,6 +377,8 @@ void outlet_closed(struct outlet_client *c, bool whole)
     c->stream = NULL;
     if (c->state == DIALS)
         return; /* on_dialled ends it */
+    if (c->state == WAITS)
+        leave(c);
     if (c->wire)
         wire_free(c->wire, whole);
     drop(c);
