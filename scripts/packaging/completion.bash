@@ -26,6 +26,7 @@ _toolbox_targets() {
         engine=${1%%:*}
         timeout 2 "$engine" ps --format '{{.Names}}' 2>/dev/null | sed "s/^/$engine:/"
         ;;
+    ctr:*) timeout 2 ctr task ls -q 2>/dev/null | sed 's/^/ctr:/' ;;
     k8s:*) timeout 3 kubectl get pods -o name 2>/dev/null | sed 's,^pod/,k8s:,' ;;
     ssh:*) sed -n 's/^[Hh]ost[[:space:]]\{1,\}//p' ~/.ssh/config 2>/dev/null | tr ' ' '\n' | grep -v '[*?]' | sed 's/^/ssh:/' ;;
     *) printf '%s\n' @SCHEMES@ ;;

@@ -67,6 +67,8 @@ function __toolbox_words # what a word of that kind can be
             switch $token
                 case 'docker:*' 'podman:*' 'nerdctl:*'
                     timeout 2 $engine ps --format '{{.Names}}' 2>/dev/null | string replace -r '^' "$engine:"
+                case 'ctr:*'
+                    timeout 2 ctr task ls -q 2>/dev/null | string replace -r '^' ctr:
                 case 'k8s:*'
                     timeout 3 kubectl get pods -o name 2>/dev/null | string replace pod/ k8s:
                 case 'ssh:*'

@@ -14,7 +14,7 @@ KINDS = {"TARGET": "target", "METHOD": "method", "PARAM": "param", "SESSION": "s
          "SIGNAL": "signal", "SOURCE": "place", "DEST": "place"}
 LEVELS = "error warning info debug"
 ARCHES = "amd64 arm64 armv7 i386 ppc64le riscv64 s390x"
-SCHEMES = "docker: podman: nerdctl: compose: k8s: ssh: local: exec: dir:"
+SCHEMES = "docker: podman: nerdctl: ctr: compose: k8s: ssh: local: exec: dir:"
 SIGNALS = "HUP INT QUIT KILL USR1 USR2 TERM CONT STOP TSTP WINCH"
 
 

@@ -9,6 +9,10 @@ _toolbox_targets() {
         found=(${engine}:${^${(f)"$(timeout 2 $engine ps --format '{{.Names}}' 2>/dev/null)"}})
         compadd -- $found
         ;;
+    ctr:*)
+        found=(${(f)"$(timeout 2 ctr task ls -q 2>/dev/null)"})
+        compadd -- ctr:${^found}
+        ;;
     k8s:*)
         found=(${(f)"$(timeout 3 kubectl get pods -o name 2>/dev/null)"})
         compadd -- k8s:${^found#pod/}

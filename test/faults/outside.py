@@ -4,10 +4,13 @@ import json
 import os
 import socket
 import stat
+import threading
 import time
 from pathlib import Path
 
 from harness import stream
+from harness.machine import HANG, PATH
+from harness.engine import Engine
 from harness.bridge import Bridge
 from harness.client import RpcError
 
@@ -241,6 +244,120 @@ def connected(s):
     s.command("eject", "--dir", place, target)
 
 
+def watched(s):
+    """A tree whose changes are fetched, and what has been fetched forgotten."""
+    top = s.folder / "watched"
+    (top / "sub").mkdir(parents=True)
+    cursor = s.rpc("file_watch", path=str(top))["cursor"]
+    (top / "sub" / "new").write_text("x")
+    until, seen = time.monotonic() + 20, []
+
+    def is_told(answer):
+        return any(change["path"] == "sub/new" or change["change"] == "overflow" for change in answer["changes"]) or answer["incomplete"]
+
+    while not (seen and is_told(seen[-1])) and time.monotonic() < until:
+        seen.append(s.rpc("file_watch", cursor=cursor, timeout=2))
+        cursor = seen[-1]["cursor"]
+    s.check(is_told(seen[-1]), f"the change is not told: {seen}")
+    s.rpc("file_watch", cursor=cursor, stop=True, again="no watch", right=lambda answer: answer["ended"])
+
+
+def recorded(s):
+    """A session whose terminal is written down."""
+    name, path = s.rpc("bash_session_new_session")["session_name"], s.folder / "cast"
+    s.command("bash_session", "record", name, str(path))
+    s.rpc("bash_session_run", session_name=name, command="echo writ''ten")
+    s.rpc("bash_session_record", session_name=name, stop=True, again="")
+    text = path.read_text() if path.exists() else ""
+    s.check("written" in text and text.startswith("{") or s.call_failed in ("write", "writev", "fallocate", "openat"), f"not recorded: {text[:300]!r}")
+    s.command("bash_session", "replay", "--text", str(path))
+
+
+class Origin(threading.Thread):
+    """A server of the host that answers one request of each connection."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                one = self.listening.accept()[0]
+            except OSError:
+                return
+            with one:
+                one.settimeout(5)
+                try:
+                    while b"\r\n\r\n" not in one.recv(65536):
+                        pass
+                    one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
+                except OSError:
+                    pass
+
+
+def _through(path, text):
+    """What is answered to that by who listens there."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(20)
+        sock.connect(str(path))
+        sock.sendall(text.encode())
+        said = b""
+        while more := sock.recv(65536):
+            said += more
+    return said.decode()
+
+
+def let_out(s):
+    """A way out through the host, for what is named and for what isn't."""
+    origin, path = Origin(), s.folder / "out"
+    where = f"127.0.0.1:{origin.port}"
+    request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    asked = [(f"GET http://{where}/ HTTP/1.1\r\nHost: {where}\r\n\r\n", "hello"),
+             (f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n\r\n{request}", "hello"),
+             ("GET http://other.invalid/ HTTP/1.1\r\nHost: other.invalid\r\n\r\n", " 403 "), ("\1\r\n\r\n", " 400 ")]
+
+    def do():
+        with s.popen("forward", "-D", str(path), "--allow", f"{where},localhost:*", "--dir", str(s.folder / "there"), "local:", bufsize=0) as process:
+            try:
+                if not process.stdout.readline():
+                    raise s.refused(f"it does not listen: {process.stderr.read()!r}")
+                answers = [(_through(path, text), want) for text, want in asked]
+                s.failed += [f"no answer to one: {answer!r}" for answer, want in answers if want not in answer]
+            except OSError as error:
+                raise s.refused(f"forward: {error!r}") from None
+            finally:
+                process.terminate()
+                s.check(process.wait(HANG) in (1, 143), f"forward: {process.returncode}")
+                path.unlink(missing_ok=True)
+    s.call(do)
+    s.command("eject", "--dir", str(s.folder / "there"), "local:")
+    origin.listening.close()
+
+
+def by_engine(s):
+    """Over the socket of an engine, which a server of ours is: a program, calls, and a connection that is kept."""
+    bin_, place = s.folder / "bin", str(s.folder / "in")
+    bin_.mkdir()
+    (bin_ / "docker").write_text('#!/bin/sh\nshift 2; [ "$1" != -u ] || shift 2; shift; exec "$@"\n')
+    (bin_ / "docker").chmod(0o755)
+    s.more = {"DOCKER_HOST": f"unix://{s.folder}/engine", "PATH": f"{bin_}:{PATH}", "DOCKER_CONFIG": str(s.folder)}
+    engine = Engine(s.folder / "engine", s.env(), events=True)
+    try:
+        s.command("run", "--no-share", "-i", "--dir", place, "docker:web", "--", "cat", stdin=b"through", right=lambda out: out == b"through")
+        s.command("run", "--no-share", "-j", "2", "--dir", place, "docker:web", "docker:other", "--", "echo", "here",
+                  right=lambda out: sorted(out.split(b"\n")) == [b"", b"docker:other: here", b"docker:web: here"])
+        s.command("connect", "--dir", place, "docker:web")
+        for _ in range(2):
+            s.command("call", "--dir", place, "docker:web", "remote_version", right=lambda out: b"pid" in out)
+        s.command("connect", "--stop")
+        s.command("eject", "--dir", place, "docker:web")
+    finally:
+        engine.close()
+
+
 def released(s):
     s.command("release", "list", "--json")
     out = s.folder / "out"
@@ -251,4 +368,4 @@ def released(s):
 
 
 ALL = [mcp_files, mcp_writes, mcp_works, mcp_cancelled, proxy, port_taken, injected, injected_here, injected_root, injected_many,
-       called, streamed, connected, released]
+       called, streamed, connected, watched, recorded, let_out, by_engine, released]

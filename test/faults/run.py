@@ -82,7 +82,7 @@ class Story:
     def __init__(self, binaries, board, folder):
         self.binaries, self.board, self.folder = binaries, board, Path(folder)
         self.dir = self.folder / "server"
-        self.failed = []
+        self.failed, self.more = [], {}
 
     # ---- calls ----
 
@@ -91,7 +91,7 @@ class Story:
         return {"PATH": PATH, "HOME": str(self.folder), "LANG": "C.UTF-8", "TOOLBOX_DIR": str(self.dir),
                 "TOOLBOX_FAULTS": self.board.path, "INSPECT_SANDBOX_JSON_RPC_RESPONSE_MAX_BYTES": str(limit or 16 << 20),
                 "ASAN_OPTIONS": f"detect_leaks=0:allocator_may_return_null=1:log_path={log}",
-                "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={log}"}
+                "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={log}", **self.more}
 
     def run(self, words, stdin=b"", build="this", limit=None):
         process = subprocess.Popen([self.binaries[build], *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -384,8 +384,9 @@ class Lab:
         self.folder = tempfile.mkdtemp(dir=labs)
         os.chmod(self.folder, 0o755)
         self.binaries = {"this": f"{self.folder}/toolbox", "other": f"{self.folder}/other"}
-        shutil.copy(binary, self.binaries["this"])
-        data = Path(binary).read_bytes()
+        # what is for debuggers makes it larger than a release's file may be; addresses stay
+        subprocess.run(["strip", "--strip-debug", "-o", self.binaries["this"], binary], check=True)
+        data = Path(self.binaries["this"]).read_bytes()
         build = re.search(rb"build ([0-9a-f]{16})", subprocess.run([binary, "--version"], capture_output=True).stdout)[1]
         Path(self.binaries["other"]).write_bytes(data.replace(build, bytes(reversed(build))))
         os.chmod(self.binaries["other"], 0o755)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "integration"), str(Path(__file__).resolve().parents[2] / "clients/python/src")]
 
 from harness import docker as docker_engine  # noqa: E402
 from harness.containers import REPO, Unavailable  # noqa: E402
@@ -90,6 +90,22 @@ def containers(docker):
         return Sandbox("engine")
 
     return make
+
+
+@pytest.fixture
+def held(containers, docker, monkeypatch, tmp_path):
+    """As containers, with everything over one connection to each."""
+    monkeypatch.setenv("TOOLBOX_BINARY", str(REPO / "toolbox"))
+    monkeypatch.setenv("TOOLBOX_DIR", str(tmp_path / "toolbox"))
+    if "DOCKER_HOST" in docker.env:
+        monkeypatch.setenv("DOCKER_HOST", docker.env["DOCKER_HOST"])
+
+    def make(root="debian", **plan):
+        containers(root, **plan)
+        return Sandbox("held_engine")
+
+    yield make
+    subprocess.run([REPO / "toolbox", "connect", "--stop"], check=True)
 
 
 @pytest.fixture(params=["local", "debian", "busybox"])

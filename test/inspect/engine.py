@@ -12,6 +12,7 @@ from harness.containers import Options
 from inspect_ai.util import ExecResult, SandboxEnvironment, sandboxenv
 from inspect_ai.util import subprocess as run
 from inspect_ai.util._sandbox.limits import SandboxEnvironmentLimits
+from toolbox_sandbox.inspect_provider import HeldSandboxEnvironment
 
 try:
     from inspect_ai.util import SandboxUserUnsupportedError
@@ -94,3 +95,14 @@ class EngineSandbox(SandboxEnvironment):
                 raise FileNotFoundError(done.stderr.decode())
             data = Path(folder, "file").read_bytes()
         return data.decode() if text else data
+
+
+@sandboxenv(name="held_engine")
+class HeldEngineSandbox(HeldSandboxEnvironment):
+    """The same containers with all that `--sandbox toolbox` puts around those of the package's own provider."""
+
+    inner_name = "engine"
+    directory = "/tmp"
+
+    async def target(self):
+        return f"docker:{self.inner.container.name}"

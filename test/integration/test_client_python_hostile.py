@@ -374,3 +374,16 @@ def test_a_time_is_measured_from_before_the_program_is_asked_for(monkeypatch):
         return (await program.begin(Slow(), program.Program(["true"]))).seconds
 
     assert asyncio.run(use()) >= 0.05
+
+
+def test_a_socket_whose_path_is_longer_than_any(client, workdir):
+    """The program listens there all the same."""
+    far = workdir / ("far" * 50)
+    text = "import sys\nfrom toolbox_sandbox import Sandbox\nwith Sandbox.connect('local:', options=sys.argv[1:]) as s: print(s.run(['echo', 'here']).text)"
+    env = {**os.environ, "TOOLBOX_DIR": str(far), "TOOLBOX_BINARY": str(client.binary), "PYTHONPATH": str(PACKAGE / "src")}
+    try:
+        done = subprocess.run([sys.executable, "-W", "error", "-c", text, "--dir", str(workdir / "there")], env=env, capture_output=True, text=True, timeout=HANG)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "here\n\n", "")
+    finally:
+        subprocess.run([client.binary, "connect", "--stop"], env=env, check=True, timeout=HANG)
+        subprocess.run([client.binary, "eject", "-q", "--dir", str(workdir / "there"), "local:"], env=env, check=True, timeout=HANG)

@@ -46,7 +46,9 @@ def run_tests(node, compiled, client, workdir, **more):
     assert of > 1000 and run >= 0.9 * of, f"{run} of {of} lines are run"
 
 
-def test_all_of_it_here(node, compiled, client, workdir):
+def test_all_of_it_here(node, compiled, new_client, workdir):
+    """With sockets whose paths are longer than any."""
+    client = new_client(dir=workdir / ("far" * 50))
     run_tests(node, compiled, client, workdir, TARGET="local:", CONNECT_OPTIONS=json.dumps(["--dir", str(workdir / "there")]))
 
 

@@ -550,3 +550,47 @@ def test_one_that_says_nothing_is_listed_as_that(made):
         assert done.returncode == 0, done
         done = made.run("connect", "--stop")
         assert done.returncode == 1 and b"3 that say nothing could not be stopped" in done.stderr, done
+
+
+CTR = """
+echo "$$ $*" >>{log}
+[ "$1" != -n ] || shift 2
+[ "$1" = task ] && shift || exit 2
+if [ "$1" = ls ]; then printf 'web\\ndb\\n'; exit; fi
+id=${{2#--exec-id=}}
+mkdir {ids}/$id 2>/dev/null || {{ echo "ctr: id $id: already exists" >&2; exit 1; }}
+shift 2
+[ "$1" != --user ] || shift 2
+[ "$1" = web ] || exit 3
+shift
+exec "$@"
+"""
+
+
+def test_containerd_by_a_stand_in(client, workdir):
+    """Its client gives each program a name, and keeps that of one that was killed."""
+    folder, ids, log, there = workdir / "bin", workdir / "ids", workdir / "log", str(workdir / "there")
+    folder.mkdir(), ids.mkdir()
+    script(folder / "ctr", CTR.format(log=log, ids=ids))
+    env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def toolbox(command, *words, status=0):
+        done = client.cli(command, *words, env=env)
+        assert done.returncode == status, done
+        return done.stdout.decode()
+
+    toolbox("connect", "--dir", there, "ctr:k8s.io/web")
+    try:
+        assert "pid" in toolbox("call", "--dir", there, "ctr:k8s.io/web", "remote_version")
+        assert toolbox("run", "--no-share", "--dir", there, "ctr:k8s.io/web", "--", "echo", "beside") == "beside\n"
+        assert toolbox("run", "--dir", there, "ctr:k8s.io/w*", "--", "echo", "found") == "ctr:k8s.io/web: found\n"
+        carriers = [line.split()[0] for line in log.read_text().splitlines() if line.endswith("exec --stream")]
+        os.kill(int(carriers[0]), signal.SIGKILL)
+        processes.wait_until(lambda: log.read_text().count("exec --stream") > len(carriers), "another one to carry it")
+        processes.wait_until(lambda: '"connected"' in toolbox("connect", "--list", "--json"), "it to be made again")
+    finally:
+        toolbox("connect", "--stop")
+    assert "-n k8s.io task exec --exec-id=toolbox-" in log.read_text() and len(list(ids.iterdir())) >= 4
+    toolbox("eject", "-q", "--dir", there, "ctr:web")
+    for wrong in ("ctr:", "ctr:/web", "ctr:a/b/c", "ctr:ns/", "ctr:ns/-x"):
+        toolbox("connect", wrong, status=2)

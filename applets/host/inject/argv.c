@@ -1,9 +1,14 @@
 #include "host/inject/argv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "io.h"
 #include "mem.h"
+
+#define DIGITS 16
 
 void argv_take(struct argv *a, char *word)
 {
@@ -23,6 +28,19 @@ void argv_release(struct argv *a)
         free(a->words[i]);
     free(a->words);
     *a = (struct argv){0};
+}
+
+void argv_freshen(char *const *words)
+{
+    static unsigned before;
+    const size_t fixed = sizeof ARGV_FRESH - 1 - DIGITS;
+    for (; *words; words++)
+        if (strlen(*words) == fixed + DIGITS && strncmp(*words, ARGV_FRESH, fixed) == 0) {
+            unsigned now = (unsigned)now_ms();
+            before = now > before ? now : before + 1;
+            snprintf(*words + fixed, DIGITS + 1, "%08x%08x", (unsigned)getpid(), before);
+            return;
+        }
 }
 
 /* Reads one word; returns what is behind it, NULL when a quote is not closed. */

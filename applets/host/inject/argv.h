@@ -22,6 +22,11 @@ void argv_release(struct argv *a);
  * expanded. -1 with ERR_PARAMS when a quote is not closed. */
 int argv_split(struct argv *a, const char *text, struct err *err);
 
+/* A word that has to be another one each time that the command is run: ARGV_FRESH, which argv_freshen gives
+ * digits that no other had. */
+#define ARGV_FRESH "--exec-id=toolbox-0000000000000000"
+void argv_freshen(char *const *words);
+
 /* Appends a word in single quotes, as every shell reads it back. */
 void argv_quote(struct buf *out, const char *word);
 

@@ -11,6 +11,12 @@
 enum { CONTEXT, NAMESPACE, POD, CONTAINER }; /* of k8s: */
 enum { PROJECT = 2, SERVICE = 3 };           /* of compose: */
 
+const char *target_id(const struct target *t)
+{
+    const char *slash = strrchr(t->name, '/');
+    return slash ? slash + 1 : t->name;
+}
+
 /* ---- command lines ---- */
 
 static int add_runtime(const struct target *t, struct argv *out, struct err *err)
@@ -47,6 +53,41 @@ static int engine_list(const struct target *t, struct argv *out, struct err *err
     argv_add(out, "ps");
     argv_add(out, "--format");
     argv_add(out, "{{.Names}}");
+    return 0;
+}
+
+/* Of containerd's own client. Two runs in a container have names of their own, and one that was killed keeps
+ * its. */
+static int ctr_start(const struct target *t, struct argv *out, struct err *err)
+{
+    const char *id = target_id(t);
+    if (add_runtime(t, out, err) < 0)
+        return -1;
+    if (id > t->name) {
+        argv_add(out, "-n");
+        argv_take(out, mem_dup(t->name, (size_t)(id - t->name) - 1));
+    }
+    argv_add(out, "task");
+    return 0;
+}
+
+static int ctr_enter(const struct target *t, const char *user, struct argv *out, struct err *err)
+{
+    if (ctr_start(t, out, err) < 0)
+        return -1;
+    argv_add(out, "exec");
+    argv_add(out, ARGV_FRESH);
+    add_option(out, "--user", user);
+    argv_add(out, target_id(t));
+    return 0;
+}
+
+static int ctr_list(const struct target *t, struct argv *out, struct err *err)
+{
+    if (ctr_start(t, out, err) < 0)
+        return -1;
+    argv_add(out, "ls");
+    argv_add(out, "-q");
     return 0;
 }
 
@@ -129,6 +170,7 @@ const struct target_kind target_kinds[] = {
     {"docker", "NAME", "docker", "0", COPIES_ARCHIVE, false, false, 0, engine_enter, engine_list},
     {"podman", "NAME", "podman", "0", COPIES_ARCHIVE, false, false, 0, engine_enter, engine_list},
     {"nerdctl", "NAME", "nerdctl", "0", COPIES_FILES, false, false, 0, engine_enter, engine_list},
+    {"ctr", "[NAMESPACE/]ID", "ctr", "0", COPIES_NOTHING, false, false, 0, ctr_enter, ctr_list},
     {"k8s", "[CONTEXT/][NAMESPACE/]POD[/CONTAINER]", "kubectl", NULL, COPIES_NOTHING, false, false, 4,
      kube_enter, kube_list},
     {"ssh", "[USER@]HOST", "ssh", NULL, COPIES_NOTHING, true, false, 0, ssh_enter, NULL},
@@ -265,6 +307,10 @@ static int check_name(const struct target *t, struct err *err)
         return err_set(err, ERR_PARAMS, "'%s': nothing goes behind '%s:'", t->text, t->kind->scheme);
     if (t->name[0] == '-' && t->kind->parts == 0 && t->kind->program)
         return err_set(err, ERR_PARAMS, "'%s': a name can't begin with '-'", t->text);
+    const char *id = target_id(t);
+    if (t->kind->enter == ctr_enter &&
+        (!*id || *id == '-' || *t->name == '/' || (id > t->name && strchr(t->name, '/') + 1 < id)))
+        return err_set(err, ERR_PARAMS, "'%s': %s:%s is wanted", t->text, t->kind->scheme, t->kind->form);
     if (t->kind->program && !transport_is_plain(t->name))
         return err_set(err, ERR_PARAMS, "'%s': a name has no control characters", t->text);
     for (int i = 0; i < TARGET_PARTS; i++)

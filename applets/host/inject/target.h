@@ -59,6 +59,9 @@ int target_parse_running(struct target *t, const char *text, const struct runtim
 void target_release(struct target *t);
 #define TARGET_AUTO __attribute__((cleanup(target_release)))
 
+/* The name without what is in front of its last slash. */
+const char *target_id(const struct target *t);
+
 /* True when it stands for any number of targets, which target_list finds. */
 bool target_is_pattern(const struct target *t);
 

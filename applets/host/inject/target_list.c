@@ -41,12 +41,15 @@ static char *text_for(const struct target *pattern, const char *name)
         return mem_printf("%s:%s/%s/%s/%s", pattern->kind->scheme, pattern->parts[0] ? pattern->parts[0] : "",
                           pattern->parts[1] ? pattern->parts[1] : "", name,
                           pattern->parts[3] ? pattern->parts[3] : "");
-    return mem_printf("%s:%s", pattern->kind->enter ? pattern->kind->scheme : "docker", name);
+    if (!pattern->kind->enter)
+        return mem_printf("docker:%s", name);
+    return mem_printf("%s:%.*s%s", pattern->kind->scheme, (int)(target_id(pattern) - pattern->name),
+                      pattern->name, name);
 }
 
 static bool fits(const struct target *pattern, const char *name)
 {
-    const char *wanted = pattern->kind->parts == 4 ? pattern->parts[2] : pattern->name;
+    const char *wanted = pattern->kind->parts == 4 ? pattern->parts[2] : target_id(pattern);
     return *name && *name != '-' && (!pattern->kind->enter || *wanted == '-' || glob_match(wanted, name));
 }
 

@@ -244,6 +244,7 @@ pid_t transport_start(int start_dir, char *const *argv, int fds[3], struct engin
     int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
     const char *const programs[] = {argv[0], NULL};
     pid_t pid = -1;
+    argv_freshen(argv);
     if (io_pipes(pipes, 3) < 0) {
         err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
     } else {

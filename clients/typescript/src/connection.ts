@@ -1,7 +1,9 @@
 /** One connection, any number of calls, subscriptions and byte streams at once (docs/connection.md). */
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
-import { createConnection } from "node:net";
+import { closeSync, openSync } from "node:fs";
+import { createConnection, type Socket } from "node:net";
+import { basename, dirname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { ByteStream } from "./bytestream.ts";
 import { CannotConnect, CannotRun, ConnectionLost, InvalidParams, ofAnswer } from "./errors.ts";
@@ -32,6 +34,25 @@ function started(program: string, args: readonly string[]): ChildProcessByStdio<
 function dismiss(child: ChildProcess, gone: Promise<void>): void {
     const timers = [setTimeout(() => child.kill(), LEAVES_AFTER_MS), setTimeout(() => child.kill("SIGKILL"), 2 * LEAVES_AFTER_MS)];
     void gone.then(() => timers.forEach(clearTimeout));
+}
+
+const SOCKET_PATH_MAX = 107; // bytes that the kernel takes
+
+/** A connection to a socket whatever the length of its path. */
+function reach(path: string): Socket {
+    if (Buffer.byteLength(path) <= SOCKET_PATH_MAX) {
+        return createConnection(path);
+    }
+    const folder = openSync(dirname(path), "r");
+    const socket = createConnection(`/proc/self/fd/${folder}/${basename(path)}`);
+    let open = true;
+    const close = (): void => {
+        if (open) {
+            open = false;
+            closeSync(folder);
+        }
+    };
+    return socket.once("connect", close).once("close", close);
 }
 
 /** A client of a kept connection's socket, or of any `toolbox exec --stream`. Made by `open` or `over`. */
@@ -65,7 +86,7 @@ export class Connection {
 
     /** A connection to a socket that `toolbox connect` keeps. */
     static async open(path: string, signal?: AbortSignal): Promise<Connection> {
-        const socket = createConnection(path);
+        const socket = reach(path);
         const gone = new Promise<void>((done) => socket.once("close", () => done()));
         try {
             return await new Connection(socket, socket, gone).#meet(signal);

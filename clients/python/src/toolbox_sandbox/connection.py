@@ -8,7 +8,7 @@ import os
 import signal
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
 from .calling import end_process
@@ -16,8 +16,22 @@ from .errors import CannotConnect, ConnectionLost, InvalidParams, of_answer
 from .wire import FRAME_DATA_MAX, FRAME_OPEN_MAX, STREAMS_MAX, WINDOW_FIRST, WINDOW_MAX, Frame, Message, Wire, frame, line
 
 READ_AT_ONCE = 1 << 18
+SOCKET_PATH_MAX = 107  # bytes that the kernel takes
 LEAVES_AFTER_S = 5  # the command of a stream that has ended: then it is told to end, and after as long again it is killed
 ACK_AFTER_S = 0.05  # how long an answer may wait for a request that takes its acknowledgement along
+
+
+@contextlib.contextmanager
+def _reached(path: str) -> Generator[str, None, None]:
+    """What leads to a socket whatever the length of its path."""
+    if len(os.fsencode(path)) <= SOCKET_PATH_MAX:
+        yield path
+        return
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+    finally:
+        os.close(folder)
 
 
 class Connection:
@@ -46,9 +60,10 @@ class Connection:
     async def open(cls, socket: str) -> Connection:
         """A connection to a socket that `toolbox connect` keeps."""
         try:
-            reader, writer = await asyncio.open_unix_connection(socket)
+            with _reached(socket) as path:
+                reader, writer = await asyncio.open_unix_connection(path)
         except OSError as error:
-            raise CannotConnect(f"the connection has ended while it was being used for the first time ({error.strerror}): try again") from error
+            raise CannotConnect(f"the connection has ended while it was being used for the first time ({error}): try again") from error
         return await cls(reader, writer, None)._greeted()
 
     @classmethod
