@@ -242,7 +242,9 @@ static void pump_in(int fd, struct pipe *in, bool *open, short stdin_ready)
     }
     if (in->at < in->n) {
         ssize_t n = send(fd, in->data + in->at, in->n - in->at, MSG_NOSIGNAL);
-        if (n < 0 && !may_again()) /* nobody reads it any more: how it has ended is told soon */
+        if (n < 0 && (errno == ENOMEM || errno == ENOBUFS))
+            usleep(10000);              /* none of it may be lost */
+        else if (n < 0 && !may_again()) /* nobody reads it any more: how it has ended is told soon */
             in->at = in->n;
         in->at += n > 0 ? (size_t)n : 0;
     }
