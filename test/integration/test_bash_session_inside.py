@@ -5,7 +5,7 @@ import pytest
 
 from harness import needs, relays
 from harness.client import RpcError
-from harness.sessions import LONG
+from harness.sessions import LONG, Shell
 
 SHELLS = {"bash": "bash --norc", "dash": "dash", "sh in bash": "bash --norc -c 'sh; :'", "zsh": "zsh -f", "mksh": "mksh", "ksh93": "ksh93", "busybox": "busybox sh",
           "script": "script -q /dev/null", "su": "su --pty root", "sudo": "sudo -i", "ssh": "ssh -F {ssh} there",
@@ -61,6 +61,37 @@ def test_a_prompt_that_is_long_in_coming_within(shell):
     with opened(shell, "bash --norc"):
         check(shell, "PROMPT_COMMAND='sleep 2'", "")
         check(shell, "echo on", "on\n")
+
+
+EXECS = ["sh", "env -i PATH=/usr/bin:/bin sh", "dash", "zsh -f", "mksh", "fish --no-config", "python3 -q", "script -q /dev/null", "env -i TERM=dumb bash --norc --noediting"]
+
+
+@pytest.mark.parametrize("line", EXECS)
+@pytest.mark.parametrize("kind", ["bash", "dash", "zsh"])
+def test_a_shell_in_the_place_of_the_sessions(server, kind, line):
+    """By exec: it is taught as one behind it would be. One of the same kind is no less another one."""
+    needs.program(kind)
+    needs.program(line.split()[0])
+    with Shell(server, program=[kind]) as session:
+        assert session.run(f"exec {line}", timeout=60)["state"] == "awaiting_input"
+        if "python3" in line:
+            check(session, "print('hi')", "hi\n")
+            return
+        check(session, "echo hi", "hi\n")
+        check(session, "sh -c 'exit 3'", "", 3)
+        check(session, "cd /tmp", "", cwd="/tmp")
+        assert session.run("sleep 60; echo later", timeout=1)["state"] == "timeout"
+        session.bs("\x03", wait=LONG, idle=LONG)
+        check(session, "echo after", "after\n")
+
+
+@pytest.mark.parametrize("kind", ["bash", "dash"])
+def test_what_takes_no_commands_is_named_in_its_place(server, kind):
+    needs.program("tcsh")
+    with Shell(server, program=[kind]) as session:
+        session.run("exec tcsh -f", timeout=60)
+        with pytest.raises(RpcError, match="'tcsh' is waiting for input"):
+            session.run("echo no")
 
 
 def test_printed_text_forges_nothing(inside):

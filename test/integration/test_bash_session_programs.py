@@ -77,6 +77,32 @@ def test_its_state_stays_between_runs(other, request):
         assert other.out(f"echo {number}") == f"{number}\n"
 
 
+def test_aliases_of_its_user_are_in_nobodys_way(other, request):
+    """As of `cat` and `rm`, which many have."""
+    kind = request.node.callspec.params["other"]
+    names = {"fish": "printf cat source eval", "tcsh": "echo sh rm cat mktemp"}.get(kind, "printf read unset return cat eval [ . command")
+    for name in names.split():
+        line = f"alias {name} 'echo mine'" if kind in ("fish", "tcsh") else f"alias {name}='echo mine'"
+        if (name, kind) not in (("eval", "fish"), ("[", "zsh"), ("[", "dash"), (".", "zsh")):
+            assert other.run(line)["state"] == "completed", name
+        assert other.out("/bin/echo a; /bin/sh -c 'exit 3'", 3) == "a\n", name
+        assert other.out("/bin/echo a\n/bin/echo b") == "a\nb\n", name
+
+
+def test_functions_of_its_user_are_in_nobodys_way(other, request):
+    """(A line that is a function's alone leaves ksh93 waiting for another one, where it is typed.)"""
+    kind = request.node.callspec.params["other"]
+    if kind == "tcsh":
+        pytest.skip("it has none")
+    names = {"fish": "printf cat source", "zsh": "printf read cat builtin"}.get(kind, "printf read cat test builtin")
+    for name in names.split():
+        line = f"function {name}; echo mine; end" if kind == "fish" else f"{name}() {{ echo mine; }}"
+        assert other.out(line) == "", name
+        assert other.out("/bin/echo a; /bin/sh -c 'exit 3'", 3) == "a\n", name
+        assert other.out("/bin/echo a\n/bin/echo b") == "a\nb\n", name
+        assert other.out(name) == "mine\n", name
+
+
 def test_a_block_of_many_lines(other, request):
     kind = request.node.callspec.params["other"]
     text = {"fish": "for i in 1 2\n\n  echo $i\nend", "tcsh": "foreach i ( 1 2 )\n  echo $i\nend"}.get(kind, "for i in 1 2\ndo\n\n  echo $i\ndone")

@@ -329,6 +329,6 @@ void channel_acknowledge(struct channel *c)
 {
     make_plain(c->pty.slave);
     channel_flush(c);
-    const char *word = c->sourced ? "return\n" : "\n";
+    const char *word = c->sourced ? "\\return\n" : "\n";
     io_write_all(c->pty.master, word, strlen(word));
 }

@@ -12,8 +12,10 @@
 static const char ksh_setup[] =
     "set +o emacs +o vi 2>@\nset +o gmacs 2>@\nunset TMOUT 2>@\nunset ENV\n__word=\x02 __zero=0\n"
     "case ${KSH_VERSION-} in *93*) eval 'function TMOUT.set { .sh.value=0; }';; esac\n"
-    "PS1='${__zero#$(($(s=$?; [ $s -le 256 ] || s=$((s - 128)); [ \"${__word-}\" ] && { printf "
-    "\"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$__word\" \"$$\" \"$s\" \"$PWD\" >@; read -r s <@; } "
+    "PS1='${__zero#$(($(s=$?; ((s > 256)) && ((s -= 128)); "
+    "[[ ${__word-} ]] && { \\command printf \"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$__word\" \"$$\" \"$s\" \"$PWD\" "
+    ">@; "
+    "\\command read -r s <@; } "
     "2>@; " SHELL_STAY ")0))}'\"${PS1:-$ }\"\n";
 
 static const char zsh_before[] = "exec 3<&-\nsetopt rcs\n\4"
@@ -25,17 +27,19 @@ static const char zsh_before[] = "exec 3<&-\nsetopt rcs\n\4"
 static const char zsh_setup[] =
     "unsetopt zle prompt_sp prompt_cr bang_hist\n"
     "typeset -g +x __word=\x02\n"
-    "__tell() { local s=$?; { builtin printf '\\1%sP%s\\0%s\\0%s\\0\\0' \"${__word-}\" $$ $s \"$PWD\"; "
-    "builtin read -r -t 5 s; } <>@ >&0 2>&0; return 0; } 2>@\n"
+    "__tell() { local s=$?; { \\disable -f builtin; builtin printf '\\1%sP%s\\0%s\\0%s\\0\\0' \"${__word-}\" "
+    "$$ $s \"$PWD\"; "
+    "builtin read -r -t 5 s; \\enable -f builtin; } <>@ >&0 2>&0; \\return 0; } 2>@\n"
     "precmd_functions=(__tell $precmd_functions)\n";
 
 /* Its `read` takes a terminal for a person's, but where the line ends with a NUL. */
-#define FISH_WAIT "read -z -n 1 -l __ack <@"
+#define FISH_WAIT "builtin read -z -n 1 -l __ack <@"
 static const char fish_setup[] =
     "set -g __word \x02\n"
     "function __back; return $argv; end\n"
     "function __tell --on-event fish_postexec; set -l s $status; set -g __told 1; "
-    "printf '\\001%sP%s\\000%s\\000%s\\000\\000' $__word $fish_pid $s \"$PWD\" >@; " FISH_WAIT "; end\n"
+    "builtin printf '\\001%sP%s\\000%s\\000%s\\000\\000' $__word $fish_pid $s \"$PWD\" >@; " FISH_WAIT
+    "; end\n"
     "function __tell_first --on-event fish_prompt; __back $status; set -q __told; or __tell; set -e __told; "
     "end\n";
 
@@ -43,19 +47,21 @@ static void put_fish(struct buf *out, const char *command, size_t n, const struc
 {
     buf_adds(out, "set -g __line ");
     shell_put_word(out, command, n, "\\'", "\\\\");
-    shell_put(out, "\nprintf '\\001%sT%s\\0000\\000%s\\000' $__word $fish_pid \"$PWD\" >@; " FISH_WAIT "\n",
-              channel);
+    shell_put(
+        out, "\nbuiltin printf '\\001%sT%s\\0000\\000%s\\000' $__word $fish_pid \"$PWD\" >@; " FISH_WAIT "\n",
+        channel);
 }
 
 /* It can wait for nothing itself, what a program is given as an argument others see, and what it reads from a
  * terminal it prompts for. */
 #define IN_ALIAS(text) "'\"'\"'" text "'\"'\"'"
 #define TCSH_TAKE                                                                                            \
-    "set __status=$status; set __file=`sh -c 'f=$(mktemp) && cat <@ >$f && echo $f'`; source $__file"
+    "set __status=$status; set __file=`\\sh -c 'f=$(mktemp) && cat <@ >$f && echo $f'`; source "             \
+    "$__file"
 static const char tcsh_setup[] =
-    "rm -f $__file\n"
+    "\\rm -f $__file\n"
     "set __word=\x02\n"
-    "alias precmd 'set __status=$status; echo \"$__word $$ $__status $cwd\" | sh -c " IN_ALIAS(
+    "alias precmd 'set __status=$status; \\echo \"$__word $$ $__status $cwd\" | \\sh -c " IN_ALIAS(
         "read -r w p s d; { printf \"\\1%sP%s\\0%s\\0%s\\0\\0\" \"$w\" \"$p\" \"$s\" \"$d\"; read -r s; } "
         "<>@ >&0 2>&0") "'\n"
                         "\4if (-r /etc/csh.cshrc) source /etc/csh.cshrc\n"
@@ -66,7 +72,7 @@ static const char tcsh_setup[] =
 static void put_tcsh(struct buf *out, const char *command, size_t n, const struct channel *channel)
 {
     (void)channel;
-    buf_adds(out, "rm -f $__file; sh -c \"exit $__status\"\n");
+    buf_adds(out, "\\rm -f $__file; \\sh -c \"exit $__status\"\n");
     buf_add(out, command, n);
     buf_addc(out, '\n');
 }
@@ -104,7 +110,6 @@ static const struct shell_kind kinds[] = {
      .start.setup = ksh_setup,
      .take.line = SHELL_SOURCE "@" SHELL_EVAL,
      .take.put = shell_put_eval,
-     .take.as_typed = true,
      .is_shell = true,
      .copies_catch = true,
      .vague = 2},
@@ -122,13 +127,13 @@ static const struct shell_kind kinds[] = {
      .ends_line = true,
      .proves = true},
     {.names = "fish",
-     .start.args = {"-C", "cat <@ | source"},
+     .start.args = {"-C", "command cat <@ | builtin source"},
      .start.bare = "--no-config",
      .start.before = "",
      .start.no_history = "set -g fish_history ''\n",
      .start.setup = fish_setup,
      .start.by_channel = true,
-     .take.line = " set -g __status $status; cat <@ | source; __back $__status; eval $__line",
+     .take.line = " set -g __status $status; command cat <@ | builtin source; __back $__status; eval $__line",
      .take.put = put_fish,
      .take.announces = true,
      .is_shell = true,

@@ -89,7 +89,7 @@ int64_t session_run_refuse(const struct session *s, struct session_call *c)
     proc_name(s->shell.pid, shell);
     if (group != s->shell.pid)
         proc_name(group, name);
-    else if (s->shell.kind->is_bash && !shell_is_bash(shell))
+    else if (shell_is_replaced(&s->shell))
         snprintf(name, sizeof name, "%s", shell); /* exec */
     const char *whose = s->shell.kind->is_shell ? "the shell" : "the program";
     char starting[40];

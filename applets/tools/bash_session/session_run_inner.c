@@ -11,8 +11,8 @@
 #define TAKE_MS 10000 /* for a command to be begun */
 #define INTERRUPT "\003"
 
-/* Who waits in the foreground is a shell or a Python, or passes the terminal on to one, as far as is known.
- */
+/* Who waits in the foreground is a shell or a Python, or passes the terminal on to one, as far as is known;
+ * behind the session's shell, or in its place. */
 static bool may_be_inner(const struct session *s, enum waiting w)
 {
     char name[16];
@@ -22,7 +22,8 @@ static bool may_be_inner(const struct session *s, enum waiting w)
     if (strncmp(name, "tmux", 4) == 0 || strcmp(name, "screen") == 0 || strcmp(name, "tcsh") == 0 ||
         strcmp(name, "csh") == 0)
         return false;
-    return w == WAITING_FAR_END || (w == WAITING_PROGRAM && group != s->shell.pid &&
+    bool other = group == s->shell.pid ? shell_is_another(&s->shell) : w == WAITING_PROGRAM;
+    return w == WAITING_FAR_END || (w != WAITING_NOT && other &&
                                     (kind_of(name)->is_shell || strncmp(name, "python", 6) == 0 ||
                                      strncmp(name, "ipython", 7) == 0 || session_passes_on(group)));
 }
@@ -38,7 +39,8 @@ bool session_inner_waits(struct session *s, bool *soon)
     *soon = w == WAITING_FAR_END || (s->inner.back && w == WAITING_NOT);
     if (!may_be_inner(s, w) || (!s->inner.back && !inner_is_prompt(&s->terminal.tail, &kind)))
         return false;
-    bool quiet = s->inner.back || w == WAITING_PROGRAM || now_ms() - s->pace.last_activity >= QUIET_MS;
+    bool quiet = s->inner.back || w == WAITING_PROGRAM || w == WAITING_SHELL ||
+                 now_ms() - s->pace.last_activity >= QUIET_MS;
     *soon = !quiet;
     return quiet;
 }

@@ -31,16 +31,6 @@ void session_send_code(struct session *s, const struct buf *code, const char *ty
     terminal_type(&s->terminal, typed, strlen(typed));
 }
 
-/* `exec` has put another program in the place of our shell: its arguments don't name our start-up file. */
-static bool is_replaced(const struct session *s)
-{
-    char path[40];
-    struct buf text BUF_AUTO = BUF_INIT;
-    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)s->shell.pid);
-    return s->shell.kind->is_bash && !s->shell.known.adopted && io_read_file(AT_FDCWD, path, &text) == 0 &&
-           text.len > 0 && !memmem(text.data, text.len, s->shell.startup, strlen(s->shell.startup));
-}
-
 /* bash's own line editor is there to be asked, at what is no continuation prompt. */
 bool session_can_ask(const struct session *s)
 {
@@ -59,7 +49,8 @@ int64_t session_run_ask(struct session *s, struct session_call *c, bool typed)
     c->run.asked = true;
     c->run.again = 0;
     c->run.typed = typed;
-    c->run.adopted = s->shell.state == SHELL_STARTING || is_replaced(s) || !s->shell.kind->is_bash;
+    c->run.adopted = !s->shell.kind->is_bash || s->shell.state == SHELL_STARTING ||
+                     (!s->shell.known.adopted && shell_is_another(&s->shell));
     session_run_enter(c, RUN_ASKED);
     if (!s->shell.kind->is_bash) {
         char *line MEM_AUTO = mem_printf(SHELL_SOURCE "%s\n", s->shell.channel.path);

@@ -90,14 +90,15 @@ static const char bash_query[] =
  */
 const char shell_posix_setup[] =
     "unset ENV\n" SECRET "=\x02\n"
-    "PS1='\033]7771;$((" STATUS "=$?))$(($(s=$?; { [ \"${" SECRET "-}\" ] && printf "
+    "PS1='\033]7771;$((" STATUS "=$?))$(($(s=$?; \\unset -f printf read; { [ \"${" SECRET
+    "-}\" ] && \\printf "
     "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
-    "\"${PS2-}\" && eval \"${FUNCNAME+. @ #}read -r _\"; } <>@ >&0 2>&0; " SHELL_STAY ")0))\a'"
+    "\"${PS2-}\" && \\eval \"${FUNCNAME+\\. @ #}\\read -r _\"; } <>@ >&0 2>&0; " SHELL_STAY ")0))\a'"
     "\"${PS1:-$ }\"\n";
 
 /* Without another process, which it could not start. */
 static const char posix_query[] =
-    BACK "() { return $" STATUS "; }\n"
+    BACK "() { \\return $" STATUS "; }\n"
          "{ printf \"\\1%sQ%s\\0%s\\0%s\\0\\0\\0\" \"$" SECRET "\" \"$$\" \"$" STATUS
          "\" \"$PWD\" && read -r _; } <>@ >&0 2>&0\n" BACK "\n";
 
@@ -171,9 +172,9 @@ void shell_put_eval(struct buf *out, const char *command, size_t n, const struct
 {
     struct buf word BUF_AUTO = BUF_INIT;
     (void)channel;
-    buf_adds(&word, "unset " PIECES "; " BACK "; ");
+    buf_adds(&word, "\\unset " PIECES "; " BACK "; ");
     buf_add(&word, command, n);
-    buf_adds(out, STATUS "=$?; " BACK "() { return $" STATUS "; }\n" PIECES "=");
+    buf_adds(out, STATUS "=$?; " BACK "() { \\return $" STATUS "; }\n" PIECES "=");
     shell_put_word(out, word.data, word.len, "'\\''", "\\");
     buf_addc(out, '\n');
 }
@@ -182,8 +183,8 @@ void shell_put_announcement(struct buf *command, const struct channel *channel)
 {
     struct buf text BUF_AUTO = BUF_INIT;
     shell_put(&text,
-              "{ printf \"\\1%sT%s\\0%s\\0%s\\0\" \"${" SECRET "-}\" \"$$\" 0 \"$PWD\" >@; read -r " PIECES
-              " <@; unset " PIECES "; } 2>@; " BACK "; ",
+              "{ \\printf \"\\1%sT%s\\0%s\\0%s\\0\" \"${" SECRET
+              "-}\" \"$$\" 0 \"$PWD\" >@; \\read -r " PIECES " <@; \\unset " PIECES "; } 2>@; " BACK "; ",
               channel);
     buf_replace(command, 0, 0, text.data, text.len);
 }

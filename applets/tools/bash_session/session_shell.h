@@ -25,7 +25,7 @@ extern const char shell_bash_hook[];
 
 /* Within what a prompt substitutes: the front of an assignment that keeps TMOUT from ending the shell;
  * nothing where it isn't set, or can't be. */
-#define SHELL_STAY "[ -z \"${TMOUT-}\" ] || case $(readonly -p) in *TMOUT*) ;; *) echo TMOUT=;; esac"
+#define SHELL_STAY "case ${TMOUT:+x$(readonly -p)} in \"\"|*TMOUT*) ;; *) \\echo TMOUT=;; esac"
 
 /* bash: tells its state (message Q: pid, status, directory, whether the hook was still in place, the prompt
  * as it shows) and puts the hook back in place. Safe at a continuation prompt as well. */
@@ -40,7 +40,7 @@ void shell_put_posix_query(struct buf *out, const struct channel *channel);
 void shell_put_adoption(struct buf *out, struct channel *channel);
 
 /* Typed (with the path and Enter behind): runs what comes through the channel. */
-#define SHELL_SOURCE " . "
+#define SHELL_SOURCE " \\. "
 
 /* Text as one word in single quotes, in lines that the channel can hold; what stands for a quote in it, and
  * for a backslash. */
@@ -49,7 +49,7 @@ void shell_put_word(struct buf *out, const char *text, size_t n, const char *quo
 /* Others than bash: the command as one word, so that no continuation prompt comes between its lines. Typed as
  * the line SHELL_SOURCE with SHELL_EVAL behind it: the code has been read to its end then, whatever becomes
  * of the command. */
-#define SHELL_EVAL "; eval \"$__line\""
+#define SHELL_EVAL "; \\eval \"$__line\""
 void shell_put_eval(struct buf *out, const char *command, size_t n, const struct channel *channel);
 
 /* Has such a command tell that it begins (message T), and wait for an answer. */

@@ -1,4 +1,5 @@
 /* Starts a session's shell on a terminal of its own, and closes that. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,6 +247,23 @@ bool shell_is_replaced(const struct shell *sh)
     char name[16];
     proc_name(sh->pid, name);
     return *name && kind_of(name) != sh->kind;
+}
+
+/* Its arguments don't hold what it was started with, or where those say nothing its environment. */
+bool shell_is_another(const struct shell *sh)
+{
+    char path[40];
+    struct buf words BUF_AUTO = BUF_INIT;
+    const char *variable = sh->kind->start.env[0], *mark = variable;
+    for (int i = 0; i < KIND_ARGS_MAX && sh->kind->start.args[i]; i++)
+        mark = sh->kind->start.args[i];
+    if (!mark || !sh->startup)
+        return false;
+    char *own MEM_AUTO = with_startup(sh, mark);
+    bool environ = mark == variable;
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)sh->pid, environ ? "environ" : "cmdline");
+    return io_read_file(AT_FDCWD, path, &words) == 0 && (words.len > 0 || environ) &&
+           !memmem(words.data, words.len, own, strlen(own));
 }
 
 bool shell_start_bare(struct shell *sh)

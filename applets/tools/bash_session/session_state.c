@@ -228,6 +228,9 @@ bool shell_settled(struct shell *sh)
     bool mute = shell_is_mute(sh);
     enum look how = how_far(sh);
     enum waiting w = look_again(sh, how);
+    if (w == WAITING_SHELL && how != LOOK_AT_ALL && sh->kind->is_shell && !shell_is_back(sh) &&
+        session_passes_on(sh->pid))
+        w = WAITING_NOT; /* a relay in its place */
     enum unsure why = w == WAITING_SHELL || w == WAITING_NOT ? shell_is_unsure(sh, how) : UNSURE_NOT;
     if (why != UNSURE_NOT)
         w = WAITING_FAR_END;

@@ -186,6 +186,8 @@ int shell_start(struct shell *sh, struct err *err);
 bool shell_start_bare(struct shell *sh);
 /* `exec` has put a program of another kind in its place. */
 bool shell_is_replaced(const struct shell *sh);
+/* `exec` has put another program in the place of our shell, or another shell of its kind. */
+bool shell_is_another(const struct shell *sh);
 /* By its path, and what it is to do. */
 void shell_choose_kind(struct shell *sh);
 /* It is a shell that would tell, and can't: there is no channel. Nobody would know what a command's status

@@ -236,7 +236,7 @@ static enum waiting look(const struct pty *pty, pid_t shell, enum look how)
     bool thorough = how == LOOK_AT_ALL;
     if (group == 0 || !proc_is_ours() || sleeping_read(shell, &s) < 0 || !speaks_as_we(group))
         return WAITING_UNKNOWN;
-    if (group == shell && waits_for_terminal(tty, &s))
+    if (group == shell && waits_for_terminal(tty, &s) && (!thorough || !session_passes_on(shell)))
         return WAITING_SHELL;
     enum wait_for w = FOR_NOBODY;
     pid_t who = 0;
