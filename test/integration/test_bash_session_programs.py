@@ -103,6 +103,40 @@ def test_functions_of_its_user_are_in_nobodys_way(other, request):
         assert other.out(name) == "mine\n", name
 
 
+@pytest.mark.parametrize("name", ["dash", "busybox", "mksh", "ksh93"])
+def test_a_prompt_that_its_user_sets(begin, name, workdir):
+    """The hook stands in the prompt: `PS1=…` and `. /etc/profile` take it away, and it is put back, but in the middle of a command. (Of ksh
+    the kernel doesn't tell whether it reads one, so that a run that sets the prompt is answered as one that waits.)"""
+    session = begin(name, *(["ash"] if name == "busybox" else []))
+    told = name in ("dash", "busybox")
+    (workdir / "profile").write_text("PS1='mine> '\nfalse\n")
+    for line, status in (("PS1='$ '", 0), ("PS1='my # '; sh -c 'exit 4'", 4), (f". {workdir}/profile", 1)):
+        result = session.run(line)
+        assert (result["state"], result["exit_code"], result["output"]) == ("completed", status, "") or not told, result
+        assert session.out("/bin/echo a; sh -c 'exit 3'", 3) == "a\n"
+        if not told:
+            break
+        session.bs(f"{line}\n", wait=5)
+        assert session.out("echo $?") == f"{status}\n"
+    session.bs("if true\n", wait=5)
+    with pytest.raises(RpcError, match="not finished"):
+        session.run("echo no")
+    assert session.bs("then echo yes; fi\n", wait=5).startswith("yes\n")
+    assert session.out("cd /tmp; echo on") == "on\n"
+    if told:
+        result = session.run("printf 'which> '; read x; PS1='% '; echo $x")
+        assert (result["state"], result["output"]) == ("awaiting_input", "which> "), result
+        assert session.bs("me\n", wait=5).startswith("me\n")
+        assert session.out("echo $x") == "me\n"
+
+
+def test_zsh_that_ends_at_an_error_has_none_of_ours(begin):
+    session = begin("zsh")
+    assert session.out("set -e; builtin() { echo mine; }; unfunction builtin") == ""
+    assert session.out("true") == ""
+    assert session.run("false")["state"] == "exited"
+
+
 def test_a_block_of_many_lines(other, request):
     kind = request.node.callspec.params["other"]
     text = {"fish": "for i in 1 2\n\n  echo $i\nend", "tcsh": "foreach i ( 1 2 )\n  echo $i\nend"}.get(kind, "for i in 1 2\ndo\n\n  echo $i\ndone")

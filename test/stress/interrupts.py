@@ -8,6 +8,7 @@ N interrupts for each pair of a form and a shell: nothing behind what was interr
 import argparse
 import collections
 import random
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -25,7 +26,7 @@ def one(client, folder, name, form, dice, count, wrong):
             how, after = dice.choice((Interrupted.by_signal, Interrupted.by_key)), dice.random() ** 3 / 5
             try:
                 fault = tried.check(form, after, how)
-            except RpcError as why:
+            except (RpcError, subprocess.TimeoutExpired) as why:
                 fault = f"answers {why} then"
             if fault:
                 wrong[name, form].append((how.__name__, after, fault))

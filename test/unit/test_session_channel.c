@@ -333,8 +333,8 @@ static void the_shell_waits_for_its_answer(void **state)
     channel_acknowledge(&channel);
     channel.sourced = false;
     assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
-    assert_int_equal(read(fd, bytes, sizeof bytes), 7);
-    assert_memory_equal(bytes, "return\n", 7);
+    assert_int_equal(read(fd, bytes, sizeof bytes), 8);
+    assert_memory_equal(bytes, "\\return\n", 8);
     close(fd);
 }
 

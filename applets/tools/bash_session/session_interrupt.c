@@ -217,28 +217,36 @@ static bool is_deaf(const struct shell *sh, enum waiting w)
            (w == WAITING_SHELL || w == WAITING_CODE);
 }
 
-/* By the line that has given it the first one. */
 static void give_hook(struct shell *sh)
 {
     struct buf code BUF_AUTO = BUF_INIT, line BUF_AUTO = BUF_INIT;
-    kind_put_startup(&code, sh->kind, true, sh->options->keeps_history, &sh->channel, NULL);
+    kind_put_hook(&code, sh->kind, &sh->channel);
     channel_put_code(&sh->channel, &code);
-    kind_fill(&line, sh->kind->start.typed, sh->channel.path);
+    kind_fill(&line, sh->kind->is_csh ? sh->kind->take.line : SHELL_SOURCE "@", sh->channel.path);
     buf_addc(&line, '\n');
     terminal_type(sh->terminal, line.data, line.len);
 }
 
-static void wake(struct shell *sh, enum waiting w)
+void shell_wake(struct shell *sh)
 {
-    struct buf nothing BUF_AUTO = BUF_INIT;
-    if (w == WAITING_CODE)
-        channel_put_code(&sh->channel, &nothing);
-    else if (sh->kind->is_csh)
+    if (sh->kind->is_csh || shell_lost_hook(sh))
         give_hook(sh);
     else if (sh->kind->ends_line)
         terminal_type(sh->terminal, "\n", 1);
     else
         kill(sh->pid, SIGINT);
+}
+
+/* What a csh begins from then on is what tells: not to be interrupted once more. */
+static void wake(struct interrupt *in, enum waiting w)
+{
+    struct buf nothing BUF_AUTO = BUF_INIT;
+    if (w == WAITING_CODE)
+        channel_put_code(&in->shell->channel, &nothing);
+    else
+        shell_wake(in->shell);
+    if (in->shell->kind->is_csh)
+        in->cancel = in->target.losable = false;
 }
 
 static bool is_over(const struct interrupt *in, enum waiting w)
@@ -349,10 +357,11 @@ static void look(void *arg)
     loop_timer_set(in->timer, LOOK_MS);
     if (sh->told.message.kind)
         return; /* it may be believed */
-    if (in->deaf > 0 && in->deaf % DEAF_LOOKS == 0)
-        wake(sh, w);
-    if (in->deaf > 0)
+    if (in->deaf > 0) {
+        if (in->deaf % DEAF_LOOKS == 0)
+            wake(in, w);
         return;
+    }
     aim(sh, &t, false);
     if (can_be_hit(in, &t, w) &&
         (!in->sent || ((in->cancel || in->target.losable) && is_next(&t, &in->target, sh)))) {

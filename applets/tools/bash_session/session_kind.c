@@ -29,7 +29,7 @@ static const char zsh_setup[] =
     "typeset -g +x __word=\x02\n"
     "__tell() { local s=$?; { \\disable -f builtin; builtin printf '\\1%sP%s\\0%s\\0%s\\0\\0' \"${__word-}\" "
     "$$ $s \"$PWD\"; "
-    "builtin read -r -t 5 s; \\enable -f builtin; } <>@ >&0 2>&0; \\return 0; } 2>@\n"
+    "builtin read -r -t 5 s; \\enable -f builtin; } <>@ >&0 2>&0 || :; } 2>@\n"
     "precmd_functions=(__tell $precmd_functions)\n";
 
 /* Its `read` takes a terminal for a person's, but where the line ends with a NUL. */
@@ -232,6 +232,14 @@ static void put(struct buf *out, const char *template, bool bare, const struct c
         for (const char *at = *template == '\x03' && former ? former : ""; *at; at++)
             buf_addf(out, "%02x", (unsigned char)*at);
     }
+}
+
+void kind_put_hook(struct buf *out, const struct shell_kind *kind, const struct channel *channel)
+{
+    if (!kind->is_csh)
+        buf_adds(out, "__status=$?; __back() { \\return $__status; }\n");
+    put(out, kind->start.setup, true, channel, NULL);
+    buf_adds(out, kind->is_csh ? "\\sh -c \"exit $__status\"\n" : "__back\n");
 }
 
 void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool bare, bool keeps_history,

@@ -62,6 +62,8 @@ const struct shell_kind *kind_of(const char *path);
 /* The whole of its start-up file. `bare`: without its user's own; `former`: see \x03; NULL: none. */
 void kind_put_startup(struct buf *out, const struct shell_kind *kind, bool bare, bool keeps_history,
                       const struct channel *channel, const char *former);
+/* The hook alone, of a shell that has lost it, with the status as it was. */
+void kind_put_hook(struct buf *out, const struct shell_kind *kind, const struct channel *channel);
 /* A template with that text for each '@': the start-up file's name, say. Nothing else of it is special. */
 void kind_fill(struct buf *out, const char *template, const char *text);
 

@@ -95,14 +95,16 @@ static int64_t give_command(struct session *s, struct session_call *c)
     return type_command(s, c);
 }
 
-/* Interrupted as it told or read a line it reads on, and tells when the line ends. */
-static bool ends_line(struct session *s, struct session_call *c)
+/* Interrupted as it told or read a line it reads on, and tells when the line ends, or has lost its hook. */
+static bool is_woken(struct session *s, struct session_call *c)
 {
-    if (c->run.asked || !s->shell.kind->ends_line || !s->shell.known.interrupted ||
-        s->shell.known.waits != WAITING_SHELL)
+    const struct shell_kind *kind = s->shell.kind;
+    bool struck = (kind->ends_line || kind->is_csh) && s->shell.known.interrupted &&
+                  s->shell.known.waits == WAITING_SHELL;
+    if (c->run.asked || (!struck && !shell_lost_hook(&s->shell)))
         return false;
     c->run.asked = true;
-    terminal_type(&s->terminal, "\n", 1);
+    shell_wake(&s->shell);
     return true;
 }
 
@@ -131,7 +133,7 @@ static int64_t check_settled(struct session *s, struct session_call *c)
     if (!c->run.asked && session_can_ask(s))
         return session_run_ask(s, c, false);
     bool soon;
-    if (ends_line(s, c))
+    if (is_woken(s, c))
         return READY_MS;
     return session_inner_waits(s, &soon) || soon ? 0 : session_run_refuse(s, c);
 }
@@ -217,13 +219,15 @@ static int64_t check_typed(struct session *s, struct session_call *c)
             return session_lines_go_on(s, c);
         if (done && s->shell.known.status == STATUS_UNKNOWN && !c->run.asked)
             return session_run_ask(s, c, true);
+        if (done && c->run.asked) /* it has shown another one before */
+            capture_strip(s->capture, s->shell.known.prompt.data, s->shell.known.prompt.len);
         if (done)
             return session_run_answer(s, c, RUN_COMPLETED);
         if (w == WAITING_SHELL && !c->run.asked && session_can_ask(s))
             return session_run_ask(s, c, true);
         if (w == WAITING_SHELL && s->shell.interrupt)
             return UNKNOWN_TICK_MS; /* it may not have noticed yet */
-        if (ends_line(s, c))
+        if (is_woken(s, c))
             return ASK_MS;
         /* It has told of its prompt and not shown it yet: nobody knows that it waits for something else. */
         if (w == WAITING_UNKNOWN && now_ms() - s->shell.known.last_prompt < BUSY_MS)

@@ -22,7 +22,10 @@ static bool may_be_inner(const struct session *s, enum waiting w)
     if (strncmp(name, "tmux", 4) == 0 || strcmp(name, "screen") == 0 || strcmp(name, "tcsh") == 0 ||
         strcmp(name, "csh") == 0)
         return false;
-    bool other = group == s->shell.pid ? shell_is_another(&s->shell) : w == WAITING_PROGRAM;
+    /* ksh: whether it reads a command can't be seen (shell_lost_hook). */
+    bool lost =
+        s->shell.kind->copies_catch && w == WAITING_SHELL && !terminal_ends_with(&s->terminal, "> ", 2);
+    bool other = group == s->shell.pid ? lost || shell_is_another(&s->shell) : w == WAITING_PROGRAM;
     return w == WAITING_FAR_END || (w != WAITING_NOT && other &&
                                     (kind_of(name)->is_shell || strncmp(name, "python", 6) == 0 ||
                                      strncmp(name, "ipython", 7) == 0 || session_passes_on(group)));

@@ -295,6 +295,24 @@ bool shell_continues(const struct shell *sh)
            !(k->prompt.len > n && terminal_ends_with(sh->terminal, k->prompt.data, k->prompt.len));
 }
 
+/* The continuation prompt is all that stands in the last line, behind the prompt. */
+static bool shows_ps2(const struct shell *sh)
+{
+    const struct buf *prompt = &sh->known.prompt;
+    const char *ps2 = sh->known.ps2 ? sh->known.ps2 : "";
+    struct span line = terminal_last_line(sh->terminal);
+    if (prompt->len <= line.n && memcmp(line.s, buf_str(prompt), prompt->len) == 0)
+        line = (struct span){line.s + prompt->len, line.n - prompt->len};
+    return line.n == strlen(ps2) && memcmp(line.s, ps2, line.n) == 0;
+}
+
+bool shell_lost_hook(const struct shell *sh)
+{
+    return sh->kind->start.setup == shell_posix_setup && !shell_is_back(sh) &&
+           sh->known.waits == WAITING_SHELL && !shows_ps2(sh) &&
+           session_reads_all(sh->pid, sh->options->user);
+}
+
 bool shell_edits(const struct shell *sh)
 {
     return is_in_front(sh) && sh->kind->is_bash && terminal_is_raw(sh->terminal);

@@ -146,6 +146,9 @@ size_t shell_count_prompt(const struct shell *sh, struct span line);
 /* It tells nothing, as programs do that nobody has taught to: where it waits for its terminal, that is all.
  */
 bool shell_is_mute(const struct shell *sh);
+/* Whoever has set its prompt has taken the hook away: it reads a command, and not the rest of one (shells of
+ * which the kernel tells that). */
+bool shell_lost_hook(const struct shell *sh);
 /* The line editor shows the continuation prompt. Text is all there is to tell it from the first one when the
  * hook is gone, and asking the shell would break bash's parser in the middle of a command (5.2). */
 bool shell_continues(const struct shell *sh);
@@ -207,6 +210,8 @@ void shell_interrupt_follow(struct shell *sh, const char *behind, size_t n);
 bool shell_interrupt_now(struct shell *sh);
 /* Interrupts what it was given to do, in a moment when it can be. */
 void shell_interrupt_run(struct shell *sh);
+/* It waits, and has not told since it was interrupted, or has lost its hook: has it do that. */
+void shell_wake(struct shell *sh);
 /* Watches no longer, if it did. */
 void shell_interrupt_end(struct shell *sh);
 

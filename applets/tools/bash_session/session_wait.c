@@ -283,6 +283,15 @@ enum waiting session_waiting(const struct pty *pty, pid_t shell, const struct us
     return w;
 }
 
+bool session_reads_all(pid_t pid, const struct user *user)
+{
+    struct sleeping s;
+    bool other = look_as(user);
+    bool all = sleeping_read(pid, &s) == 0 && s.call == SYS_read && s.arg[2] > 1;
+    look_as_self(other, WAITING_NOT);
+    return all;
+}
+
 enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user,
                                    enum look how)
 {

@@ -41,6 +41,9 @@ enum unsure {
 enum unsure session_wait_is_unsure(const struct pty *pty, pid_t program, const struct user *user,
                                    enum look how);
 
+/* It reads, and not byte by byte, as a `read` does. */
+bool session_reads_all(pid_t pid, const struct user *user);
+
 /* It has the other end of a terminal of its own: script, sudo. */
 bool session_passes_on(pid_t pid);
 

@@ -128,7 +128,7 @@ class Interrupted:
 
     def wrong_with(self, result, codes):
         if result and (result["state"] != "completed" or result["exit_code"] not in codes):
-            return f"answered {result}"
+            return f"answered {result}, and {self.later} was {'made' if self.later.exists() else 'not made'}"
         alive = self.shell.run("echo alive")
         if (alive["state"], alive["exit_code"], alive["output"]) != ("completed", 0, "alive\n"):
             return f"answers {alive} then"
