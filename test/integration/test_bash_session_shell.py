@@ -462,6 +462,14 @@ def test_run_and_interact_share_the_shell(shell):
     assert "own" not in seen
 
 
+@pytest.mark.parametrize("key", ["\x02", "\x1a", "\x00", "\x7f", "x\x7f"])
+def test_a_key_that_leaves_the_line_empty_is_in_nobodys_way(shell, key):
+    shell.out("sh -c 'exit 7'", 7)
+    shell.bs(key, wait=0, idle=0)
+    assert shell.out("echo $?") == "7\n"
+    shell.works()
+
+
 def test_a_half_typed_line_is_not_run(shell):
     """What was typed and not entered is refused, or left alone: never part of a command that is run."""
     shell.at_once("echo half-")

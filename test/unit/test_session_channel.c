@@ -159,8 +159,14 @@ static void other_messages_are_told(void **state)
     tell(query.data, query.len);
     assert_true(hear(&m));
     assert_int_equal(m.kind, 'Q');
-    assert_true(m.armed);
+    assert_true(m.armed && !m.half);
     assert_string_equal(m.prompt, "two\nlines$ \n");
+    channel_message_release(&m);
+    buf_truncate(&query, 9);
+    buf_addf(&query, "%sx%c%c", channel.secret, 0, 0);
+    tell(query.data, query.len);
+    assert_true(hear(&m));
+    assert_true(m.armed && m.half);
     channel_message_release(&m);
     TELL("\001Q77\0"
          "3\0/\0\0\0");

@@ -191,7 +191,8 @@ static long field(const struct buf *b, size_t at)
 
 /* Fields behind the kind: pid, status (of a P with the number of commands begun behind it), directory; of a
  * P, the continuation prompt; of an X, a P of another kind, the type of an exception and its message; of a Q,
- * the secret that the hook had, if it was in place, and the prompt with an X behind. */
+ * the secret that the hook had, if it was in place, with an x behind if a line was begun, and the prompt with
+ * an X behind. */
 enum { PID, STATUS, CWD, PS2, ARMED = PS2, TYPE = PS2, PROMPT, MESSAGE = PROMPT, N_FIELDS };
 
 static int count_fields(char kind)
@@ -213,7 +214,8 @@ static void fill(struct channel_message *m, const char *secret, char kind, char 
     if (kind != 'Q')
         return;
     size_t n = strlen(field[PROMPT]);
-    m->armed = strcmp(field[ARMED], secret) == 0;
+    m->armed = strncmp(field[ARMED], secret, CHANNEL_SECRET) == 0;
+    m->half = m->armed && field[ARMED][CHANNEL_SECRET];
     if (n > 0)
         m->prompt = mem_dup(field[PROMPT], n - 1);
 }

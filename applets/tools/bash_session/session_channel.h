@@ -45,6 +45,7 @@ struct channel_message {
                      message; NULL: none */
     int begun;    /* P: commands that it has begun since the last one; -1: not told */
     bool armed;   /* Q: the hook at the prompt was still in place, with its secret */
+    bool half;    /* Q: and something is typed in the line */
     char *prompt; /* Q: as it shows; NULL: not told */
 };
 

@@ -33,6 +33,7 @@ struct run {
     enum run_phase phase;
     bool announced; /* RUN_OFFERED: that it begins is told, and what was shown before is none of its output */
     bool typed;     /* RUN_ASKED: after the command, not before */
+    bool prompted;  /* and its prompt was the last that had been shown */
     bool asked;     /* once is enough */
     int again;      /* how often a key was given again */
     bool adopted;   /* asked by a typed line, which prints nothing, and not by a key */

@@ -47,6 +47,7 @@ int64_t session_run_ask(struct session *s, struct session_call *c, bool typed)
         session_stop_capture(s);
     }
     c->run.asked = true;
+    c->run.prompted = terminal_ends_with(&s->terminal, s->shell.known.prompt.data, s->shell.known.prompt.len);
     c->run.again = 0;
     c->run.typed = typed;
     c->run.adopted = !s->shell.kind->is_bash || s->shell.state == SHELL_STARTING ||
@@ -103,16 +104,20 @@ static void strip_prompt(struct session *s, const char *prompt)
     capture_strip(s->capture, text.data, text.len);
 }
 
-/* The hook was in place and has not told: the command is not finished. Without it the shell has it back now,
+/* The hook was in place and has not told: the command is not finished, unless the prompt is shown and nothing
+ * typed behind it: a key did nothing, or the word got lost. Without it the shell has it back now,
  * and what it says of its state is what the hook would have said. */
 static void take_answer(struct session *s, struct session_call *c, const struct channel_message *m)
 {
     session_code_done(s, c, c->run.typed);
     s->shell.known.adopted = s->shell.known.adopted || c->run.adopted;
     session_run_enter(c, c->run.typed ? RUN_TYPED : RUN_READY);
-    if (m->armed && !s->shell.told.doubted)
+    if (m->armed && !s->shell.told.doubted && (m->half || !c->run.prompted))
         return;
+    bool struck = c->run.typed && s->shell.known.interrupted && m->status == s->shell.known.status;
     shell_learn(&s->shell, m, SHELL_ANSWERS);
+    if (struck)
+        s->shell.known.status = SHELL_INTERRUPTED;
     if (s->capture && m->prompt)
         strip_prompt(s, m->prompt);
     if (s->capture)

@@ -76,7 +76,7 @@ const char shell_bash_hook[] = HOOK "\n";
  * end. */
 static const char bash_query[] =
     "{ \\builtin printf \"\\1%sQ%s\\0%s\\0%s\\0%s\\0%s\\0\" \x02 \"$$\" \"$?\" \"$PWD\" "
-    "\"$([[ $PROMPT_COMMAND == *@* ]] && \\builtin printf %s \"${" SECRET "-}\")\" "
+    "\"$([[ $PROMPT_COMMAND == *@* ]] && \\builtin printf %s \"${" SECRET "-}${READLINE_LINE:+x}\")\" "
     "\"$( ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) && \\builtin "
     "printf %sX \"${PS1\x01P}\")\"; \\builtin read -r -t 5 _; } <>@ >&0 "
     "2>&0 || :\n" SET_SECRET SET_HOOK;
