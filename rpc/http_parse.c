@@ -308,8 +308,8 @@ static int take_line(struct http_parser *p)
 
 static size_t parse_line(struct http_parser *p, const char *data, size_t n)
 {
-    if (p->state == HTTP_REQUEST_LINE && p->line.len == 0 && !is_token_char(*data) && *data != '\r' &&
-        *data != '\n') {
+    bool text = (unsigned char)*data >= ' ' || *data == '\r' || *data == '\n';
+    if (p->state == HTTP_REQUEST_LINE && p->line.len == 0 && !text) {
         refuse(p, 400); /* no line may come: TLS, mostly */
         return 0;
     }
