@@ -90,7 +90,7 @@ static const char bash_query[] =
  */
 const char shell_posix_setup[] =
     "unset ENV\n" SECRET "=\x02\n"
-    "PS1='\033]7771;$((" STATUS "=$?))$(($(s=$?; \\unset -f printf read; { [ \"${" SECRET
+    "PS1='\033]7771;$((" STATUS "=$?))$(($(s=$?; { \\unset -f printf read; [ \"${" SECRET
     "-}\" ] && \\printf "
     "\"\\1%sP%s\\0%s\\0%s\\0%s\\0\" \"$" SECRET "\" \"$$\" \"$s\" \"$PWD\" "
     "\"${PS2-}\" && \\eval \"${FUNCNAME+\\. @ #}\\read -r _\"; } <>@ >&0 2>&0; " SHELL_STAY ")0))\a'"
