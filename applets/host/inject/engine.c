@@ -313,7 +313,8 @@ static _Noreturn void child(int start_dir, char *const *argv, const struct engin
     setsid();
     spawn_reset_signals();
     for (int i = 0; i < 3; i++)
-        dup2(fds[i], i);
+        while (dup2(fds[i], i) < 0 && errno == EINTR)
+            ;
     socket = fcntl(socket, F_DUPFD_CLOEXEC, 3);
     int keep[] = {socket, start_dir, up};
     io_close_others(keep, 3);

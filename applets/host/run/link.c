@@ -37,6 +37,7 @@ struct link {
     struct loop_source *in_source, *out_source, *err_source, *tick;
     size_t sent;
     int silent; /* ticks since anything was heard */
+    int unsent; /* why what was to be sent is lost, but for an end of the other side's; 0: it isn't */
     struct buf said;
     bool ended, wide;
 };
@@ -81,8 +82,12 @@ void link_flush(struct link *l)
             io_widen(l->in, &l->wide);
             break;
         }
-        if (n < 0 && errno != EINTR) {
-            l->sent = out->len; /* its end is seen soon, where nobody is in the middle of something */
+        if (n < 0 && errno != EINTR) { /* the end is told where nobody is in the middle of something */
+            l->sent = out->len;
+            if (errno != EPIPE) { /* that side's own end is read */
+                l->unsent = errno;
+                loop_timer_set(l->tick, 1);
+            }
             break;
         }
         l->sent += n > 0 ? (size_t)n : 0;
@@ -136,7 +141,9 @@ static void on_tick(void *arg)
 {
     struct link *l = arg;
     loop_timer_set(l->tick, STREAM_TICK_MS);
-    if (++l->silent >= SILENT_TICKS)
+    if (l->unsent)
+        end_with(l, err_text(l->unsent));
+    else if (++l->silent >= SILENT_TICKS)
         end_with(l, "nothing was heard of the target for too long");
 }
 
