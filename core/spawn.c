@@ -233,7 +233,7 @@ static int run_first(const struct spawn *s, int report_fd, struct err *err)
 static enum verdict ask(const struct birth *b, struct err *err)
 {
     const struct spawn *s = b->spawn;
-    int accepted = s->accept ? s->accept(s->accept_arg, getpid(), b->refused, err) : 1;
+    int accepted = s->accept.asked ? s->accept.asked(s->accept.arg, getpid(), b->refused, err) : 1;
     return accepted > 0 ? ACCEPTED : accepted == 0 ? REFUSED : NONE_WILL_DO;
 }
 
@@ -258,8 +258,8 @@ static int child(void *arg)
             prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         if (s->victim)
             offer_as_victim();
-        if (s->has_umask)
-            umask(s->umask);
+        if (s->umask.given)
+            umask(s->umask.value);
         enter_limits();
         if ((!s->confine || s->confine->begin(s->confine, &err) == 0) && set_descriptors(s, &err) == 0 &&
             (!s->user || user_become(s->user, &err) == 0) && enter_directory(s, &err) == 0) {
@@ -305,8 +305,8 @@ static pid_t read_report(const struct spawn *s, pid_t pid, int report_fd, int *p
     if (late)
         kill(pid, SIGKILL);
     const char *verdict = buf_str(&report);
-    if (*verdict == ACCEPTED && s->accepted)
-        *s->accepted = pid;
+    if (*verdict == ACCEPTED && s->accept.pid)
+        *s->accept.pid = pid;
     if (!late && *verdict == ACCEPTED && report.len > 1 && report.len < 1 + sizeof *err) {
         if (program)
             *program = (unsigned char)report.data[report.len - 1];

@@ -16,6 +16,16 @@ struct confine;
 
 #define SPAWN_MORE_MAX 2
 
+/* Which pid will do; `asked` NULL: any. Asked in the child before it runs anything, as whoever starts it:
+ * whether its pid will do, when `refused` others would not. 1: yes; 0: no, the child is ended and another one
+ * made; -1 with err: none will. The child may share this process's memory and may not: it neither allocates
+ * nor changes anything there. */
+struct spawn_accept {
+    int (*asked)(void *arg, pid_t pid, unsigned refused, struct err *err);
+    void *arg;
+    pid_t *pid; /* may be NULL; set to the one that would do, also where then nothing could be run */
+};
+
 struct spawn {
     const char *const *programs; /* paths (or a name without slash, looked for in PATH of env) to try in this
                                     order; NULL at the end */
@@ -28,21 +38,16 @@ struct spawn {
     int fds[3];              /* become 0, 1, 2; -1: /dev/null */
     const int *more;         /* the n_more (at most SPAWN_MORE_MAX) become 3, 4, … */
     int n_more;
-    bool terminal;  /* fds[0] is a terminal that becomes the controlling one; where it is this process's, the
-                       child  stays in the session, in a group of its own in the foreground */
-    bool has_umask; /* otherwise the starter's */
-    mode_t umask;
+    bool terminal; /* fds[0] is a terminal that becomes the controlling one; where it is this process's, the
+                      child  stays in the session, in a group of its own in the foreground */
+    struct {
+        bool given; /* otherwise the starter's */
+        mode_t value;
+    } umask;
     const struct confine
         *confine; /* prepared walls and limits (confine.h), behind code_unpack(); NULL: none */
     bool victim;  /* the out-of-memory killer shall take it first (oom_score_adj 1000) */
-
-    /* May be NULL. Asked in the child before it runs anything, as whoever starts it: whether its pid will do,
-     * when `refused` others would not. 1: yes; 0: no, the child is ended and another one made; -1 with err:
-     * none will. The child may share this process's memory and may not: it neither allocates nor changes
-     * anything there. */
-    int (*accept)(void *arg, pid_t pid, unsigned refused, struct err *err);
-    void *accept_arg;
-    pid_t *accepted; /* may be NULL; set to the pid that would do, also where then nothing could be run */
+    struct spawn_accept accept;
 };
 
 /* How a message goes on behind the program's name and ": " where it isn't there. */

@@ -57,7 +57,7 @@ bool http_conn_calling(const struct http_conn *c)
 bool http_conn_busy(const struct http_conn *c)
 {
     return c->state == CALLING || c->state == WRITING || c->message || c->frame.input.len > 0 ||
-           c->frame.parser.state != HTTP_REQUEST_LINE || c->frame.parser.line.len > 0;
+           c->frame.parser.state != HTTP_REQUEST_LINE || c->frame.parser.reading.line.len > 0;
 }
 
 bool http_conn_writing(const struct http_conn *c)

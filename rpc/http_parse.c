@@ -10,7 +10,7 @@ void http_parser_init(struct http_parser *p)
 {
     *p = (struct http_parser){.keep_alive = true};
     buf_init(&p->body, HTTP_BODY_MAX);
-    buf_init(&p->line, HTTP_HEAD_MAX + 1);
+    buf_init(&p->reading.line, HTTP_HEAD_MAX + 1);
     buf_init(&p->target, HTTP_HEAD_MAX + 1);
     buf_init(&p->fields, HTTP_HEAD_MAX + 1);
 }
@@ -18,13 +18,13 @@ void http_parser_init(struct http_parser *p)
 void http_parser_init_any(struct http_parser *p)
 {
     http_parser_init(p);
-    p->any = true;
+    p->reading.any = true;
 }
 
 void http_parser_release(struct http_parser *p)
 {
     buf_release(&p->body);
-    buf_release(&p->line);
+    buf_release(&p->reading.line);
     buf_release(&p->target);
     buf_release(&p->fields);
 }
@@ -82,7 +82,7 @@ static const char *path_of(const char *target)
 /* Whether a request line's method and target are for this server: 0, or the status. */
 static int take_target(struct http_parser *p, const char *method, const char *target)
 {
-    if (!p->any)
+    if (!p->reading.any)
         return strcmp(path_of(target), "/") != 0 ? 404 : strcmp(method, "POST") != 0 ? 405 : 0;
     if (strlen(method) >= (p->passes ? sizeof p->method : sizeof "OPTIONS"))
         return 501;
@@ -117,8 +117,8 @@ static int request_line(struct http_parser *p, char *line)
     status = take_target(p, line, target);
     if (status != 0)
         return status;
-    p->http10 = version[7] == '0';
-    p->keep_alive = !p->http10;
+    p->reading.http10 = version[7] == '0';
+    p->keep_alive = !p->reading.http10;
     p->state = HTTP_HEADERS;
     return 0;
 }
@@ -137,21 +137,21 @@ static bool fits(struct http_parser *p, size_t body)
 
 static int content_length(struct http_parser *p, const char *value)
 {
-    if (p->has_length || *value == '\0' || value[strspn(value, "0123456789")] != '\0')
+    if (p->reading.has_length || *value == '\0' || value[strspn(value, "0123456789")] != '\0')
         return 400;
-    p->has_length = true;
-    for (; *value && p->left <= most(p); value++)
-        p->left = p->left * 10 + (size_t)(*value - '0');
-    return fits(p, p->left) ? 0 : 413;
+    p->reading.has_length = true;
+    for (; *value && p->reading.left <= most(p); value++)
+        p->reading.left = p->reading.left * 10 + (size_t)(*value - '0');
+    return fits(p, p->reading.left) ? 0 : 413;
 }
 
 static int transfer_encoding(struct http_parser *p, const char *value)
 {
-    if (p->chunked || p->http10)
+    if (p->reading.chunked || p->reading.http10)
         return 400;
     if (strcasecmp(value, "chunked") != 0)
         return 501;
-    p->chunked = true;
+    p->reading.chunked = true;
     return 0;
 }
 
@@ -170,14 +170,14 @@ static bool list_has(const char *list, const char *word)
 
 static int expect(struct http_parser *p, const char *value)
 {
-    p->has_expect = true;
+    p->reading.has_expect = true;
     return strcasecmp(value, "100-continue") == 0 ? 0 : 417;
 }
 
 static int host(struct http_parser *p)
 {
-    bool again = p->has_host;
-    p->has_host = true;
+    bool again = p->reading.has_host;
+    p->reading.has_host = true;
     return again ? 400 : 0;
 }
 
@@ -191,7 +191,7 @@ static void keep_field(struct http_parser *p, const char *name, const char *valu
 
 static int field(struct http_parser *p, const char *name, const char *value)
 {
-    if (p->any)
+    if (p->reading.any)
         keep_field(p, name, value);
     if (strcasecmp(name, "Content-Length") == 0)
         return content_length(p, value);
@@ -222,13 +222,13 @@ static bool split_field(char *line, char **value)
 
 static int head_complete(struct http_parser *p)
 {
-    if ((!p->http10 && !p->has_host) || (p->chunked && p->has_length))
+    if ((!p->reading.http10 && !p->reading.has_host) || (p->reading.chunked && p->reading.has_length))
         return 400;
-    if (!p->chunked && !p->has_length && !p->any)
+    if (!p->reading.chunked && !p->reading.has_length && !p->reading.any)
         return 411;
-    p->state = p->chunked ? HTTP_CHUNK_SIZE : p->left > 0 ? HTTP_BODY : HTTP_COMPLETE;
-    p->expects = p->has_expect && !p->http10 && p->state != HTTP_COMPLETE;
-    p->head = 0;
+    p->state = p->reading.chunked ? HTTP_CHUNK_SIZE : p->reading.left > 0 ? HTTP_BODY : HTTP_COMPLETE;
+    p->expects = p->reading.has_expect && !p->reading.http10 && p->state != HTTP_COMPLETE;
+    p->reading.head = 0;
     return 0;
 }
 
@@ -245,22 +245,22 @@ static int header_line(struct http_parser *p, char *line)
 static int chunk_size(struct http_parser *p, const char *line)
 {
     const char *s = line;
-    for (p->left = 0; hex_digit(*s) >= 0 && p->left <= most(p); s++)
-        p->left = p->left * 16 + (size_t)hex_digit(*s);
-    if (p->left > most(p) || !fits(p, p->left + p->body.len))
+    for (p->reading.left = 0; hex_digit(*s) >= 0 && p->reading.left <= most(p); s++)
+        p->reading.left = p->reading.left * 16 + (size_t)hex_digit(*s);
+    if (p->reading.left > most(p) || !fits(p, p->reading.left + p->body.len))
         return 413;
     bool digits = s > line;
     s += strspn(s, " \t");
     if (!digits || (*s != '\0' && *s != ';')) /* an extension is allowed, and ignored */
         return 400;
-    p->head = 0;
-    p->state = p->left > 0 ? HTTP_BODY : HTTP_TRAILERS;
+    p->reading.head = 0;
+    p->state = p->reading.left > 0 ? HTTP_BODY : HTTP_TRAILERS;
     return 0;
 }
 
 static int chunk_end(struct http_parser *p, const char *line)
 {
-    p->head = 0;
+    p->reading.head = 0;
     p->state = HTTP_CHUNK_SIZE;
     return *line == '\0' ? 0 : 400;
 }
@@ -287,8 +287,8 @@ static bool has_control_char(const char *s, size_t n)
 /* A line with its line feed is in p->line. Returns the status for what is wrong with it. */
 static int take_line(struct http_parser *p)
 {
-    char *line = p->line.data;
-    size_t n = p->line.len - 1;
+    char *line = p->reading.line.data;
+    size_t n = p->reading.line.len - 1;
     if (n == 0 || line[n - 1] != '\r' || has_control_char(line, n - 1))
         return 400;
     line[n - 1] = '\0';
@@ -309,34 +309,34 @@ static int take_line(struct http_parser *p)
 static size_t parse_line(struct http_parser *p, const char *data, size_t n)
 {
     bool text = (unsigned char)*data >= ' ' || *data == '\r' || *data == '\n';
-    if (p->state == HTTP_REQUEST_LINE && p->line.len == 0 && !text) {
+    if (p->state == HTTP_REQUEST_LINE && p->reading.line.len == 0 && !text) {
         refuse(p, 400); /* no line may come: TLS, mostly */
         return 0;
     }
     const char *end = memchr(data, '\n', n);
     size_t len = end ? (size_t)(end - data) + 1 : n;
-    p->head += len;
-    if (p->head > HTTP_HEAD_MAX) {
+    p->reading.head += len;
+    if (p->reading.head > HTTP_HEAD_MAX) {
         refuse(p, 431);
         return 0;
     }
-    buf_add(&p->line, data, len);
+    buf_add(&p->reading.line, data, len);
     if (end) {
         int status = take_line(p);
         if (status != 0)
             refuse(p, status);
-        buf_truncate(&p->line, 0);
+        buf_truncate(&p->reading.line, 0);
     }
     return len;
 }
 
 static size_t parse_body(struct http_parser *p, const char *data, size_t n)
 {
-    size_t len = n < p->left ? n : p->left;
+    size_t len = n < p->reading.left ? n : p->reading.left;
     buf_add(&p->body, data, len);
-    p->left -= len;
-    if (p->left == 0)
-        p->state = p->chunked ? HTTP_CHUNK_END : HTTP_COMPLETE;
+    p->reading.left -= len;
+    if (p->reading.left == 0)
+        p->state = p->reading.chunked ? HTTP_CHUNK_END : HTTP_COMPLETE;
     return len;
 }
 

@@ -26,6 +26,14 @@ enum http_state {
     HTTP_REFUSED,  /* status says why */
 };
 
+/* How far it is. */
+struct http_reading {
+    struct buf line;
+    size_t head; /* bytes of head, trailers or chunk line so far */
+    size_t left; /* bytes of body or chunk to come */
+    bool any, http10, chunked, has_length, has_host, has_expect;
+};
+
 struct http_parser {
     enum http_state state;
     int status;      /* of the refusal, 400 to 505; 0: none */
@@ -40,12 +48,8 @@ struct http_parser {
     bool passes; /* set by the owner: it is for another server. Methods that are none of HTTP's own, and
                     a body of any length, which the owner takes away as it comes */
 
-    /* Inside. */
-    struct buf line;
     struct memory_share share; /* of the body: may be less than HTTP_BODY_MAX */
-    size_t head;               /* bytes of head, trailers or chunk line so far */
-    size_t left;               /* bytes of body or chunk to come */
-    bool any, http10, chunked, has_length, has_host, has_expect;
+    struct http_reading reading;
 };
 
 void http_parser_init(struct http_parser *p);

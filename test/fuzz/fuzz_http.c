@@ -17,7 +17,7 @@ static void feed(struct outcome *o, const uint8_t *data, size_t n)
 {
     size_t taken = http_parse(&o->p, (const char *)data, n);
     assert(taken <= n && (taken == n || o->p.state >= HTTP_COMPLETE));
-    assert(o->p.body.len <= HTTP_BODY_MAX && o->p.line.len <= HTTP_HEAD_MAX);
+    assert(o->p.body.len <= HTTP_BODY_MAX && o->p.reading.line.len <= HTTP_HEAD_MAX);
     assert((o->p.state == HTTP_REFUSED) == (o->p.status != 0));
     o->taken += taken;
 }

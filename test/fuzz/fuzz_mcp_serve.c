@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     serve_feed_end(&s);
     while (s.calls.first) {
         struct call *c = s.calls.first;
-        assert(c->pid == 0 && (c->tool || !c->origin.batch));
+        assert(c->process.pid == 0 && (c->tool || !c->origin.batch));
         serve_nothing(&s, &c->origin);
         serve_call_end(c);
     }

@@ -508,9 +508,7 @@ static void a_pid_can_be_refused(void **state)
                       .env = env,
                       .start_dir = -1,
                       .fds = {-1, fd, -1},
-                      .accept = choose,
-                      .accept_arg = &c,
-                      .accepted = &accepted};
+                      .accept = {choose, &c, &accepted}};
     pid_t pid = spawn(&s, NULL, NULL);
     assert_true(pid > 0 && pid == accepted);
     int status;

@@ -265,7 +265,7 @@ static void bounds_the_head(void **state)
         http_parse(&p, endless[i].start, strlen(endless[i].start));
         assert_true(feed_endlessly(&p, endless[i].piece, 100000) <= HTTP_HEAD_MAX);
         assert_int_equal(p.status, 431);
-        assert_true(p.line.cap <= 2 * HTTP_HEAD_MAX + 2);
+        assert_true(p.reading.line.cap <= 2 * HTTP_HEAD_MAX + 2);
         http_parser_release(&p);
     }
 }

@@ -559,8 +559,8 @@ static void check_handlers(void *arg)
     spawn_know_signals();
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct spawn s = plain(programs, tell_argv);
-        s.accept = end_itself;
-        s.accept_arg = &numbers[i];
+        s.accept.asked = end_itself;
+        s.accept.arg = &numbers[i];
         if (numbers[i] != SIGUSR1)
             signal(numbers[i], note);
         FAILS(&s, "the new process was ended at once");

@@ -1,8 +1,6 @@
 #include "run_end.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,43 +10,14 @@
 #include "fifo.h"
 #include "io.h"
 #include "mem.h"
-#include "params.h"
 #include "pty.h"
+#include "run_begin.h"
 #include "run_frames.h"
 #include "run_keeper.h"
-#include "self.h"
-#include "spawn.h"
-#include "user_param.h"
 
-#define SECONDS_MAX 1e9
-#define TERMINAL_MAX 65535
 #define STATUS_LOST 125
 #define AGAIN_MS 250 /* until the key that ends input is typed again; then twice as long each time */
 #define AGAIN_MOST_MS 10000
-
-struct run_params {
-    struct texts argv, env;
-    struct text cwd;
-    struct user_param user;
-    bool stdin_open, terminal, self;
-    long long rows, cols;
-    double timeout_s;
-};
-
-#define AT(member) offsetof(struct run_params, member)
-static const struct param list[] = {
-    {.key = "argv", .type = PARAM_NAMES, .offset = AT(argv), .required = true},
-    {.key = "env", .type = PARAM_ENV, .offset = AT(env)},
-    {.key = "cwd", .type = PARAM_NAME, .offset = AT(cwd)},
-    {.key = "user", .type = PARAM_USER, .offset = AT(user)},
-    {.key = "stdin_open", .type = PARAM_BOOL, .offset = AT(stdin_open)},
-    {.key = "terminal", .type = PARAM_BOOL, .offset = AT(terminal)},
-    {.key = "self", .type = PARAM_BOOL, .offset = AT(self)},
-    {.key = "rows", .type = PARAM_INT, .offset = AT(rows), .max = TERMINAL_MAX},
-    {.key = "cols", .type = PARAM_INT, .offset = AT(cols), .max = TERMINAL_MAX},
-    {.key = "timeout", .type = PARAM_NUMBER, .offset = AT(timeout_s), .max = SECONDS_MAX},
-};
-static const struct params_table table = PARAMS_TABLE(list);
 
 /* stdout or stderr; of a terminal the first is both. */
 struct run_out {
@@ -59,20 +28,28 @@ struct run_out {
     bool wide;
 };
 
+/* stdin, or what is typed at a terminal. */
+struct run_in {
+    int fd; /* -1: closed */
+    struct loop_source *source;
+    struct fifo waiting;
+    struct loop_source *again; /* the key that ends input is typed then */
+    int again_ms;
+    bool ends, open_line, wide;
+    size_t taken; /* bytes that are gone and were not told */
+};
+
 struct run {
     const struct end_kind *kind;
     struct mux_stream *stream;
     struct run_out out[2];
-    int in, control; /* -1: closed */
+    struct run_in in;
+    int control; /* -1: closed */
+    struct loop_source *control_source;
     int slave; /* of a terminal: without it, who closes its end before he ends is hung up on; -1: none */
-    struct loop_source *in_source, *control_source;
-    struct fifo input;
-    struct loop_source *again; /* the key that ends input is typed then */
-    int again_ms;
-    bool input_ends, open_line, terminal, wide;
-    size_t taken; /* bytes of it that are gone and were not told */
-    bool exited;  /* what is readable by now is all that counts */
-    bool ended;   /* and was told */
+    bool terminal;
+    bool exited; /* what is readable by now is all that counts */
+    bool ended;  /* and was told */
     struct run_told told;
     struct buf said; /* a frame that isn't all there yet */
 };
@@ -113,10 +90,10 @@ static void close_out(struct run_out *o)
 {
     struct run *r = o->run;
     loop_drop(&o->source);
-    if (r->in == o->fd) { /* the same terminal */
-        loop_drop(&r->in_source);
+    if (r->in.fd == o->fd) { /* the same terminal */
+        loop_drop(&r->in.source);
         io_close(&r->slave);
-        r->in = -1;
+        r->in.fd = -1;
     }
     io_close(&o->fd);
 }
@@ -156,12 +133,12 @@ static void on_out(void *arg, int events);
 
 static void say_taken(struct run *r)
 {
-    size_t n = r->taken;
+    size_t n = r->in.taken;
     char bytes[4];
     if (n == 0 || !has_room_for(r, sizeof bytes))
         return;
     mux_put_number(bytes, (uint32_t)n);
-    r->taken = 0;
+    r->in.taken = 0;
     say(r, RUN_TAKEN, bytes, sizeof bytes);
 }
 
@@ -198,10 +175,10 @@ static void on_out(void *arg, int events)
 
 static void close_in(struct run *r)
 {
-    loop_drop(&r->in_source);
-    if (r->in != r->out[0].fd)
-        io_close(&r->in);
-    r->in = -1;
+    loop_drop(&r->in.source);
+    if (r->in.fd != r->out[0].fd)
+        io_close(&r->in.fd);
+    r->in.fd = -1;
 }
 
 static void on_in(void *arg, int events);
@@ -209,27 +186,27 @@ static void on_in(void *arg, int events);
 /* What the program doesn't want any more counts as taken. */
 static void feed(struct run *r)
 {
-    size_t before = r->input.len;
-    while (r->input.len > 0 && r->in >= 0) {
-        ssize_t n = fifo_write(&r->input, r->in);
+    size_t before = r->in.waiting.len;
+    while (r->in.waiting.len > 0 && r->in.fd >= 0) {
+        ssize_t n = fifo_write(&r->in.waiting, r->in.fd);
         if (n < 0 && errno == EAGAIN) {
-            io_widen(r->in, &r->wide);
+            io_widen(r->in.fd, &r->in.wide);
             break;
         }
         if (n < 0 && errno != EINTR)
             close_in(r);
     }
-    if (r->in < 0)
-        fifo_release(&r->input);
-    r->taken += before - r->input.len;
-    if (r->taken >= RUN_TAKEN_LEAST)
+    if (r->in.fd < 0)
+        fifo_release(&r->in.waiting);
+    r->in.taken += before - r->in.waiting.len;
+    if (r->in.taken >= RUN_TAKEN_LEAST)
         say_taken(r);
-    if (r->input.len == 0 && r->input_ends && r->in >= 0 && !r->terminal)
+    if (r->in.waiting.len == 0 && r->in.ends && r->in.fd >= 0 && !r->terminal)
         close_in(r);
-    if (r->in >= 0 && r->input.len > 0 && !r->in_source)
-        r->in_source = loop_fd(ends.loop, r->in, LOOP_WRITE, on_in, r);
-    else if (r->input.len == 0)
-        loop_drop(&r->in_source);
+    if (r->in.fd >= 0 && r->in.waiting.len > 0 && !r->in.source)
+        r->in.source = loop_fd(ends.loop, r->in.fd, LOOP_WRITE, on_in, r);
+    else if (r->in.waiting.len == 0)
+        loop_drop(&r->in.source);
 }
 
 static void on_in(void *arg, int events)
@@ -244,10 +221,10 @@ static void on_in(void *arg, int events)
  */
 static void type_end(struct run *r)
 {
-    char key = pty_end_key(r->in);
-    for (int n = r->open_line ? 2 : 1; n > 0; n--)
-        fifo_add(&r->input, &key, 1);
-    r->open_line = false;
+    char key = pty_end_key(r->in.fd);
+    for (int n = r->in.open_line ? 2 : 1; n > 0; n--)
+        fifo_add(&r->in.waiting, &key, 1);
+    r->in.open_line = false;
     feed(r);
 }
 
@@ -255,30 +232,30 @@ static void type_end(struct run *r)
 static void on_again(void *arg)
 {
     struct run *r = arg;
-    if (r->in >= 0 && r->input.len == 0)
+    if (r->in.fd >= 0 && r->in.waiting.len == 0)
         type_end(r);
-    r->again_ms = r->again_ms * 2 < AGAIN_MOST_MS ? r->again_ms * 2 : AGAIN_MOST_MS;
-    loop_timer_set(r->again, r->again_ms);
+    r->in.again_ms = r->in.again_ms * 2 < AGAIN_MOST_MS ? r->in.again_ms * 2 : AGAIN_MOST_MS;
+    loop_timer_set(r->in.again, r->in.again_ms);
 }
 
 static void end_input(struct run *r)
 {
-    if (r->terminal && !r->input_ends && r->in >= 0) {
+    if (r->terminal && !r->in.ends && r->in.fd >= 0) {
         type_end(r);
-        r->again_ms = AGAIN_MS;
-        r->again = loop_timer(ends.loop, AGAIN_MS, on_again, r);
+        r->in.again_ms = AGAIN_MS;
+        r->in.again = loop_timer(ends.loop, AGAIN_MS, on_again, r);
     }
-    r->input_ends = true;
+    r->in.ends = true;
 }
 
 static void take_input(struct run *r, struct span data)
 {
     if (data.n > 0)
-        r->open_line = data.s[data.n - 1] != '\n';
-    ssize_t n = r->in >= 0 && r->input.len == 0 ? write(r->in, data.s, data.n) : 0;
+        r->in.open_line = data.s[data.n - 1] != '\n';
+    ssize_t n = r->in.fd >= 0 && r->in.waiting.len == 0 ? write(r->in.fd, data.s, data.n) : 0;
     size_t done = n > 0 ? (size_t)n : 0; /* feed does the rest */
-    r->taken += done;
-    fifo_add(&r->input, data.s + done, data.n - done);
+    r->in.taken += done;
+    fifo_add(&r->in.waiting, data.s + done, data.n - done);
 }
 
 /* ---- from the caller ---- */
@@ -296,7 +273,7 @@ static bool take(struct run *r, enum run_kind kind, struct span data)
 {
     if (kind == RUN_STDIN && data.n == 0)
         end_input(r);
-    else if (kind == RUN_STDIN && r->input.len + data.n > RUN_STDIN_MAX)
+    else if (kind == RUN_STDIN && r->in.waiting.len + data.n > RUN_STDIN_MAX)
         return false;
     else if (kind == RUN_STDIN)
         take_input(r, data);
@@ -313,10 +290,10 @@ static void run_free(struct run *r)
     close_out(&r->out[0]);
     close_out(&r->out[1]);
     io_close(&r->slave);
-    loop_drop(&r->again);
+    loop_drop(&r->in.again);
     loop_drop(&r->control_source);
     io_close(&r->control); /* by which its keeper learns of it */
-    fifo_release(&r->input);
+    fifo_release(&r->in.waiting);
     buf_release(&r->said);
     free(r);
 }
@@ -373,131 +350,39 @@ static void on_control(void *arg, int events)
         err_set(&r->told.err, ERR_TOOL, "the process that kept it was killed, and so it may go on");
     }
     r->exited = true;
-    loop_drop(&r->again);
+    loop_drop(&r->in.again);
     loop_drop(&r->control_source);
     drain(r);
     ends.said();
 }
 
-/* The program's own ends are in start->fds; ours in *r. */
-static int open_ends(struct run *r, const struct run_params *p, const struct user *user,
-                     struct run_start *start, struct err *err)
-{
-    int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
-    struct pty terminal = PTY_INIT;
-    if (p->terminal) {
-        if (pty_open(&terminal, (unsigned short)p->rows, (unsigned short)p->cols, user, err) < 0)
-            return -1;
-        pty_make_plain(&terminal);
-        for (int i = 0; i < 3; i++)
-            start->fds[i] = i == 0 ? terminal.slave : fcntl(terminal.slave, F_DUPFD_CLOEXEC, 3);
-        r->in = r->out[0].fd = terminal.master;
-        r->slave = fcntl(terminal.slave, F_DUPFD_CLOEXEC, 3);
-        return 0;
-    }
-    if (io_pipes(pipes + (p->stdin_open ? 0 : 1), p->stdin_open ? 3 : 2) < 0) {
-        err_sys(err, ERR_TOOL, errno, "cannot make a pipe");
-        for (int i = 0; i < 6; i++)
-            io_close(&pipes[i / 2][i % 2]);
-        return -1;
-    }
-    for (int i = 0; i < 3; i++)
-        start->fds[i] = pipes[i][i == 0 ? 0 : 1];
-    if (pipes[0][1] >= 0)
-        r->in = io_take(&pipes[0][1]);
-    r->out[0].fd = io_take(&pipes[1][0]);
-    r->out[1].fd = io_take(&pipes[2][0]);
-    return 0;
-}
-
-/* With `self` in front the program that we are, which is freed. */
-static char **words_of(const struct run_params *p)
-{
-    char **words = mem_alloc((p->argv.n + 2) * sizeof *words);
-    if (p->self)
-        words[0] = self_path();
-    memcpy(words + p->self, p->argv.list, (p->argv.n + 1) * sizeof *words);
-    return words;
-}
-
-/* What is added to our environment; for `self` also what of it is ours alone, and otherwise left out. */
-static char **env_of(const struct run_params *p, const struct user *user)
-{
-    size_t ours = 0;
-    while (p->self && environ[ours])
-        ours++;
-    char **extra MEM_AUTO = mem_alloc((ours + p->env.n + 1) * sizeof *extra);
-    memcpy(extra, environ, ours * sizeof *extra);
-    for (size_t i = 0; i < p->env.n; i++)
-        extra[ours + i] = p->env.list[i];
-    extra[ours + p->env.n] = NULL;
-    return spawn_env(environ, extra, user);
-}
-
-static int start(struct run *r, const struct run_params *p, const struct user *user, struct err *err)
-{
-    char **env = env_of(p, user);
-    char **argv MEM_AUTO = words_of(p), *own MEM_AUTO = p->self ? argv[0] : NULL;
-    struct run_start how = {.argv = argv,
-                            .env = env,
-                            .cwd = p->cwd.s,
-                            .user = user,
-                            .fds = {-1, -1, -1},
-                            .terminal = p->terminal,
-                            .timeout_ms = p->timeout_s < 0 ? -1 : (long long)(p->timeout_s * 1000),
-                            .descriptors = ends.descriptors};
-    (void)own; /* freed at the end */
-    if (!argv[0])
-        err_set(err, ERR_TOOL, "this program can't tell its own path");
-    else if (open_ends(r, p, user, &how, err) == 0)
-        r->control = run_keeper_start(ends.loop, &how, err);
-    for (int i = 0; i < 3; i++)
-        io_close(&how.fds[i]);
-    spawn_env_free(env);
-    return r->control < 0 ? -1 : 0;
-}
-
-static struct run *run_new(struct mux_stream *s, const struct run_params *p)
+static struct run *run_new(struct mux_stream *s, const struct run_begun *b)
 {
     struct run *r = mem_zalloc(sizeof *r);
-    *r = (struct run){.kind = &run_end,
-                      .stream = s,
-                      .out = {{r, RUN_STDOUT, -1, NULL, false}, {r, RUN_STDERR, -1, NULL, false}},
-                      .in = -1,
-                      .control = -1,
-                      .slave = -1,
-                      .input = FIFO_INIT,
-                      .terminal = p->terminal,
-                      .said = BUF_INIT};
+    *r = (struct run){
+        .kind = &run_end,
+        .stream = s,
+        .out = {{r, RUN_STDOUT, b->out[0], NULL, false}, {r, RUN_STDERR, b->out[1], NULL, false}},
+        .in = {.fd = b->in, .waiting = FIFO_INIT},
+        .control = b->control,
+        .slave = b->slave,
+        .terminal = b->terminal,
+        .said = BUF_INIT};
     return r;
 }
 
 static int begin(struct mux_stream *s, struct span params, struct err *err)
 {
-    struct run_params p = {.timeout_s = -1};
-    struct user user = {0};
-    bool other = false;
-    if (params_unpack(&table, params, &p, err) < 0)
+    struct run_begun begun;
+    if (run_begin(&begun, params, err) < 0)
         return -1;
-    int result = p.argv.n > 0 ? user_param_wanted(&p.user, &user, &other, err)
-                              : err_set(err, ERR_PARAMS, "Invalid parameters: argv: names no program");
-    if (result == 0) {
-        struct run *r = run_new(s, &p);
-        result = start(r, &p, other ? &user : NULL, err);
-        if (result == 0) {
-            s->work = r;
-            r->control_source = loop_fd(ends.loop, r->control, LOOP_READ, on_control, r);
-            wait_for_room(s);
-            if (!p.stdin_open)
-                end_input(r);
-        } else {
-            run_free(r);
-        }
-    }
-    if (other)
-        user_release(&user);
-    params_release(&table, &p);
-    return result;
+    struct run *r = run_new(s, &begun);
+    s->work = r;
+    r->control_source = loop_fd(ends.loop, r->control, LOOP_READ, on_control, r);
+    wait_for_room(s);
+    if (!begun.stdin_open)
+        end_input(r);
+    return 0;
 }
 
 const struct end_kind run_end = {.name = "run",

@@ -16,7 +16,8 @@
 #include "json.h"
 #include "params.h"
 
-/* The arguments of all tools together; each takes those that its fields name. */
+/* The arguments of all tools together; each takes those that its fields name. One flat record, as the
+ * arguments are in JSON: the fields find their places by offset, and many a name is that of several tools. */
 struct args {
     struct text session, command, text, cwd, user, shell, term;
     struct text path, pattern, glob, content, encoding, mode, until, type;

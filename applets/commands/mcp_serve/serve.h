@@ -86,22 +86,16 @@ struct lane {
     bool taken;   /* by the one that is at work */
 };
 
-/* A request that is not answered at once: a tool call, or a subscription (tool == NULL), which only its end
- * answers. */
-struct call {
-    struct call *next, **link;
-    struct serve *serve;
-    char *text; /* the request; origin.id, token and arguments lie in it */
+/* What was asked. */
+struct call_asks {
+    char *text; /* the request; the origin's id, token and arguments lie in it */
     size_t n_text;
-    struct origin origin;
     struct span token, arguments; /* s == NULL: none */
     int level;                    /* of the log messages that it wants */
-    const struct mcp_tool *tool;
-    int (*task)(struct work *w, struct err *err); /* what its process does */
-    bool silent;                                  /* cancelled, or ours: nobody gets an answer */
-    bool cancelled;                               /* and its process has been told to end */
-    struct lane *lane;
-    /* at work */
+};
+
+/* The process of a call. */
+struct call_process {
     pid_t pid; /* 0: it has not begun */
     int pipe;
     struct loop_source *source, *child;
@@ -109,12 +103,31 @@ struct call {
     bool closed, reaped;
     int exit_status;
     long long started_ms;
-    /* what its process has said */
+};
+
+/* And what it has said. */
+struct call_said {
     char *session, *status;
     long long job;  /* whose output the answer tells; 0: none */
     bool job_ended; /* and that it has ended */
     struct buf structured, plain, image;
     struct err error; /* code 0: none */
+};
+
+/* A request that is not answered at once: a tool call, or a subscription (tool == NULL), which only its end
+ * answers. */
+struct call {
+    struct call *next, **link;
+    struct serve *serve;
+    struct origin origin;
+    struct call_asks asks;
+    const struct mcp_tool *tool;
+    int (*task)(struct work *w, struct err *err); /* what its process does */
+    bool silent;                                  /* cancelled, or ours: nobody gets an answer */
+    bool cancelled;                               /* and its process has been told to end */
+    struct lane *lane;
+    struct call_process process;
+    struct call_said said;
 };
 
 /* A list of names. */

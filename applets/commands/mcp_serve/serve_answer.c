@@ -385,12 +385,12 @@ static void put_image_block(struct buf *out, const struct buf *image)
 static void tool_failed(struct serve *s, struct call *c)
 {
     struct buf out BUF_AUTO = BUF_INIT;
-    if (c->error.code == ERR_PARAMS && c->origin.revision < REVISION_2025_11_25) {
-        serve_error(s, &c->origin, &c->error, (struct span){0});
+    if (c->said.error.code == ERR_PARAMS && c->origin.revision < REVISION_2025_11_25) {
+        serve_error(s, &c->origin, &c->said.error, (struct span){0});
         return;
     }
     buf_adds(&out, "\"content\":[");
-    put_text_block(&out, c->error.msg, strlen(c->error.msg));
+    put_text_block(&out, c->said.error.msg, strlen(c->said.error.msg));
     buf_addc(&out, ']');
     json_member_bool(&out, "isError", true);
     serve_result(s, &c->origin, span_of(&out));
@@ -400,7 +400,7 @@ static void tool_failed(struct serve *s, struct call *c)
 static bool result_text(const struct call *c, const char *key, struct buf *text)
 {
     struct span value;
-    return c->structured.len > 0 && json_member(span_of(&c->structured), key, &value, NULL) &&
+    return c->said.structured.len > 0 && json_member(span_of(&c->said.structured), key, &value, NULL) &&
            json_string_text(value, text);
 }
 
@@ -409,12 +409,12 @@ static bool result_text(const struct call *c, const char *key, struct buf *text)
 static void put_plain(struct buf *out, const struct call *c)
 {
     struct buf note BUF_AUTO = BUF_INIT;
-    const struct buf *text = c->plain.len > 0 ? &c->plain : &c->structured;
-    if (c->image.len > 0)
-        put_image_block(out, &c->image);
-    if (c->image.len > 0 && c->plain.len == 0)
+    const struct buf *text = c->said.plain.len > 0 ? &c->said.plain : &c->said.structured;
+    if (c->said.image.len > 0)
+        put_image_block(out, &c->said.image);
+    if (c->said.image.len > 0 && c->said.plain.len == 0)
         return;
-    if (c->image.len > 0)
+    if (c->said.image.len > 0)
         buf_addc(out, ',');
     put_text_block(out, buf_str(text), text->len);
     if (!result_text(c, "note", &note))
@@ -427,17 +427,17 @@ void serve_tool_result(struct serve *s, struct call *c)
 {
     struct buf out BUF_AUTO = BUF_INIT;
     struct buf error BUF_AUTO = BUF_INIT;
-    if (c->error.code != 0) {
+    if (c->said.error.code != 0) {
         tool_failed(s, c);
         return;
     }
-    buf_reserve(&out, 2 * c->structured.len + c->plain.len + c->image.len + 128);
+    buf_reserve(&out, 2 * c->said.structured.len + c->said.plain.len + c->said.image.len + 128);
     buf_adds(&out, "\"content\":[");
     put_plain(&out, c);
     buf_addc(&out, ']');
     if (c->origin.revision >= REVISION_2025_06_18 && c->tool->result) {
         json_key(&out, "structuredContent");
-        buf_add(&out, c->structured.data, c->structured.len);
+        buf_add(&out, c->said.structured.data, c->said.structured.len);
     }
     json_member_bool(&out, "isError", !c->tool->result && result_text(c, "error", &error));
     serve_result(s, &c->origin, span_of(&out));
@@ -459,18 +459,19 @@ void serve_progress(struct call *c)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     struct span limit;
-    long long ms = now_ms() - c->started_ms;
+    long long ms = now_ms() - c->process.started_ms;
     buf_adds(&params, "\"progressToken\":");
-    buf_add(&params, c->token.s, c->token.n);
+    buf_add(&params, c->asks.token.s, c->asks.token.n);
     buf_addf(&params, ",\"progress\":%lld.%03lld", ms / 1000, ms % 1000);
-    if (c->arguments.s && json_member(c->arguments, "timeout", &limit, NULL) &&
+    if (c->asks.arguments.s && json_member(c->asks.arguments, "timeout", &limit, NULL) &&
         json_kind(limit) == JSON_NUMBER) {
         json_key(&params, "total");
         buf_add(&params, limit.s, limit.n);
     }
     if (c->origin.revision >= REVISION_2025_03_26) {
-        char *message MEM_AUTO = c->status ? mem_printf("%s: %lld s, %s", c->tool->name, ms / 1000, c->status)
-                                           : mem_printf("%s: %lld s", c->tool->name, ms / 1000);
+        char *message MEM_AUTO = c->said.status
+                                     ? mem_printf("%s: %lld s, %s", c->tool->name, ms / 1000, c->said.status)
+                                     : mem_printf("%s: %lld s", c->tool->name, ms / 1000);
         json_member_string(&params, "message", message);
     }
     notify(c, "progress", &params);
@@ -479,7 +480,7 @@ void serve_progress(struct call *c)
 void serve_log(struct call *c, const char *level, const char *text)
 {
     struct buf params BUF_AUTO = BUF_INIT;
-    int least = c->origin.revision == REVISION_2026_07_28 ? c->level : c->origin.client->level;
+    int least = c->origin.revision == REVISION_2026_07_28 ? c->asks.level : c->origin.client->level;
     int i = 0;
     while (i < LEVEL_NEVER && strcmp(level_names[i], level) != 0)
         i++;

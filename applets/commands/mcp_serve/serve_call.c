@@ -52,16 +52,16 @@ struct call *serve_call_new(struct serve *s, const struct origin *o, struct span
 {
     struct call *c = mem_zalloc(sizeof *c);
     c->serve = s;
-    c->text = mem_dup(text.s, text.n);
-    c->n_text = text.n;
+    c->asks.text = mem_dup(text.s, text.n);
+    c->asks.n_text = text.n;
     c->origin = *o;
     if (o->id.s)
-        c->origin.id.s = c->text + (o->id.s - text.s);
-    c->pipe = -1;
-    buf_init(&c->in, BUF_NO_MAX);
-    buf_init(&c->structured, BUF_NO_MAX);
-    buf_init(&c->plain, BUF_NO_MAX);
-    buf_init(&c->image, BUF_NO_MAX);
+        c->origin.id.s = c->asks.text + (o->id.s - text.s);
+    c->process.pipe = -1;
+    buf_init(&c->process.in, BUF_NO_MAX);
+    buf_init(&c->said.structured, BUF_NO_MAX);
+    buf_init(&c->said.plain, BUF_NO_MAX);
+    buf_init(&c->said.image, BUF_NO_MAX);
     c->link = s->calls.last;
     *s->calls.last = c;
     s->calls.last = &c->next;
@@ -73,14 +73,14 @@ struct call *serve_call_new(struct serve *s, const struct origin *o, struct span
 /* The process, whether it has ended or not, has nothing more to say. */
 static void stop_listening(struct call *c)
 {
-    loop_drop(&c->source);
-    loop_drop(&c->child);
-    io_close(&c->pipe);
-    if (c->pid > 0)
+    loop_drop(&c->process.source);
+    loop_drop(&c->process.child);
+    io_close(&c->process.pipe);
+    if (c->process.pid > 0)
         c->serve->calls.n_workers--;
-    if (c->pid > 0 && c->lane)
+    if (c->process.pid > 0 && c->lane)
         c->lane->taken = false;
-    c->pid = 0;
+    c->process.pid = 0;
 }
 
 void serve_call_end(struct call *c)
@@ -94,14 +94,14 @@ void serve_call_end(struct call *c)
     else
         s->calls.last = c->link;
     s->calls.n--;
-    s->calls.bytes -= c->n_text;
-    buf_release(&c->in);
-    buf_release(&c->structured);
-    buf_release(&c->plain);
-    buf_release(&c->image);
-    free(c->session);
-    free(c->status);
-    free(c->text);
+    s->calls.bytes -= c->asks.n_text;
+    buf_release(&c->process.in);
+    buf_release(&c->said.structured);
+    buf_release(&c->said.plain);
+    buf_release(&c->said.image);
+    free(c->said.session);
+    free(c->said.status);
+    free(c->asks.text);
     free(c);
 }
 
@@ -135,7 +135,7 @@ static void complete(struct call *c)
         if (c->origin.id.s)
             serve_nothing(s, &c->origin);
     } else {
-        if (c->error.code == 0)
+        if (c->said.error.code == 0)
             serve_job_told(c);
         serve_tool_result(s, c);
     }
@@ -147,16 +147,16 @@ static void complete(struct call *c)
 /* It has gone, and not in the way it should. */
 static void died(struct call *c)
 {
-    int status = c->exit_status;
+    int status = c->process.exit_status;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        err_set(&c->error, ERR_TOOL, "This took too long and was given up: ask for less at once");
+        err_set(&c->said.error, ERR_TOOL, "This took too long and was given up: ask for less at once");
     else if (WIFSIGNALED(status))
-        err_set(&c->error, ERR_TOOL, "The process that did this was ended by signal %d%s", WTERMSIG(status),
-                WTERMSIG(status) == SIGKILL ? " (out of memory?)" : "");
+        err_set(&c->said.error, ERR_TOOL, "The process that did this was ended by signal %d%s",
+                WTERMSIG(status), WTERMSIG(status) == SIGKILL ? " (out of memory?)" : "");
     else
-        err_set(&c->error, ERR_TOOL, "The process that did this ended without an answer (exit status %d)",
-                WEXITSTATUS(status));
-    serve_log(c, "error", c->error.msg);
+        err_set(&c->said.error, ERR_TOOL,
+                "The process that did this ended without an answer (exit status %d)", WEXITSTATUS(status));
+    serve_log(c, "error", c->said.error.msg);
     complete(c);
 }
 
@@ -164,10 +164,10 @@ static void on_child(void *arg, pid_t pid, int status)
 {
     struct call *c = arg;
     (void)pid;
-    c->child = NULL;
-    c->reaped = true;
-    c->exit_status = status;
-    if (c->closed)
+    c->process.child = NULL;
+    c->process.reaped = true;
+    c->process.exit_status = status;
+    if (c->process.closed)
         died(c);
 }
 
@@ -175,11 +175,11 @@ static void after_cancel(struct call *c);
 
 static void on_pipe_end(struct call *c)
 {
-    loop_drop(&c->source);
-    c->closed = true;
+    loop_drop(&c->process.source);
+    c->process.closed = true;
     if (c->cancelled)
         after_cancel(c);
-    else if (c->reaped)
+    else if (c->process.reaped)
         died(c);
 }
 
@@ -188,23 +188,23 @@ static bool take_frames(struct call *c)
 {
     struct frame head;
     size_t at = 0;
-    while (c->in.len - at >= sizeof head) {
-        memcpy(&head, c->in.data + at, sizeof head);
-        if (c->in.len - at - sizeof head < head.n)
+    while (c->process.in.len - at >= sizeof head) {
+        memcpy(&head, c->process.in.data + at, sizeof head);
+        if (c->process.in.len - at - sizeof head < head.n)
             break;
         at += sizeof head;
         if (head.kind == FRAME_DONE) {
             c->cancelled ? after_cancel(c) : complete(c);
             return true;
         }
-        char *end = c->in.data + at + head.n, behind = *end;
+        char *end = c->process.in.data + at + head.n, behind = *end;
         *end = '\0';
-        serve_said(c, head.kind, (struct span){c->in.data + at, head.n});
+        serve_said(c, head.kind, (struct span){c->process.in.data + at, head.n});
         *end = behind;
         at += head.n;
     }
     if (at > 0)
-        buf_consume(&c->in, at);
+        buf_consume(&c->process.in, at);
     return false;
 }
 
@@ -214,10 +214,10 @@ static void on_pipe(void *arg, int events)
     ssize_t n;
     (void)events;
     do {
-        buf_reserve(&c->in, READ_STEP);
-        n = read(c->pipe, c->in.data + c->in.len, READ_STEP);
+        buf_reserve(&c->process.in, READ_STEP);
+        n = read(c->process.pipe, c->process.in.data + c->process.in.len, READ_STEP);
         if (n > 0)
-            c->in.len += (size_t)n;
+            c->process.in.len += (size_t)n;
     } while (n == READ_STEP);
     int failed = n < 0 ? errno : 0;
     if (!take_frames(c) && (n == 0 || (failed && failed != EAGAIN && failed != EINTR)))
@@ -231,9 +231,9 @@ static void on_tick(void *arg)
     struct serve *s = arg;
     bool more = false;
     for (struct call *c = s->calls.first; c; c = c->next) {
-        if (c->pid > 0 && c->token.s && !c->silent)
+        if (c->process.pid > 0 && c->asks.token.s && !c->silent)
             serve_progress(c);
-        more = more || (c->token.s && c->tool && !c->silent);
+        more = more || (c->asks.token.s && c->tool && !c->silent);
     }
     if (more)
         loop_timer_set(s->calls.tick, TICK_MS);
@@ -257,17 +257,17 @@ static int begin(struct call *c)
         close(ends[0]);
         return -1;
     }
-    c->pid = pid;
-    c->pipe = ends[0];
-    c->closed = c->reaped = false;
-    c->started_ms = now_ms();
+    c->process.pid = pid;
+    c->process.pipe = ends[0];
+    c->process.closed = c->process.reaped = false;
+    c->process.started_ms = now_ms();
     s->calls.n_workers++;
     if (c->lane)
         c->lane->taken = true;
-    io_set_nonblock(c->pipe, true);
-    c->source = loop_fd(s->loop, c->pipe, LOOP_READ, on_pipe, c);
-    c->child = loop_child(s->loop, pid, on_child, c);
-    if (c->token.s && !s->calls.tick)
+    io_set_nonblock(c->process.pipe, true);
+    c->process.source = loop_fd(s->loop, c->process.pipe, LOOP_READ, on_pipe, c);
+    c->process.child = loop_child(s->loop, pid, on_child, c);
+    if (c->asks.token.s && !s->calls.tick)
         s->calls.tick = loop_timer(s->loop, TICK_MS, on_tick, s);
     return 0;
 }
@@ -281,7 +281,7 @@ static void on_retry(void *arg)
 
 static void no_process(struct call *c)
 {
-    err_set(&c->error, ERR_TOOL, "No process can be started for this: %s; end some of those that run",
+    err_set(&c->said.error, ERR_TOOL, "No process can be started for this: %s; end some of those that run",
             err_text(errno));
     complete(c);
 }
@@ -290,7 +290,7 @@ static struct call *next_to_begin(const struct serve *s)
 {
     struct call *c = s->calls.first;
     /* One that has been forgotten is in the list no more. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-    while (c && (c->pid > 0 || !c->task || (c->lane && c->lane->taken)))
+    while (c && (c->process.pid > 0 || !c->task || (c->lane && c->lane->taken)))
         c = c->next;
     return c;
 }
@@ -319,18 +319,18 @@ static bool finds_it_busy(struct call *c)
     struct buf command BUF_AUTO = BUF_INIT;
     struct span text;
     struct call *first = c->serve->calls.first;
-    while (first && !(first->pid > 0 && first->lane == c->lane))
+    while (first && !(first->process.pid > 0 && first->lane == c->lane))
         first = first->next;
-    long long ms = first ? now_ms() - first->started_ms : 0;
+    long long ms = first ? now_ms() - first->process.started_ms : 0;
     if (c->tool->run != mcp_shell_run || !first || first->silent || ms < BUSY_MS)
         return false;
     if (c->serve->offer->interrupt_busy) {
         serve_cancel(first);
         return false;
     }
-    if (first->arguments.s && json_member(first->arguments, "command", &text, NULL))
+    if (first->asks.arguments.s && json_member(first->asks.arguments, "command", &text, NULL))
         json_string_text(text, &command);
-    err_set(&c->error, ERR_TOOL,
+    err_set(&c->said.error, ERR_TOOL,
             "The shell is busy with '%.60s%s' for %lld s: shell_interrupt ends that, shell_wait waits for "
             "it, shell_new "
             "starts another shell",
@@ -347,7 +347,7 @@ void serve_call_submit(struct call *c)
     if (c->tool->turn == TURN_BROWSER || c->tool->turn == TURN_COMPUTER)
         c->lane = lane_enter(s, c->tool->turn == TURN_BROWSER ? "browser" : "computer");
     if (c->tool->turn == TURN_SHELL) {
-        if (!c->arguments.s || !json_member(c->arguments, "session", &session, NULL) ||
+        if (!c->asks.arguments.s || !json_member(c->asks.arguments, "session", &session, NULL) ||
             !json_string_text(session, &name) || name.len == 0)
             buf_adds(&name, s->made.shell ? s->made.shell : "");
         c->lane = lane_enter(s, buf_str(&name));
@@ -366,8 +366,8 @@ void serve_task(struct serve *s, int (*task)(struct work *w, struct err *err), c
     struct call *c = serve_call_new(s, &nobody, (struct span){"", 0});
     c->task = task;
     c->silent = true;
-    c->session = session ? mem_strdup(session) : NULL;
-    c->job = job;
+    c->said.session = session ? mem_strdup(session) : NULL;
+    c->said.job = job;
     serve_schedule(s);
 }
 
@@ -387,10 +387,10 @@ void serve_cancel(struct call *c)
     if (c->silent)
         return;
     c->silent = true;
-    c->cancelled = c->pid > 0;
-    if (c->pid == 0)
+    c->cancelled = c->process.pid > 0;
+    if (c->process.pid == 0)
         after_cancel(c);
-    else if (!c->reaped)
-        kill(c->pid,
+    else if (!c->process.reaped)
+        kill(c->process.pid,
              SIGTERM); /* which is put off while a shell or a job is being started: see serve_work.c */
 }

@@ -131,8 +131,8 @@ void serve_release(struct serve *s)
     s->calls.scheduling = true;
     while (s->calls.first) {
         struct call *c = s->calls.first;
-        if (c->pid > 0 && !c->reaped)
-            kill(c->pid, SIGKILL);
+        if (c->process.pid > 0 && !c->process.reaped)
+            kill(c->process.pid, SIGKILL);
         serve_call_end(c);
     }
     loop_drop(&s->calls.tick);

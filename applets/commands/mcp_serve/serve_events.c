@@ -18,7 +18,7 @@ static void on_gone(void *arg)
     struct sse *st = arg;
     st->conn = NULL;
     st->begun = st->waits = false;
-    st->gone(st, st->arg);
+    st->owner.gone(st, st->owner.arg);
 }
 
 static void attach(struct sse *st, struct proxy_conn *conn)
@@ -31,8 +31,9 @@ struct sse *sse_new(struct sse **list, struct proxy_conn *conn, void (*gone)(str
                     void *arg)
 {
     struct sse *st = mem_zalloc(sizeof *st);
-    *st = (struct sse){.next = *list, .fields = "", .since_ms = now_ms(), .gone = gone, .arg = arg};
-    st->last = &st->first;
+    *st =
+        (struct sse){.next = *list, .fields = "", .since_ms = now_ms(), .owner.gone = gone, .owner.arg = arg};
+    st->events.last = &st->events.first;
     *list = st;
     attach(st, conn);
     return st;
@@ -40,11 +41,11 @@ struct sse *sse_new(struct sse **list, struct proxy_conn *conn, void (*gone)(str
 
 static void drop_first(struct sse *st)
 {
-    struct sse_event *e = st->first;
-    st->first = e->next;
-    if (!st->first)
-        st->last = &st->first;
-    st->bytes -= e->text.len;
+    struct sse_event *e = st->events.first;
+    st->events.first = e->next;
+    if (!st->events.first)
+        st->events.last = &st->events.first;
+    st->events.bytes -= e->text.len;
     buf_release(&e->text);
     free(e);
 }
@@ -54,7 +55,7 @@ void sse_free(struct sse **list, struct sse *st)
     while (*list != st)
         list = &(*list)->next;
     *list = st->next;
-    while (st->first)
+    while (st->events.first)
         drop_first(st);
     free(st);
 }
@@ -71,13 +72,13 @@ static void put_event(const struct sse *st, const struct sse_event *e, struct bu
 static const struct sse_event *keep(struct sse *st, struct span message)
 {
     struct sse_event *e = mem_zalloc(sizeof *e);
-    e->number = ++st->n;
+    e->number = ++st->events.n;
     buf_init(&e->text, BUF_NO_MAX);
     buf_add(&e->text, message.s, message.n);
-    *st->last = e;
-    st->last = &e->next;
-    st->bytes += message.n;
-    while (st->bytes > SSE_KEPT_MAX && st->first != e)
+    *st->events.last = e;
+    st->events.last = &e->next;
+    st->events.bytes += message.n;
+    while (st->events.bytes > SSE_KEPT_MAX && st->events.first != e)
         drop_first(st);
     return e;
 }
@@ -131,7 +132,7 @@ void sse_begin(struct sse *st, unsigned after)
         buf_addf(&text, "id: %u-0\nretry: 1000\ndata: \n\n", st->number);
     else
         buf_adds(&text, ":\n\n"); /* so that the head is on its way */
-    for (const struct sse_event *e = st->first; e; e = e->next)
+    for (const struct sse_event *e = st->events.first; e; e = e->next)
         if (e->number > after)
             put_event(st, e, &text);
     pass_on(st, &text, st->ended);
@@ -188,7 +189,7 @@ static int status_of(const struct sse *st, struct span message)
 void sse_answer(struct sse *st)
 {
     struct proxy_conn *conn = st->conn;
-    const struct sse_event *e = st->first;
+    const struct sse_event *e = st->events.first;
     if (!st->ended && st->conn) {
         st->waits = true;
         return;
@@ -199,7 +200,7 @@ void sse_answer(struct sse *st)
     char *fields MEM_AUTO = mem_printf("%s%s", e ? "Content-Type: application/json\r\n" : "", st->fields);
     let_go(st);
     proxy_answer(conn, e ? status_of(st, text) : 202, fields, text);
-    while (st->first)
+    while (st->events.first)
         drop_first(st);
     st->done = true;
 }

@@ -28,13 +28,17 @@ struct sse {
     bool ended;
     bool done;   /* nobody can come for more of it */
     bool strict; /* statuses tell of errors, as since 2026-07-28 */
-    unsigned n;  /* events so far */
-    size_t bytes;
-    struct sse_event *first, **last;
+    struct {
+        unsigned n; /* so far */
+        size_t bytes;
+        struct sse_event *first, **last;
+    } events;
     long long since_ms; /* it has been said, or ended */
     const char *fields; /* of the head */
-    void (*gone)(struct sse *st, void *arg);
-    void *arg;
+    struct {
+        void (*gone)(struct sse *st, void *arg);
+        void *arg;
+    } owner;
 };
 
 /* To the front of a list. `gone` is told when its client goes before the end. */

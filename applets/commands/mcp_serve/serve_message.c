@@ -131,7 +131,7 @@ static const struct mcp_tool *find_tool(const struct serve *s, const struct buf 
 /* A part of the request in the call's copy of it. */
 static struct span part_of(const struct call *c, const struct request *r, struct span part)
 {
-    return part.s ? (struct span){c->text + (part.s - r->text.s), part.n} : part;
+    return part.s ? (struct span){c->asks.text + (part.s - r->text.s), part.n} : part;
 }
 
 /* What is not answered at once. NULL: there is no room for it, which has been said. */
@@ -139,8 +139,8 @@ static struct call *open_call(struct serve *s, struct request *r)
 {
     if (s->calls.n < SERVE_CALLS_MAX && s->calls.bytes + r->text.n <= SERVE_CALL_BYTES) {
         struct call *c = serve_call_new(s, &r->origin, r->text);
-        c->token = part_of(c, r, r->token);
-        c->level = r->level;
+        c->asks.token = part_of(c, r, r->token);
+        c->asks.level = r->level;
         return c;
     }
     fail(s, r, -32603, "Internal error: too many calls are open; wait for answers");
@@ -171,7 +171,7 @@ static void do_call(struct serve *s, struct request *r)
     if (!c)
         return;
     if (arguments.s && json_kind(arguments) == JSON_OBJECT)
-        c->arguments = part_of(c, r, arguments);
+        c->asks.arguments = part_of(c, r, arguments);
     c->tool = tool;
     serve_call_submit(c);
 }

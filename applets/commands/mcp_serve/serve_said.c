@@ -57,11 +57,11 @@ static void job_forget(struct serve *s, long long pid)
 
 void serve_job_told(const struct call *c)
 {
-    if (c->job_ended)
-        job_forget(c->serve, c->job);
-    if (c->job == 0 || c->job_ended)
+    if (c->said.job_ended)
+        job_forget(c->serve, c->said.job);
+    if (c->said.job == 0 || c->said.job_ended)
         return;
-    struct job_note *note = job_of(c->serve, c->job);
+    struct job_note *note = job_of(c->serve, c->said.job);
     for (int i = 0; i < 2; i++) {
         buf_release(&note->out[i]);
         note->omitted[i] = 0;
@@ -140,7 +140,7 @@ void serve_said(struct call *c, char kind, struct span data)
 {
     switch (kind) {
     case FRAME_STATUS:
-        replace(&c->status, data.s);
+        replace(&c->said.status, data.s);
         break;
     case FRAME_LOG:
         serve_log(c, data.s, data.s + strlen(data.s) + 1);
@@ -163,24 +163,24 @@ void serve_said(struct call *c, char kind, struct span data)
         break;
     case FRAME_JOB_TOLD:
     case FRAME_JOB_ENDED:
-        c->job = number_in(data);
-        c->job_ended = kind == FRAME_JOB_ENDED;
+        c->said.job = number_in(data);
+        c->said.job_ended = kind == FRAME_JOB_ENDED;
         break;
     case FRAME_JOB_OUTPUT:
         take_job_output(c, data);
         break;
     case FRAME_STRUCTURED:
-        buf_add(&c->structured, data.s, data.n);
+        buf_add(&c->said.structured, data.s, data.n);
         break;
     case FRAME_TEXT:
-        buf_add(&c->plain, data.s, data.n);
+        buf_add(&c->said.plain, data.s, data.n);
         break;
     case FRAME_IMAGE:
-        buf_add(&c->image, data.s, data.n);
+        buf_add(&c->said.image, data.s, data.n);
         break;
     case FRAME_ERROR:
-        if (err_take(&c->error, data.s, data.n) < 0)
-            err_set(&c->error, ERR_INTERNAL, "the process that did the work said what is no error");
+        if (err_take(&c->said.error, data.s, data.n) < 0)
+            err_set(&c->said.error, ERR_INTERNAL, "the process that did the work said what is no error");
         break;
     default:
         break;

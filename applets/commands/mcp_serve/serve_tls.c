@@ -24,11 +24,15 @@ struct tls_link {
     struct tls_link *next, **link;
     struct tls_door *door;
     struct tls_peer *peer; /* NULL: nothing has come yet */
-    int net, inner;        /* inner -1: hands are being shaken, or the answer's side has closed */
-    bool shaken, net_ended, inner_ended;
+    struct {
+        int fd; /* inner -1: hands are being shaken, or the answer's side has closed */
+        bool ended;
+        struct loop_source *source;
+    } net, inner;
+    bool shaken;
     int wants; /* what the last step of TLS waits for: LOOP_… */
     long long since_ms;
-    struct loop_source *net_source, *inner_source, *timer;
+    struct loop_source *timer;
     struct buf in, out; /* on their way inside; to the client */
 };
 
@@ -54,11 +58,11 @@ static void link_free(struct tls_link *l)
     if (l->peer && l->shaken)
         tls_peer_close(l->peer);
     tls_peer_free(l->peer);
-    loop_drop(&l->net_source);
-    loop_drop(&l->inner_source);
+    loop_drop(&l->net.source);
+    loop_drop(&l->inner.source);
     loop_drop(&l->timer);
-    io_close(&l->net);
-    io_close(&l->inner);
+    io_close(&l->net.fd);
+    io_close(&l->inner.fd);
     buf_release(&l->in);
     buf_release(&l->out);
     free(l);
@@ -89,12 +93,12 @@ static int took(struct tls_link *l, ssize_t n)
 static int from_client(struct tls_link *l)
 {
     static MEM_LARGE char bytes[PIECE];
-    if (l->net_ended || l->in.len > 0)
+    if (l->net.ended || l->in.len > 0)
         return STILL;
     ssize_t n = tls_peer_read(l->peer, bytes, sizeof bytes);
     if (n == 0) {
-        l->net_ended = true;
-        shutdown(l->inner, SHUT_WR);
+        l->net.ended = true;
+        shutdown(l->inner.fd, SHUT_WR);
         return MOVED;
     }
     if (n < 0)
@@ -107,7 +111,7 @@ static int to_inside(struct tls_link *l)
 {
     if (l->in.len == 0)
         return STILL;
-    ssize_t n = send(l->inner, l->in.data, l->in.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = send(l->inner.fd, l->in.data, l->in.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n <= 0)
         return errno == EAGAIN || errno == EINTR ? STILL : OVER;
     buf_consume(&l->in, (size_t)n);
@@ -117,12 +121,12 @@ static int to_inside(struct tls_link *l)
 static int from_inside(struct tls_link *l)
 {
     static MEM_LARGE char bytes[PIECE];
-    if (l->inner_ended || l->out.len > 0)
+    if (l->inner.ended || l->out.len > 0)
         return STILL;
-    ssize_t n = recv(l->inner, bytes, sizeof bytes, MSG_DONTWAIT);
+    ssize_t n = recv(l->inner.fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? STILL : OVER;
-    l->inner_ended = n == 0;
+    l->inner.ended = n == 0;
     buf_add(&l->out, bytes, (size_t)n);
     return MOVED;
 }
@@ -130,7 +134,7 @@ static int from_inside(struct tls_link *l)
 static int to_client(struct tls_link *l)
 {
     if (l->out.len == 0)
-        return l->inner_ended ? OVER : STILL;
+        return l->inner.ended ? OVER : STILL;
     ssize_t n = tls_peer_write(l->peer, l->out.data, l->out.len);
     if (n <= 0)
         return took(l, n);
@@ -155,9 +159,9 @@ static bool pump(struct tls_link *l)
             moved = moved || result == MOVED;
         }
     }
-    loop_fd_events(l->net_source, l->wants);
-    if (l->inner_source)
-        loop_fd_events(l->inner_source, (l->out.len == 0 ? LOOP_READ : 0) | (l->in.len > 0 ? LOOP_WRITE : 0));
+    loop_fd_events(l->net.source, l->wants);
+    if (l->inner.source)
+        loop_fd_events(l->inner.source, (l->out.len == 0 ? LOOP_READ : 0) | (l->in.len > 0 ? LOOP_WRITE : 0));
     return true;
 }
 
@@ -167,7 +171,7 @@ static void on_inner(void *arg, int events)
     if (!pump(l) || !(events & LOOP_HANGUP))
         return;
     /* The rest is on its way to a client that is slow: from here on it alone is waited for. */
-    loop_drop(&l->inner_source);
+    loop_drop(&l->inner.source);
     l->timer = loop_timer(l->door->loop, REST_MS, too_slow, l);
 }
 
@@ -178,8 +182,8 @@ static bool let_in(struct tls_link *l)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
         return false;
-    l->inner = pair[0];
-    l->inner_source = loop_fd(l->door->loop, l->inner, LOOP_READ, on_inner, l);
+    l->inner.fd = pair[0];
+    l->inner.source = loop_fd(l->door->loop, l->inner.fd, LOOP_READ, on_inner, l);
     proxy_server_take(l->door->http, pair[1]);
     l->shaken = true;
     l->door->shaking--;
@@ -190,7 +194,7 @@ static bool let_in(struct tls_link *l)
 static void shake(struct tls_link *l)
 {
     if (!l->peer)
-        l->peer = tls_peer_new(l->door->server, l->net);
+        l->peer = tls_peer_new(l->door->server, l->net.fd);
     l->wants = 0;
     int status = l->peer ? tls_peer_shake(l->peer) : -1;
     if (status == 0 && let_in(l))
@@ -198,7 +202,7 @@ static void shake(struct tls_link *l)
     else if (status == 0 || took(l, status) == OVER)
         link_free(l);
     else
-        loop_fd_events(l->net_source, l->wants);
+        loop_fd_events(l->net.source, l->wants);
 }
 
 static void on_net(void *arg, int events)
@@ -269,13 +273,13 @@ static void on_listener(void *arg, int events)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     struct tls_link *l = mem_zalloc(sizeof *l);
     *l = (struct tls_link){
-        .door = d, .net = fd, .inner = -1, .since_ms = now_ms(), .next = d->links, .link = &d->links};
+        .door = d, .net.fd = fd, .inner.fd = -1, .since_ms = now_ms(), .next = d->links, .link = &d->links};
     l->in = l->out = (struct buf)BUF_INIT;
     if (l->next) /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as above */
         l->next->link = &l->next;
     d->links = l;
     d->shaking++;
-    l->net_source = loop_fd(d->loop, fd, LOOP_READ, on_net, l);
+    l->net.source = loop_fd(d->loop, fd, LOOP_READ, on_net, l);
     l->timer = loop_timer(d->loop, SHAKE_MS, too_slow, l);
 }
 

@@ -251,7 +251,9 @@ static int work(struct work *w, const struct call *c, struct err *err)
 {
     if (c->tool && take_arguments(w, c->tool, err) < 0)
         return -1;
-    w->session = w->args.session.s ? w->args.session.s : c->session ? c->session : c->serve->made.shell;
+    w->session = w->args.session.s ? w->args.session.s
+                 : c->said.session ? c->said.session
+                                   : c->serve->made.shell;
     w->browser = c->serve->made.browser;
     w->computer = c->serve->made.computer;
     if (serve_policy_enter(c->tool, err) < 0)
@@ -283,7 +285,7 @@ _Noreturn void serve_work(struct call *c, int out)
 {
     struct err err = {0};
     settle(c, out);
-    struct work w = {.arguments = c->arguments,
+    struct work w = {.arguments = c->asks.arguments,
                      .jobs = &c->serve->made.jobs,
                      .serve = c->serve->pid,
                      .keep = c->serve->offer->keep,
@@ -291,7 +293,7 @@ _Noreturn void serve_work(struct call *c, int out)
                      .structured = BUF_INIT,
                      .text = BUF_INIT,
                      .image = BUF_INIT};
-    w.args.job = c->job;
+    w.args.job = c->said.job;
     if (work(&w, c, &err) < 0) {
         in_our_words(&err);
         say(out, FRAME_ERROR, &err, sizeof err);

@@ -235,7 +235,7 @@ void proxy_answer(struct proxy_conn *c, int status, const char *fields, struct s
 
 void proxy_stream(struct proxy_conn *c, const char *fields)
 {
-    c->chunked = !c->frame.parser.http10;
+    c->chunked = !c->frame.parser.reading.http10;
     if (!c->chunked)
         c->frame.parser.keep_alive = false;
     begin_head(c, 200);
@@ -316,7 +316,7 @@ static void hand_on(struct proxy_conn *c)
 static void hurry(struct proxy_conn *c)
 {
     const struct http_parser *p = &c->frame.parser;
-    if (p->state == HTTP_REQUEST_LINE && p->line.len == 0)
+    if (p->state == HTTP_REQUEST_LINE && p->reading.line.len == 0)
         return;
     if (!c->frame.timer)
         c->frame.timer = loop_timer(c->server->loop, SLOW_MS, on_linger, c);

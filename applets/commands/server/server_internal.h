@@ -19,6 +19,15 @@ struct ending;
 struct other_builds;
 struct work;
 
+/* The directory of its socket: a server whose socket is gone ends. */
+struct server_watch {
+    dev_t dev; /* of the file that its socket is bound to */
+    ino_t ino;
+    int inotify; /* -1: none */
+    int directory;
+    struct loop_source *look;
+};
+
 struct server {
     struct base base;
     struct http_server *http;
@@ -30,14 +39,12 @@ struct server {
     char *path; /* of its place */
     long long started_ms;
     unsigned long long keepers_started;
-    dev_t socket_dev; /* of the file that its socket is bound to */
-    ino_t socket_ino;
-    int inotify; /* -1: none */
-    int directory_watch;
-    struct loop_source *look;
+    struct server_watch socket;
     struct loop_source *retirement;
-    struct loop_source *recorder; /* NULL: it is recorded which program this is */
-    char *program; /* the path that this program was run from, until it is recorded; NULL: not known */
+    struct {
+        struct loop_source *recorder; /* NULL: it is recorded which one this is */
+        char *path;                   /* that it was run from, until it is recorded; NULL: not known */
+    } program;
     bool foreground;
     unsigned found; /* keepers of another server, or what dead ones have left: there may be orphans */
 };

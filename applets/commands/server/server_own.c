@@ -35,8 +35,8 @@ bool server_know_socket(struct server *s)
     struct stat st;
     if (!stat_socket(s, &st))
         return false;
-    s->socket_dev = st.st_dev;
-    s->socket_ino = st.st_ino;
+    s->socket.dev = st.st_dev;
+    s->socket.ino = st.st_ino;
     return true;
 }
 
@@ -46,7 +46,7 @@ bool server_has_socket(const struct server *s)
     struct stat st;
     if (!stat_socket(s, &st))
         return errno != ENOENT; /* no word of its being gone */
-    return st.st_dev == s->socket_dev && st.st_ino == s->socket_ino;
+    return st.st_dev == s->socket.dev && st.st_ino == s->socket.ino;
 }
 
 void server_clear_sockets(const struct server *s)

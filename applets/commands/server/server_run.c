@@ -266,8 +266,8 @@ static void look(void *arg)
     else if (!server_has_socket(s) && getpid() != 1)
         loop_stop(s->base.loop,
                   s->foreground ? applet_failed("server", "its socket was removed or replaced") : 0);
-    else if (s->inotify < 0)
-        loop_timer_set(s->look, LOOK_MS);
+    else if (s->socket.inotify < 0)
+        loop_timer_set(s->socket.look, LOOK_MS);
 }
 
 static void something_changed(void *arg, int events)
@@ -276,16 +276,16 @@ static void something_changed(void *arg, int events)
     char data[4096] __attribute__((aligned(8)));
     (void)events;
     ssize_t n;
-    while ((n = read(s->inotify, data, sizeof data)) > 0) {
+    while ((n = read(s->socket.inotify, data, sizeof data)) > 0) {
         const struct inotify_event *e;
         for (char *at = data; at < data + n; at += sizeof *e + e->len) {
             e = (const struct inotify_event *)(void *)at;
-            if (e->wd == s->directory_watch)
+            if (e->wd == s->socket.directory)
                 server_end_all(s, NULL, NULL);
         }
     }
     if (!server_has_socket(s))
-        loop_timer_set(s->look, SETTLE_MS);
+        loop_timer_set(s->socket.look, SETTLE_MS);
 }
 
 /* Moves of the directory, and the end of the socket's name: not all that happens in the directory, which
@@ -294,14 +294,14 @@ static void something_changed(void *arg, int events)
 static void watch_directory(struct server *s)
 {
     char socket[IPC_NAME_MAX];
-    s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (s->inotify >= 0 && ipc_name(socket, IPC_SERVER) == 0 &&
-        inotify_add_watch(s->inotify, socket, IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF) >= 0 &&
-        (s->directory_watch = inotify_add_watch(s->inotify, ".", IN_MOVE_SELF | IN_ONLYDIR)) >= 0)
-        loop_fd(s->base.loop, s->inotify, LOOP_READ, something_changed, s);
+    s->socket.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (s->socket.inotify >= 0 && ipc_name(socket, IPC_SERVER) == 0 &&
+        inotify_add_watch(s->socket.inotify, socket, IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF) >= 0 &&
+        (s->socket.directory = inotify_add_watch(s->socket.inotify, ".", IN_MOVE_SELF | IN_ONLYDIR)) >= 0)
+        loop_fd(s->base.loop, s->socket.inotify, LOOP_READ, something_changed, s);
     else
-        io_close(&s->inotify); /* instances are few in a crowded machine */
-    s->look = loop_timer(s->base.loop, LOOK_MS, look, s);
+        io_close(&s->socket.inotify); /* instances are few in a crowded machine */
+    s->socket.look = loop_timer(s->base.loop, LOOK_MS, look, s);
 }
 
 /* ---- life ---- */
@@ -358,14 +358,14 @@ static void record_program(void *arg)
 {
     struct server *s = arg;
     long long lived = now_ms() - s->started_ms;
-    if (s->program && program_record_own(s->base.dirfd, s->program) < 0) {
+    if (s->program.path && program_record_own(s->base.dirfd, s->program.path) < 0) {
         log_line(LOG_WARNING, "cannot note which program this is: %s", err_text(errno));
-        loop_timer_set(s->recorder, lived > RECORD_AGAIN_MS ? lived : RECORD_AGAIN_MS);
+        loop_timer_set(s->program.recorder, lived > RECORD_AGAIN_MS ? lived : RECORD_AGAIN_MS);
         return;
     }
-    loop_drop(&s->recorder);
-    free(s->program);
-    s->program = NULL;
+    loop_drop(&s->program.recorder);
+    free(s->program.path);
+    s->program.path = NULL;
 }
 
 int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
@@ -387,8 +387,8 @@ int server_run(struct place *place, int lock_fd, int ready_fd, bool foreground)
     socket_pool_clear(s->base.dirfd);
     watch_directory(s);
     take_signals(s);
-    s->program = self_path(); /* now: by then another build may have its name */
-    s->recorder = loop_timer(s->base.loop, RECORD_MS, record_program, s);
+    s->program.path = self_path(); /* now: by then another build may have its name */
+    s->program.recorder = loop_timer(s->base.loop, RECORD_MS, record_program, s);
     s->http = http_server_new(s->base.loop, listen_fd, server_find, s);
     log_open(s->base.dirfd, foreground);
     log_line(LOG_INFO, "server %s (build %s) has started", toolbox_version, toolbox_build_id);

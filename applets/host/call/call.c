@@ -127,7 +127,7 @@ static int call(const struct line *l, const struct target *t, struct transport *
     struct inject_result r;
     inject_result_init(&r, t->text);
     int ready = inject_one(o, t, transport, &r, &a->request);
-    int status = r.exit;
+    int status = r.failure.exit;
     if (ready == 0 && !a->request.sent)
         status = call_ready(t, &r, transport, &a->request);
     if (a->request.answered) {

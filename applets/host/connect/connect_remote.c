@@ -22,12 +22,17 @@ struct connect_remote {
     pid_t pid;
     int in, out, err;
     struct loop *loop;
-    struct loop_source *in_source, *out_source, *err_source, *up_source;
-    struct engine_direct direct; /* until it is known whether in and out are its socket */
-    struct engine_frames frames;
+    struct {
+        struct loop_source *in, *out, *err, *up;
+    } sources;
+    struct {
+        struct engine_direct direct; /* until it is known whether in and out are its socket */
+        struct engine_frames frames;
+        bool framed; /* they are */
+    } engine;
     size_t sent;
     struct buf said;
-    bool stalls, ended, wide, framed; /* framed: they are */
+    bool stalls, ended, wide;
 };
 
 static void end_with(struct connect_remote *r, const char *why)
@@ -35,17 +40,17 @@ static void end_with(struct connect_remote *r, const char *why)
     if (r->ended)
         return;
     r->ended = true;
-    loop_drop(&r->in_source);
-    loop_drop(&r->out_source);
-    loop_drop(&r->err_source);
-    loop_drop(&r->up_source);
+    loop_drop(&r->sources.in);
+    loop_drop(&r->sources.out);
+    loop_drop(&r->sources.err);
+    loop_drop(&r->sources.up);
     r->owner->ended(why);
 }
 
 void connect_remote_flush(struct connect_remote *r)
 {
     struct buf *out = stream_client_out(r->stream);
-    if (r->up_source)
+    if (r->sources.up)
         return;
     while (r->sent < out->len && !r->ended) {
         ssize_t n = write(r->in, out->data + r->sent, out->len - r->sent);
@@ -65,7 +70,7 @@ void connect_remote_flush(struct connect_remote *r)
             buf_release(out);
         r->sent = 0;
     }
-    loop_fd_events(r->in_source, out->len > 0 ? LOOP_WRITE : 0);
+    loop_fd_events(r->sources.in, out->len > 0 ? LOOP_WRITE : 0);
     bool stalls = out->len - r->sent >= STREAM_OUT_FULL;
     if (stalls == r->stalls)
         return;
@@ -84,7 +89,7 @@ static void on_writable(void *arg, int events)
 /* -1: it is none of ours. */
 static int take_frames(struct connect_remote *r, const char *data, size_t n)
 {
-    struct engine_frames *f = &r->frames;
+    struct engine_frames *f = &r->engine.frames;
     int result = 0;
     for (size_t at = 0, step; result == 0 && (step = engine_frame_bytes(f, data, &at, n)) > 0; at += step) {
         f->left -= step;
@@ -98,7 +103,7 @@ static int take_frames(struct connect_remote *r, const char *data, size_t n)
 
 static int take(struct connect_remote *r, const char *data, size_t n)
 {
-    return r->framed ? take_frames(r, data, n) : stream_client_feed(r->stream, data, n);
+    return r->engine.framed ? take_frames(r, data, n) : stream_client_feed(r->stream, data, n);
 }
 
 static void on_readable(void *arg, int events)
@@ -123,7 +128,7 @@ static void on_stderr(void *arg, int events)
     struct connect_remote *r = arg;
     (void)events;
     if (!transport_hear(r->err, &r->said, SAID_MAX))
-        loop_drop(&r->err_source);
+        loop_drop(&r->sources.err);
 }
 
 void connect_remote_tick(struct connect_remote *r)
@@ -137,10 +142,10 @@ void connect_remote_tick(struct connect_remote *r)
 
 static void watch(struct connect_remote *r)
 {
-    r->in_source = loop_fd(r->loop, r->in, 0, on_writable, r);
-    r->out_source = loop_fd(r->loop, r->out, LOOP_READ, on_readable, r);
+    r->sources.in = loop_fd(r->loop, r->in, 0, on_writable, r);
+    r->sources.out = loop_fd(r->loop, r->out, LOOP_READ, on_readable, r);
     if (r->err >= 0)
-        r->err_source = loop_fd(r->loop, r->err, LOOP_READ, on_stderr, r);
+        r->sources.err = loop_fd(r->loop, r->err, LOOP_READ, on_stderr, r);
 }
 
 /* Nothing was sent before: it would have been for the pipes. */
@@ -149,18 +154,18 @@ static void on_up(void *arg, int events)
     struct connect_remote *r = arg;
     char byte;
     (void)events;
-    r->framed = read(r->direct.up, &byte, 1) == 1;
-    loop_drop(&r->up_source);
-    io_close(&r->direct.up);
-    if (r->framed) {
+    r->engine.framed = read(r->engine.direct.up, &byte, 1) == 1;
+    loop_drop(&r->sources.up);
+    io_close(&r->engine.direct.up);
+    if (r->engine.framed) {
         io_close(&r->in);
         io_close(&r->out);
         io_close(&r->err);
-        r->in = r->direct.socket;
+        r->in = r->engine.direct.socket;
         r->out = fcntl(r->in, F_DUPFD_CLOEXEC, 3);
-        r->direct.socket = -1;
+        r->engine.direct.socket = -1;
     }
-    io_close(&r->direct.socket);
+    io_close(&r->engine.direct.socket);
     watch(r);
     connect_remote_flush(r);
 }
@@ -181,10 +186,10 @@ struct connect_remote *connect_remote_start(struct loop *loop, char *const *comm
                                  .out = fds[1],
                                  .err = fds[2],
                                  .loop = loop,
-                                 .direct = direct,
+                                 .engine.direct = direct,
                                  .said = {.max = SAID_MAX}};
     if (direct.up >= 0)
-        r->up_source = loop_fd(loop, direct.up, LOOP_READ, on_up, r);
+        r->sources.up = loop_fd(loop, direct.up, LOOP_READ, on_up, r);
     else
         watch(r);
     return r;
@@ -210,17 +215,17 @@ static void end_program(const struct connect_remote *r)
 
 void connect_remote_free(struct connect_remote *r)
 {
-    loop_drop(&r->in_source);
-    loop_drop(&r->out_source);
-    loop_drop(&r->err_source);
-    loop_drop(&r->up_source);
-    if (r->framed)
+    loop_drop(&r->sources.in);
+    loop_drop(&r->sources.out);
+    loop_drop(&r->sources.err);
+    loop_drop(&r->sources.up);
+    if (r->engine.framed)
         end_program(r);
     io_close(&r->out);
     transport_end_stream(r->pid, &r->in);
     io_close(&r->err);
-    io_close(&r->direct.up);
-    io_close(&r->direct.socket);
+    io_close(&r->engine.direct.up);
+    io_close(&r->engine.direct.socket);
     stream_client_free(r->stream);
     buf_release(&r->said);
     free(r);

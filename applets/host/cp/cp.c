@@ -22,7 +22,9 @@ struct copying {
     const char *applet;
     struct inject_options inject;
     struct argv excludes; /* --exclude PATTERN … */
-    bool archive, recursive, resume, checksum, deletes, watches, json, quiet, syncs;
+    struct {
+        bool archive, recursive, resume, checksum, deletes, watches, json, quiet, syncs;
+    } wants;
     struct side to;
     struct side *from; /* n of them, all of one place */
     int n;
@@ -66,7 +68,7 @@ static void print_sum(const struct copying *c, const struct sum *s, int status)
 {
     struct buf out BUF_AUTO = BUF_INIT;
     long long ms = now_ms() - c->begun;
-    if (c->json) {
+    if (c->wants.json) {
         buf_addc(&out, '{');
         json_member_bool(&out, "ok", status == EXIT_OK);
         json_member_int(&out, "files", s->files);
@@ -99,9 +101,9 @@ static void on_report(void *arg, const char *line)
                     number_in(report, "bytes"),           number_in(report, "deleted"),
                     .failed = number_in(report, "failed")};
     bool some = s.files + s.directories + s.links + s.others + s.deleted > 0;
-    if (c->watches && some && !c->quiet)
+    if (c->wants.watches && some && !c->wants.quiet)
         print_sum(c, &s, EXIT_OK);
-    c->begun = c->watches ? now_ms() : c->begun;
+    c->begun = c->wants.watches ? now_ms() : c->begun;
     c->sum = s;
 }
 
@@ -112,9 +114,9 @@ static void add_letters(const struct copying *c, struct argv *a, const char *com
     struct buf all BUF_AUTO = BUF_INIT;
     argv_add(a, "transfer");
     argv_add(a, command);
-    buf_addf(&all, "-%s%s%s%s%s", letters, c->archive ? "a" : "", c->recursive ? "r" : "",
-             c->syncs ? "x" : "", c->deletes ? "d" : "");
-    buf_adds(&all, c->checksum ? "c" : "");
+    buf_addf(&all, "-%s%s%s%s%s", letters, c->wants.archive ? "a" : "", c->wants.recursive ? "r" : "",
+             c->wants.syncs ? "x" : "", c->wants.deletes ? "d" : "");
+    buf_adds(&all, c->wants.checksum ? "c" : "");
     argv_add(a, buf_str(&all));
 }
 
@@ -129,24 +131,24 @@ static void add_excludes(const struct copying *c, struct argv *a)
 
 static bool differs(const struct copying *c)
 {
-    return c->syncs || c->resume || c->checksum;
+    return c->wants.syncs || c->wants.resume || c->wants.checksum;
 }
 
 static void add_names(const struct copying *c, struct argv *a)
 {
     for (int i = 0; i < c->n && !c->from[0].stream; i++)
-        argv_take(a, c->syncs ? mem_strdup(".") : transfer_name(c->from[i].path));
+        argv_take(a, c->wants.syncs ? mem_strdup(".") : transfer_name(c->from[i].path));
 }
 
 static void words_of(const struct copying *c, struct argv words[3], bool shows)
 {
     struct buf send BUF_AUTO = BUF_INIT;
-    buf_addf(&send, "%s%s%s", differs(c) ? "u" : "", c->watches ? "w" : "", shows ? "t" : "");
+    buf_addf(&send, "%s%s%s", differs(c) ? "u" : "", c->wants.watches ? "w" : "", shows ? "t" : "");
     add_letters(c, &words[SENDS], "send", buf_str(&send));
     add_excludes(c, &words[SENDS]);
     for (int i = 0; i < c->n; i++)
         argv_take(&words[SENDS],
-                  c->syncs ? mem_printf("%s/.", c->from[i].path) : mem_strdup(c->from[i].path));
+                  c->wants.syncs ? mem_printf("%s/.", c->from[i].path) : mem_strdup(c->from[i].path));
     add_letters(c, &words[TAKES], "take", "");
     argv_add(&words[TAKES], "--");
     argv_add(&words[TAKES], c->to.path);
@@ -190,7 +192,7 @@ static int copy_once(struct copying *c)
     struct argv words[HALVES_MAX] = {{0}};
     struct half halves[HALVES_MAX];
     int statuses[HALVES_MAX] = {0};
-    bool shows = !c->quiet && !c->json && !c->watches && isatty(STDERR_FILENO);
+    bool shows = !c->wants.quiet && !c->wants.json && !c->wants.watches && isatty(STDERR_FILENO);
     struct relay r = {.applet = c->applet, .said = on_report, .arg = c, .shows = shows};
     words_of(c, words, shows);
     for (int i = 0; i < HALVES_MAX; i++)
@@ -215,9 +217,9 @@ static int copy(struct copying *c)
 {
     int status;
     c->begun = now_ms();
-    while ((status = copy_once(c)) == TRANSFER_AGAIN && c->watches)
+    while ((status = copy_once(c)) == TRANSFER_AGAIN && c->wants.watches)
         continue;
-    if (!c->to.stream && !c->quiet && !c->watches && status <= EXIT_FAILED)
+    if (!c->to.stream && !c->wants.quiet && !c->wants.watches && status <= EXIT_FAILED)
         print_sum(c, &c->sum, status);
     return status;
 }
@@ -228,32 +230,32 @@ static int take_option(struct copying *c, const struct option *options, int opti
 {
     switch (option) {
     case 'a':
-        c->archive = c->recursive = true;
+        c->wants.archive = c->wants.recursive = true;
         return EXIT_OK;
     case 'r':
     case 'R':
-        c->recursive = true;
+        c->wants.recursive = true;
         return EXIT_OK;
     case 'q':
-        c->quiet = true;
+        c->wants.quiet = true;
         return EXIT_OK;
     case OPT_EXCLUDE:
         argv_add(&c->excludes, optarg);
         return EXIT_OK;
     case OPT_RESUME:
-        c->resume = true;
+        c->wants.resume = true;
         return EXIT_OK;
     case OPT_CHECKSUM:
-        c->checksum = true;
+        c->wants.checksum = true;
         return EXIT_OK;
     case OPT_DELETE:
-        c->deletes = true;
+        c->wants.deletes = true;
         return EXIT_OK;
     case OPT_WATCH:
-        c->watches = true;
+        c->wants.watches = true;
         return EXIT_OK;
     case OPT_JSON:
-        c->json = true;
+        c->wants.json = true;
         return EXIT_OK;
     default:
         return inject_option(&c->inject, options, option, c->applet, word);
@@ -264,9 +266,9 @@ static int take_option(struct copying *c, const struct option *options, int opti
 static int take_sides(struct copying *c, int n, char **texts)
 {
     struct err err;
-    if (n < 2 || (c->syncs && n > 2))
-        return usage_error(c->applet, c->syncs ? "a source and a destination are wanted"
-                                               : "sources and a destination are wanted");
+    if (n < 2 || (c->wants.syncs && n > 2))
+        return usage_error(c->applet, c->wants.syncs ? "a source and a destination are wanted"
+                                                     : "sources and a destination are wanted");
     c->from = mem_zalloc((size_t)(n - 1) * sizeof *c->from);
     if (side_parse(&c->to, texts[n - 1], &c->inject.runtimes, &err) < 0)
         return usage_error(c->applet, "%s", err.msg);
@@ -334,7 +336,7 @@ static int sync_main(int argc, char **argv)
                                             {"quiet", 0, NULL, 'q'},
                                             {"json", 0, NULL, OPT_JSON},
                                             {0}};
-    struct copying c = {.applet = "sync", .syncs = true, .recursive = true};
+    struct copying c = {.applet = "sync", .wants.syncs = true, .wants.recursive = true};
     return run(&c, argc, argv, options);
 }
 

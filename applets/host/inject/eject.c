@@ -101,8 +101,9 @@ static void conclude(struct ejection *e, const struct buf *said)
         inject_fail(r, STEP_PLACING, "look at what is running there, and try again", &err);
     } else {
         r->ok = true;
-        snprintf(r->state, sizeof r->state, "%s", e->removed.len > 0 ? "removed" : "nothing there");
-        buf_adds(&r->path, buf_str(&e->removed));
+        snprintf(r->placed.state, sizeof r->placed.state, "%s",
+                 e->removed.len > 0 ? "removed" : "nothing there");
+        buf_adds(&r->placed.path, buf_str(&e->removed));
     }
 }
 
@@ -126,15 +127,15 @@ void eject_one(const struct inject_options *o, const struct target *t, struct tr
         enum inject_step failed;
         int result = inject_dir_eject(o, t, &failed, &err);
         r->ok = result >= 0;
-        snprintf(r->state, sizeof r->state, "%s", result > 0 ? "nothing there" : "removed");
+        snprintf(r->placed.state, sizeof r->placed.state, "%s", result > 0 ? "nothing there" : "removed");
         if (result < 0)
             inject_fail(r, failed, failed == STEP_TARGET ? INJECT_DIR_ADVICE : "", &err);
     }
-    r->whole_us = now_us() - began;
+    r->cost.whole_us = now_us() - began;
     if (transport->interrupted)
-        r->exit = EXIT_BY_SIGNAL + transport->interrupted;
-    r->calls = transport->calls - calls;
-    r->sent = transport->sent - sent;
+        r->failure.exit = EXIT_BY_SIGNAL + transport->interrupted;
+    r->cost.calls = transport->calls - calls;
+    r->cost.sent = transport->sent - sent;
     buf_release(&e.removed);
     buf_release(&e.left);
 }

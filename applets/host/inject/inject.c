@@ -204,7 +204,7 @@ static int do_one(const struct inject_options *o, const struct target *t, struct
     inject_result_init(&r, t->text);
     one(o, t, transport, &r);
     print_one(o, &r, applet);
-    int status = r.ok && !transport->interrupted ? stdout_flushed() : r.exit;
+    int status = r.ok && !transport->interrupted ? stdout_flushed() : r.failure.exit;
     inject_result_release(&r);
     return status;
 }

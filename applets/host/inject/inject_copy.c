@@ -115,12 +115,12 @@ static int copy_folder(struct injection *i, const char *folder, size_t size, con
     char *to MEM_AUTO = mem_printf("%s/%s", dir, i->temporary);
     char *content MEM_AUTO = mem_printf("%s/.", folder);
     if (i->o->dir && copy(i, file, to, (struct span){0}, err) == 0) {
-        i->r->sent += size;
+        i->r->cost.sent += size;
         return 0;
     }
     if (i->transport->interrupted || copy(i, content, dir, (struct span){0}, err) < 0)
         return -1;
-    i->r->sent += size;
+    i->r->cost.sent += size;
     return 0;
 }
 
@@ -199,12 +199,12 @@ static bool was_there(struct injection *i, const char *path)
 int inject_copy(struct injection *i)
 {
     const char *dir = i->o->dir ? i->o->dir : COPY_DIR;
-    buf_addf(&i->r->path, "%s/%s", dir, i->o->name);
-    buf_adds(&i->r->about, "no shell");
-    i->r->us[STEP_CHOICE] = 0;
+    buf_addf(&i->r->placed.path, "%s/%s", dir, i->o->name);
+    buf_adds(&i->r->found.about, "no shell");
+    i->r->cost.us[STEP_CHOICE] = 0;
     if (inject_choose(i, os_arch()) < 0)
         return -1;
-    if (was_there(i, buf_str(&i->r->path)))
+    if (was_there(i, buf_str(&i->r->placed.path)))
         return 0;
     int result = try_architecture(i, dir);
     for (size_t n = 0; result > 0 && n < sizeof architectures / sizeof *architectures; n++)

@@ -61,10 +61,10 @@ static void describe(struct injection *i, int root)
     char *name MEM_AUTO = fd >= 0 && io_read_all(fd, &text) == 0
                               ? os_release_get(buf_str(&text), text.len, "PRETTY_NAME")
                               : NULL;
-    buf_adds(&i->r->about, "directory");
+    buf_adds(&i->r->found.about, "directory");
     if (name) {
-        buf_adds(&i->r->about, ", ");
-        transport_show(&i->r->about, name, strlen(name), 80);
+        buf_adds(&i->r->found.about, ", ");
+        transport_show(&i->r->found.about, name, strlen(name), 80);
     }
 }
 
@@ -183,9 +183,10 @@ static void unmake(int root, const char *path, size_t made)
 static int place_in(struct injection *i, int root, int dir, const char *path, size_t made, int *program,
                     struct err *err)
 {
-    snprintf(i->r->state, sizeof i->r->state, "identical");
+    snprintf(i->r->placed.state, sizeof i->r->placed.state, "identical");
     if (!is_same(dir, i->o->name, i->choice.file)) {
-        snprintf(i->r->state, sizeof i->r->state, io_is_there(dir, i->o->name) ? "replaced" : "placed");
+        snprintf(i->r->placed.state, sizeof i->r->placed.state,
+                 io_is_there(dir, i->o->name) ? "replaced" : "placed");
         if (write_file(dir, i->temporary, span_of(&i->choice.file->bytes), 0700) < 0)
             return err_sys(err, ERR_TOOL, errno, "cannot write to %s below %s", path, i->t->name);
         if (renameat(dir, i->temporary, dir, i->o->name) < 0) {
@@ -193,7 +194,7 @@ static int place_in(struct injection *i, int root, int dir, const char *path, si
             unlinkat(dir, i->temporary, 0);
             return err_sys(err, ERR_TOOL, failed, "cannot name it %s/%s", path, i->o->name);
         }
-        i->r->sent += i->choice.file->bytes.len;
+        i->r->cost.sent += i->choice.file->bytes.len;
     }
     char *topmost MEM_AUTO = mem_dup(path, made);
     write_record(i, root, dir, path, topmost);
@@ -242,8 +243,8 @@ static int prove(struct injection *i, int root, int program, struct err *err)
 {
     char probe[] = "probe", json[] = "--json", install[] = "--install", symbolic[] = "-s";
     char *links MEM_AUTO = mem_strdup(i->o->links ? i->o->links : "");
-    char *const ask[] = {i->r->path.data, probe, json, NULL};
-    char *const link[] = {i->r->path.data, install, symbolic, links, NULL};
+    char *const ask[] = {i->r->placed.path.data, probe, json, NULL};
+    char *const link[] = {i->r->placed.path.data, install, symbolic, links, NULL};
     struct buf answer BUF_AUTO = {.max = 1u << 20};
     struct buf sum BUF_AUTO = BUF_INIT;
     struct buf build BUF_AUTO = BUF_INIT;
@@ -312,7 +313,7 @@ int inject_dir(struct injection *i)
     if (root < 0)
         return inject_fail(i->r, STEP_TARGET, INJECT_DIR_ADVICE, &err);
     describe(i, root);
-    i->r->us[STEP_RECON] = now_us() - began;
+    i->r->cost.us[STEP_RECON] = now_us() - began;
     began = now_us();
     if (inject_choose(i, arch_of(root)) < 0)
         return -1;
@@ -320,15 +321,15 @@ int inject_dir(struct injection *i)
     int program FD_AUTO = -1;
     if (place(i, root, path, &program, &err) < 0)
         return inject_fail(i->r, STEP_PLACING, "name a directory that can be written to with --dir", &err);
-    buf_addf(&i->r->path, "%s/%s", path, i->o->name);
-    i->r->us[STEP_PLACING] = now_us() - began;
+    buf_addf(&i->r->placed.path, "%s/%s", path, i->o->name);
+    i->r->cost.us[STEP_PLACING] = now_us() - began;
     began = now_us();
     if (prove(i, root, program, &err) < 0) {
-        if (strcmp(i->r->state, "identical") != 0)
+        if (strcmp(i->r->placed.state, "identical") != 0)
             inject_dir_eject(i->o, i->t, &(enum inject_step){0}, NULL);
         return inject_fail(i->r, STEP_PROOF, "nothing that is not of this very build is used", &err);
     }
-    i->r->us[STEP_PROOF] = now_us() - began;
+    i->r->cost.us[STEP_PROOF] = now_us() - began;
     i->r->ok = true;
     return 0;
 }

@@ -29,7 +29,7 @@ int inject_doctor(struct injection *i)
     struct argv command ARGV_AUTO = {0};
     struct buf back BUF_AUTO = BUF_INIT, fails BUF_AUTO = BUF_INIT, *out = &i->r->doctor;
     struct err err;
-    argv_add(&command, buf_str(&i->r->path));
+    argv_add(&command, buf_str(&i->r->placed.path));
     argv_add(&command, "doctor");
     if (inject_call(i, NULL, &command, &c, &err) != TRANSPORT_ENDED || c.out.len == 0) {
         buf_adds(out, "it can't be asked there");

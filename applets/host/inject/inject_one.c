@@ -15,10 +15,10 @@ int inject_command(const struct target *t, const struct inject_result *r, const 
                    struct argv *out, struct err *err)
 {
     struct argv command ARGV_AUTO = {0};
-    argv_add(&command, buf_str(&r->path));
+    argv_add(&command, buf_str(&r->placed.path));
     for (; *arguments; arguments++)
         argv_add(&command, *arguments);
-    return target_command(t, r->user, &command, out, err);
+    return target_command(t, r->found.user, &command, out, err);
 }
 
 /* ---- small steps ---- */
@@ -27,7 +27,7 @@ static int choose(struct injection *i)
 {
     struct err err;
     const char *arch = recon_arch(&i->looked.recon, &err);
-    i->r->us[STEP_CHOICE] = i->choice.picked_us;
+    i->r->cost.us[STEP_CHOICE] = i->choice.picked_us;
     if (!arch)
         return inject_fail(i->r, STEP_CHOICE, "Linux on amd64 and arm64 is supported; nothing was changed",
                            &err);
@@ -112,7 +112,7 @@ static long long within(const struct inject_result *r)
 {
     long long sum = 0;
     for (int s = STEP_PROOF; s < N_STEPS; s++)
-        sum += r->us[s] > 0 ? r->us[s] : 0;
+        sum += r->cost.us[s] > 0 ? r->cost.us[s] : 0;
     return sum;
 }
 
@@ -122,7 +122,7 @@ static int take_step(struct injection *i, size_t n)
     int result = steps[n].take(i);
     if (steps[n].counts == N_STEPS)
         return result;
-    long long *us = &i->r->us[steps[n].counts];
+    long long *us = &i->r->cost.us[steps[n].counts];
     *us = (*us > 0 ? *us : 0) + now_us() - began - (within(i->r) - before);
     if (*us < 0)
         *us = 0;
@@ -146,7 +146,7 @@ static int take_steps(struct injection *i)
         return result;
     i->everywhere = true;
     for (int s = 0; s < N_STEPS; s++)
-        i->r->us[s] = -1;
+        i->r->cost.us[s] = -1;
     return take_all(i);
 }
 
@@ -187,9 +187,10 @@ int inject_one(const struct inject_options *o, const struct target *t, struct tr
     i.choice.picked_us = now_us() - began;
     result = result < 0 ? inject_fail(r, STEP_CHOICE, advice, &err) : take_steps(&i);
     if (transport->interrupted)
-        r->exit = EXIT_BY_SIGNAL + transport->interrupted;
-    r->calls = transport->calls - calls;
-    r->sent += transport->sent - sent; /* into a directory, and files that a runtime copies, without it */
+        r->failure.exit = EXIT_BY_SIGNAL + transport->interrupted;
+    r->cost.calls = transport->calls - calls;
+    r->cost.sent +=
+        transport->sent - sent; /* into a directory, and files that a runtime copies, without it */
     recon_release(&i.looked.recon);
     transport_call_release(&i.looked.seen);
     buf_release(&i.looked.place_script);

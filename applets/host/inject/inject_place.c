@@ -61,7 +61,7 @@ static void reason_for(const struct placing *p, const char *dir, struct buf *rea
 
 static void add_tried(struct placing *p, const char *dir, const char *reason)
 {
-    struct buf *tried = &p->i->r->tried;
+    struct buf *tried = &p->i->r->failure.tried;
     buf_adds(tried, tried->len > 0 ? "; " : "");
     transport_show(tried, dir, strlen(dir), 200);
     buf_adds(tried, ": ");
@@ -182,7 +182,7 @@ static void try_once(struct placing *p, int pieces, const char *made, struct err
     struct span data = {0}; /* pieces bring their own */
     if (pieces == 0)
         data = span_of(&p->i->choice.file->bytes);
-    buf_truncate(&p->i->r->tried, 0);
+    buf_truncate(&p->i->r->failure.tried, 0);
     script_place(&script, &o, &p->dirs, p->i->choice.file->bytes.len, pieces, made);
     p->call.input[1] = data;
     p->a = (struct attempt){.how = inject_call(p->i, &script, NULL, &p->call, err)};
@@ -312,7 +312,7 @@ static int not_placed(struct placing *p, struct err *err)
                 p->i->choice.arch, buf_str(&said));
         return inject_fail(r, STEP_PROOF, "the target says that it is another machine than it is", err);
     }
-    if (r->tried.len > 0) {
+    if (r->failure.tried.len > 0) {
         p->i->nowhere = true;
         err_set(err, ERR_TOOL, "no directory there is safe, can be written to and run from%s%s%s",
                 *p->i->looked.recon.uid ? " as uid " : "", p->i->looked.recon.uid,
@@ -341,7 +341,7 @@ static int conclude(struct placing *p, struct err *err)
     if (!inject_take_path(p->i, buf_str(&path)))
         return -1;
     int result = inject_take_verdict(p->i, p->a.verdict);
-    if (result < 0 && r->step > STEP_PROOF)
+    if (result < 0 && r->failure.step > STEP_PROOF)
         take_back(p);
     return result;
 }
@@ -356,7 +356,7 @@ static bool is_lossy(const struct placing *p)
         return false;
     recon_member(p->a.verdict, "step", &step);
     bool said_nothing =
-        !p->a.verdict.s && !p->a.run && !p->a.full && !*p->a.missing && p->i->r->tried.len == 0;
+        !p->a.verdict.s && !p->a.run && !p->a.full && !*p->a.missing && p->i->r->failure.tried.len == 0;
     return said_nothing || strcmp(buf_str(&step), "proof") == 0;
 }
 

@@ -123,7 +123,7 @@ static bool nobody_took_it(const struct injection *i, enum seen seen)
 static int call_is_lost(struct injection *i)
 {
     i->r->ok = false;
-    i->r->exit = i->request->how == TRANSPORT_TIMEOUT ? EXIT_UNANSWERED : EXIT_LOST;
+    i->r->failure.exit = i->request->how == TRANSPORT_TIMEOUT ? EXIT_UNANSWERED : EXIT_LOST;
     return -1;
 }
 
@@ -132,21 +132,21 @@ static void describe(struct injection *i)
 {
     const struct recon *n = &i->looked.recon;
     struct inject_result *r = i->r;
-    buf_truncate(&r->about, 0);
+    buf_truncate(&r->found.about, 0);
     if (n->no_uname) {
-        buf_addf(&r->about, "no uname, a shell for %s",
+        buf_addf(&r->found.about, "no uname, a shell for %s",
                  *n->loader_arch ? n->loader_arch : "an unknown processor");
     } else {
-        transport_show(&r->about, n->os, strlen(n->os), 32);
-        buf_addc(&r->about, ' ');
-        transport_show(&r->about, n->machine, strlen(n->machine), 32);
+        transport_show(&r->found.about, n->os, strlen(n->os), 32);
+        buf_addc(&r->found.about, ' ');
+        transport_show(&r->found.about, n->machine, strlen(n->machine), 32);
     }
     if (n->distribution.len > 0)
-        buf_addf(&r->about, ", %s", buf_str(&n->distribution));
-    buf_addf(&r->about, ", libc: %s", n->libc);
+        buf_addf(&r->found.about, ", %s", buf_str(&n->distribution));
+    buf_addf(&r->found.about, ", libc: %s", n->libc);
     if (n->bits > 0)
-        buf_addf(&r->about, ", %d-bit programs", n->bits);
-    snprintf(r->os, sizeof r->os, "%s", n->os);
+        buf_addf(&r->found.about, ", %d-bit programs", n->bits);
+    snprintf(r->found.os, sizeof r->found.os, "%s", n->os);
     inject_take_uid(r, n->uid);
 }
 
@@ -167,7 +167,7 @@ int inject_recon(struct injection *i)
     if (seen == SEEN_NOTHING && root && !i->o->user) {
         seen = look_as(i, NULL, &err);
         if (seen == SEEN_NOTHING && strcmp(first.msg, err.msg) != 0)
-            buf_addf(&i->r->tried, "as %s: %s", root, first.msg);
+            buf_addf(&i->r->failure.tried, "as %s: %s", root, first.msg);
     }
     i->looked.no_shell = seen == SEEN_NO_SHELL;
     if (seen == SEEN)

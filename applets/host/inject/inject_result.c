@@ -12,34 +12,34 @@ const char *const inject_steps[N_STEPS] = {"target", "recon",  "choice", "placin
 void inject_result_init(struct inject_result *r, const char *target)
 {
     *r = (struct inject_result){.target = mem_strdup(target),
-                                .message = BUF_INIT,
-                                .tried = BUF_INIT,
-                                .advice = BUF_INIT,
-                                .about = BUF_INIT,
-                                .path = BUF_INIT,
+                                .failure.message = BUF_INIT,
+                                .failure.tried = BUF_INIT,
+                                .failure.advice = BUF_INIT,
+                                .found.about = BUF_INIT,
+                                .placed.path = BUF_INIT,
                                 .server = BUF_INIT,
                                 .doctor = BUF_INIT,
-                                .ended = BUF_INIT,
-                                .moved = BUF_INIT,
-                                .stayed = BUF_INIT};
+                                .others.ended = BUF_INIT,
+                                .others.moved = BUF_INIT,
+                                .others.stayed = BUF_INIT};
     for (int i = 0; i < N_STEPS; i++)
-        r->us[i] = -1;
+        r->cost.us[i] = -1;
 }
 
 void inject_result_release(struct inject_result *r)
 {
-    buf_release(&r->message);
-    buf_release(&r->tried);
-    buf_release(&r->advice);
-    buf_release(&r->about);
-    buf_release(&r->path);
+    buf_release(&r->failure.message);
+    buf_release(&r->failure.tried);
+    buf_release(&r->failure.advice);
+    buf_release(&r->found.about);
+    buf_release(&r->placed.path);
     buf_release(&r->server);
     buf_release(&r->doctor);
-    buf_release(&r->ended);
-    buf_release(&r->moved);
-    buf_release(&r->stayed);
+    buf_release(&r->others.ended);
+    buf_release(&r->others.moved);
+    buf_release(&r->others.stayed);
     free(r->target);
-    free(r->user);
+    free(r->found.user);
 }
 
 /* What shells and runtimes say where a process more is one too many. */
@@ -72,12 +72,12 @@ static const char *advice_on(const char *said, const char *otherwise)
 int inject_fail(struct inject_result *r, enum inject_step step, const char *advice, const struct err *why)
 {
     r->ok = false;
-    r->step = step;
-    r->exit = EXIT_OF_STEP + (int)step;
-    buf_truncate(&r->message, 0);
-    buf_truncate(&r->advice, 0);
-    transport_show(&r->message, why->msg, strlen(why->msg), ERR_MSG_MAX);
-    buf_adds(&r->advice,
+    r->failure.step = step;
+    r->failure.exit = EXIT_OF_STEP + (int)step;
+    buf_truncate(&r->failure.message, 0);
+    buf_truncate(&r->failure.advice, 0);
+    transport_show(&r->failure.message, why->msg, strlen(why->msg), ERR_MSG_MAX);
+    buf_adds(&r->failure.advice,
              lacks_processes(why->msg)
                  ? "a limit on processes is reached there (pids.max, --pids-limit, RLIMIT_NPROC): "
                    "end something in it, or raise the limit"
@@ -89,5 +89,5 @@ int inject_fail(struct inject_result *r, enum inject_step step, const char *advi
 void inject_take_uid(struct inject_result *r, const char *digits)
 {
     size_t n = strspn(digits, "0123456789");
-    snprintf(r->uid, sizeof r->uid, "%.*s", n < sizeof r->uid ? (int)n : 0, digits);
+    snprintf(r->found.uid, sizeof r->found.uid, "%.*s", n < sizeof r->found.uid ? (int)n : 0, digits);
 }

@@ -26,7 +26,7 @@ int inject_then(const char *applet, const struct inject_options *o, const struct
         struct buf out BUF_AUTO = BUF_INIT;
         report_text(&r, applet, &out);
         fputs(out.data, stderr);
-        status = r.exit;
+        status = r.failure.exit;
         if (interrupted)
             *interrupted = transport.interrupted;
     }

@@ -49,28 +49,53 @@ enum { EXIT_OF_STEP = 3, EXIT_BY_SIGNAL = 128 };
 /* Exit status of a call whose request was sent: its time was over, or its answer got lost. */
 enum { EXIT_UNANSWERED = 124, EXIT_LOST = 125 };
 
+/* What went wrong. */
+struct inject_failure {
+    enum inject_step step;
+    int exit;
+    struct buf message, tried, advice; /* what was tried, one after the other */
+};
+
+/* What is known of the target; "" while it isn't. */
+struct inject_found {
+    struct buf about; /* what it is, for people */
+    char os[32], arch[32];
+    char uid[16];
+    char *user; /* how the runtime has to be told who; NULL: not at all */
+};
+
+/* The program there. */
+struct inject_placed {
+    struct buf path;
+    char sha256[SHA256_HEX_SIZE];
+    char state[16]; /* placed, replaced, identical */
+    size_t size;
+};
+
+/* What became of what other builds had there. */
+struct inject_others {
+    struct buf ended;
+    struct buf moved, stayed; /* what was moved to this one; and what not, with reasons */
+};
+
+/* What it took. */
+struct inject_cost {
+    size_t sent;
+    int calls;
+    long long us[N_STEPS]; /* each; -1: not come to */
+    long long whole_us;    /* of an ejection, which has no steps */
+};
+
 struct inject_result {
     char *target;
     bool ok;
-    enum inject_step step; /* that failed */
-    int exit;
-    struct buf message, tried, advice; /* of a failure; what was tried, one after the other */
-
-    struct buf about;      /* what the target is, for people */
-    char os[32], arch[32]; /* "" while not known */
-    char uid[16];
-    struct buf path; /* of the program there */
-    char sha256[SHA256_HEX_SIZE];
-    char state[16];           /* placed, replaced, identical */
-    struct buf ended;         /* what of other builds was ended */
-    struct buf moved, stayed; /* what of it was moved to this one; and what not, with reasons */
-    struct buf server;        /* what the server says of itself */
-    struct buf doctor;        /* what does not work there, in a line */
-    size_t size, sent;
-    int calls;
-    long long us[N_STEPS]; /* what each took; -1: not come to */
-    long long whole_us;    /* of an ejection, which has no steps */
-    char *user;            /* how the runtime has to be told who; NULL: not at all */
+    struct inject_failure failure;
+    struct inject_found found;
+    struct inject_placed placed;
+    struct inject_others others;
+    struct buf server; /* what the server says of itself */
+    struct buf doctor; /* what does not work there, in a line */
+    struct inject_cost cost;
 };
 
 void inject_result_init(struct inject_result *r, const char *target);

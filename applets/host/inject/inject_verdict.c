@@ -71,19 +71,19 @@ int inject_take_verdict(struct injection *i, struct span verdict)
     }
     struct buf state BUF_AUTO = BUF_INIT;
     show_member(verdict, "state", &state);
-    snprintf(r->state, sizeof r->state, "%s", buf_str(&state));
+    snprintf(r->placed.state, sizeof r->placed.state, "%s", buf_str(&state));
     show_member(verdict, "server", &r->server);
-    show_member(verdict, "ended", &r->ended);
-    show_member(verdict, "moved", &r->moved);
-    show_member(verdict, "stayed", &r->stayed);
+    show_member(verdict, "ended", &r->others.ended);
+    show_member(verdict, "moved", &r->others.moved);
+    show_member(verdict, "stayed", &r->others.stayed);
     buf_truncate(&text, 0);
     recon_member(verdict, "uid", &text);
     inject_take_uid(r, buf_str(&text)); /* by the kernel's word, whatever an `id` there says */
-    r->us[STEP_PROOF] = us_in(verdict, "proof_us");
-    r->us[STEP_SERVER] = us_in(verdict, "server_us");
-    r->us[STEP_HEALTH] = us_in(verdict, "health_us");
-    free(r->user);
-    r->user = i->user ? mem_strdup(i->user) : NULL;
+    r->cost.us[STEP_PROOF] = us_in(verdict, "proof_us");
+    r->cost.us[STEP_SERVER] = us_in(verdict, "server_us");
+    r->cost.us[STEP_HEALTH] = us_in(verdict, "health_us");
+    free(r->found.user);
+    r->found.user = i->user ? mem_strdup(i->user) : NULL;
     r->ok = true;
     return 0;
 }
@@ -91,9 +91,9 @@ int inject_take_verdict(struct injection *i, struct span verdict)
 bool inject_take_path(struct injection *i, const char *path)
 {
     struct err err;
-    buf_truncate(&i->r->path, 0);
+    buf_truncate(&i->r->placed.path, 0);
     if (path[0] == '/' && strlen(path) < 4096 && transport_is_plain(path))
-        return buf_adds(&i->r->path, path) == 0;
+        return buf_adds(&i->r->placed.path, path) == 0;
     err_set(&err, ERR_TOOL, "the path that the target names is none");
     inject_fail(i->r, STEP_PROOF, "look at what runs there", &err);
     return false;

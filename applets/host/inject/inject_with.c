@@ -19,7 +19,7 @@ static int refused(struct injection *i, struct transport_call *c, struct err *er
 
 int inject_with(struct injection *i)
 {
-    const char *path = buf_str(&i->r->path);
+    const char *path = buf_str(&i->r->placed.path);
     const char *const words[] = {path, "settle", "--at", path, "--unpack", NULL};
     struct transport_call c TRANSPORT_CALL_AUTO = TRANSPORT_CALL_INIT;
     struct argv command ARGV_AUTO = {0};

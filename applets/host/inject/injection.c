@@ -97,7 +97,7 @@ int inject_choose(struct injection *i, const char *arch)
 {
     struct err err;
     i->choice.arch = arch;
-    snprintf(i->r->arch, sizeof i->r->arch, "%s", arch);
+    snprintf(i->r->found.arch, sizeof i->r->found.arch, "%s", arch);
     i->choice.file = i->choice.own;
     if (strcmp(arch, os_arch()) != 0) {
         release_file_end(&i->choice.other);
@@ -108,7 +108,7 @@ int inject_choose(struct injection *i, const char *arch)
         }
         i->choice.file = &i->choice.other;
     }
-    memcpy(i->r->sha256, i->choice.file->sha256, sizeof i->r->sha256);
-    i->r->size = i->choice.file->bytes.len;
+    memcpy(i->r->placed.sha256, i->choice.file->sha256, sizeof i->r->placed.sha256);
+    i->r->placed.size = i->choice.file->bytes.len;
     return 0;
 }

@@ -34,7 +34,9 @@ struct link {
     struct mux *mux;
     int in, out, err; /* what we write to, and read from; err -1: a connection's socket is both */
     pid_t pid;        /* of the runtime; 0: none of ours */
-    struct loop_source *in_source, *out_source, *err_source, *tick;
+    struct {
+        struct loop_source *in, *out, *err, *tick;
+    } sources;
     size_t sent;
     int silent; /* ticks since anything was heard */
     int unsent; /* why what was to be sent is lost, but for an end of the other side's; 0: it isn't */
@@ -49,10 +51,10 @@ static void end_with(struct link *l, const char *why)
     if (l->ended)
         return;
     l->ended = true;
-    loop_drop(&l->in_source);
-    loop_drop(&l->out_source);
-    loop_drop(&l->err_source);
-    loop_drop(&l->tick);
+    loop_drop(&l->sources.in);
+    loop_drop(&l->sources.out);
+    loop_drop(&l->sources.err);
+    loop_drop(&l->sources.tick);
     char *text MEM_AUTO = mem_printf("%s%s%s", why, l->said.len > 0 ? ": " : "", buf_str(&l->said));
     mux_free(l->mux);
     l->mux = NULL;
@@ -86,7 +88,7 @@ void link_flush(struct link *l)
             l->sent = out->len;
             if (errno != EPIPE) { /* that side's own end is read */
                 l->unsent = errno;
-                loop_timer_set(l->tick, 1);
+                loop_timer_set(l->sources.tick, 1);
             }
             break;
         }
@@ -99,7 +101,7 @@ void link_flush(struct link *l)
     if (was_full && !link_is_full(l) && l->owner.flushed)
         l->owner.flushed(l->owner.arg);
     int write = out->len > 0 ? LOOP_WRITE : 0;
-    loop_fd_events(l->in_source, l->in == l->out ? LOOP_READ | write : write);
+    loop_fd_events(l->sources.in, l->in == l->out ? LOOP_READ | write : write);
 }
 
 bool link_is_full(const struct link *l)
@@ -132,7 +134,7 @@ static void on_stderr(void *arg, int events)
     struct link *l = arg;
     (void)events;
     if (!transport_hear(l->err, &l->said, SAID_MAX))
-        loop_drop(&l->err_source);
+        loop_drop(&l->sources.err);
 }
 
 /* The other side says something in each; we don't, so that one who is stopped for a while is not taken for
@@ -140,7 +142,7 @@ static void on_stderr(void *arg, int events)
 static void on_tick(void *arg)
 {
     struct link *l = arg;
-    loop_timer_set(l->tick, STREAM_TICK_MS);
+    loop_timer_set(l->sources.tick, STREAM_TICK_MS);
     if (l->unsent)
         end_with(l, err_text(l->unsent));
     else if (++l->silent >= SILENT_TICKS)
@@ -256,11 +258,11 @@ void link_begin(struct link *l, struct loop *loop, const struct link_owner *owne
     l->owner = *owner;
     l->stream = stream_client_new(&stream);
     l->mux = mux_new(&owner->streams, stream_client_out(l->stream));
-    l->out_source = loop_fd(loop, l->out, LOOP_READ, on_readable, l);
-    l->in_source = l->in == l->out ? l->out_source : loop_fd(loop, l->in, 0, on_writable, l);
+    l->sources.out = loop_fd(loop, l->out, LOOP_READ, on_readable, l);
+    l->sources.in = l->in == l->out ? l->sources.out : loop_fd(loop, l->in, 0, on_writable, l);
     if (l->err >= 0)
-        l->err_source = loop_fd(loop, l->err, LOOP_READ, on_stderr, l);
-    l->tick = loop_timer(loop, STREAM_TICK_MS, on_tick, l);
+        l->sources.err = loop_fd(loop, l->err, LOOP_READ, on_stderr, l);
+    l->sources.tick = loop_timer(loop, STREAM_TICK_MS, on_tick, l);
 }
 
 struct mux *link_mux(struct link *l)
@@ -270,11 +272,11 @@ struct mux *link_mux(struct link *l)
 
 void link_close(struct link *l)
 {
-    loop_drop(&l->tick);
-    loop_drop(&l->err_source);
-    loop_drop(&l->out_source);
+    loop_drop(&l->sources.tick);
+    loop_drop(&l->sources.err);
+    loop_drop(&l->sources.out);
     if (l->in != l->out)
-        loop_drop(&l->in_source);
+        loop_drop(&l->sources.in);
     if (l->mux)
         mux_free(l->mux);
     stream_client_free(l->stream);

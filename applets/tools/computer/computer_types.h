@@ -25,7 +25,8 @@ struct computer_session_params {
         .depth = 24, .dpi = 96                                                                               \
     }
 
-/* Of computer_action: as tools of models name them. What was not given: s == NULL, !set, COMPUTER_UNSET. */
+/* Of computer_action: as tools of models name them, and as flat. What was not given: s == NULL, !set,
+ * COMPUTER_UNSET. */
 struct computer_action_params {
     struct text session_name;
     struct text action, type;

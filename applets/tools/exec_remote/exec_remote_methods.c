@@ -230,7 +230,7 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
 static pid_t hang_up(void *ctx)
 {
     struct hosted *h = ctx;
-    h->job.gone = NULL; /* nobody will ask how it ended */
+    h->job.owner.gone = NULL; /* nobody will ask how it ended */
     return job_hang_up(&h->job);
 }
 
@@ -326,9 +326,7 @@ static int start_job(struct hosted *h, const struct starting *s, struct claim *c
         .rows = (unsigned short)(p->pty.on ? p->pty.rows : 0),
         .cols = (unsigned short)p->pty.cols,
         .timeout_ms = time_of(p, h->walls),
-        .accept = claim_pid,
-        .accept_arg = claim,
-        .accepted = &accepted,
+        .accept = {claim_pid, claim, &accepted},
     };
     int result = job_start(&h->job, k->base.loop, &options, err);
     spawn_env_free(env);
@@ -377,8 +375,8 @@ int job_start_in_keeper(struct keeper *k, void *arg, struct err *err)
     long long started_ms = now_ms();
     if (listen_and_start(h, s, err) < 0)
         return -1;
-    h->job.gone = on_gone;
-    h->job.gone_arg = h;
+    h->job.owner.gone = on_gone;
+    h->job.owner.arg = h;
     h->command = shown(p);
     h->job.record.job.started_ms = started_ms;
     h->job.record.job.uid = s->user ? s->user->uid : geteuid();
@@ -434,8 +432,8 @@ static int take_over(struct keeper *k, const struct handover *record, struct err
         free(h);
         return result;
     }
-    h->job.gone = on_gone;
-    h->job.gone_arg = h;
+    h->job.owner.gone = on_gone;
+    h->job.owner.arg = h;
     h->command = mem_dup(command, n);
     note_command(h);
     h->service = keeper_serve(k, &exec_remote_tool, h, status, hang_up);

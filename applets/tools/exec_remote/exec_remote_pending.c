@@ -42,14 +42,14 @@ static void kill_ready(void *arg)
     struct pending *p = arg;
     const struct job *j = p->job;
     struct err err;
-    if (j->left == 0 || !p->call) {
+    if (j->kill.left == 0 || !p->call) {
         pending_ready(p);
         return;
     }
     struct buf living BUF_AUTO = BUF_INIT;
     proc_put_living(&living);
-    err_set(&err, ERR_TOOL, "%zu processes of job %ld could not be ended%s; see ps", j->left, (long)j->pid,
-            buf_str(&living));
+    err_set(&err, ERR_TOOL, "%zu processes of job %ld could not be ended%s; see ps", j->kill.left,
+            (long)j->pid, buf_str(&living));
     rpc_fail(p->call, &err);
     pending_free(p);
 }

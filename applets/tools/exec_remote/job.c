@@ -24,7 +24,7 @@ static bool is_oom(const struct job *j, int status)
 {
     bool by_kill =
         WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == TOLD_BY_SHELL + SIGKILL;
-    return by_kill && !j->kill_began && !j->oom_counter && cgroup_oom_kills() > j->oom_kills;
+    return by_kill && !j->kill.began && !j->oom.counter && cgroup_oom_kills() > j->oom.kills;
 }
 
 /* Within the time that a limit gives it. */
@@ -49,10 +49,10 @@ static void main_ended(void *arg, pid_t pid, int status)
     job_look_at_rest(j);
     job_stdin_drop(j);
     end->exit_code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-    end->killed = j->kill_began;
+    end->killed = j->kill.began;
     end->oom_killed = is_oom(j, status);
     note_limit(j, status);
-    loop_drop(&j->oom_counter); /* too late to begin */
+    loop_drop(&j->oom.counter); /* too late to begin */
     job_notify(j);
 }
 
@@ -66,23 +66,23 @@ static void other_ended(void *arg, pid_t pid, int status)
 static void tree_ended(void *arg, size_t left)
 {
     struct job *j = arg;
-    j->left = left;
-    j->ending = NULL;
-    job_waiters_wake(&j->killers);
+    j->kill.left = left;
+    j->kill.ending = NULL;
+    job_waiters_wake(&j->waiting.end);
     job_notify(j);
 }
 
 static void begin_kill(struct job *j)
 {
     struct tree_end_options all = {.group = j->pid, .grace_ms = GRACE_MS, .limit_ms = LIMIT_MS};
-    j->kill_began = !j->reaped;
-    if (!j->ending)
-        j->ending = tree_end(j->loop, &all, tree_ended, j);
+    j->kill.began = !j->reaped;
+    if (!j->kill.ending)
+        j->kill.ending = tree_end(j->loop, &all, tree_ended, j);
 }
 
 void job_kill(struct job *j, struct job_waiter *w)
 {
-    job_waiters_add(&j->killers, w);
+    job_waiters_add(&j->waiting.end, w);
     begin_kill(j);
 }
 
@@ -115,7 +115,7 @@ pid_t job_hang_up(struct job *j)
 {
     job_stdin_drop(j);
     loop_drop(&j->timeout);
-    j->kill_began = !j->reaped;
+    j->kill.began = !j->reaped;
     return j->pid;
 }
 
@@ -141,13 +141,10 @@ static pid_t run(const struct job_options *o, int pipes[3][2], struct err *err)
         .user = o->user,
         .confine = o->walls,
         .fds = {pipes[0][0], pipes[1][1], pipes[2][1]},
-        .has_umask = o->umask >= 0,
-        .umask = (mode_t)(o->umask & 0777),
+        .umask = {o->umask >= 0, (mode_t)(o->umask & 0777)},
         .terminal = o->rows > 0,
         .victim = true,
         .accept = o->accept,
-        .accept_arg = o->accept_arg,
-        .accepted = o->accepted,
     };
     return spawn(&s, NULL, err);
 }
@@ -156,8 +153,8 @@ static pid_t run(const struct job_options *o, int pipes[3][2], struct err *err)
 static void count_oom_kills(void *arg)
 {
     struct job *j = arg;
-    loop_drop(&j->oom_counter);
-    j->oom_kills = cgroup_oom_kills();
+    loop_drop(&j->oom.counter);
+    j->oom.kills = cgroup_oom_kills();
 }
 
 static void watch_process(struct job *j, int64_t timeout_ms)
@@ -185,7 +182,7 @@ static void watch(struct job *j, const struct job_options *o, int pipes[3][2])
     else
         job_close_stdin(j);
     watch_process(j, o->timeout_ms);
-    j->oom_counter = loop_timer(j->loop, 1, count_oom_kills, j);
+    j->oom.counter = loop_timer(j->loop, 1, count_oom_kills, j);
 }
 
 void job_watch_again(struct job *j, long long timeout_ms)

@@ -39,10 +39,7 @@ struct job_options {
     bool latin1;               /* each byte is a character of its own, in both directions */
     int64_t timeout_ms;        /* < 0: none */
     unsigned short rows, cols; /* of its terminal; 0: it has pipes */
-    /* of struct spawn */
-    int (*accept)(void *arg, pid_t pid, unsigned refused, struct err *err);
-    void *accept_arg;
-    pid_t *accepted;
+    struct spawn_accept accept;
 };
 
 struct job_stream {
@@ -80,16 +77,23 @@ struct job {
     struct memory_share share; /* of both streams */
     struct job_stdin in;
     struct loop_source *timeout;
-    struct loop_source *oom_counter; /* NULL: oom_kills is known */
-    unsigned long long oom_kills;    /* when it started */
-    bool kill_began;                 /* before it ended */
-    struct tree_end *ending;
-    size_t left;                /* processes that the last kill could not end */
-    struct job_waiter *waiters; /* for news */
-    struct job_waiter *killers; /* for the end of the tree */
-    void (*gone)(
-        void *arg); /* called when it is gone, maybe more than once; set by the owner, NULL: nothing */
-    void *gone_arg;
+    struct {
+        struct loop_source *counter; /* NULL: the number of kills is known */
+        unsigned long long kills;    /* when it started */
+    } oom;
+    struct {
+        bool began; /* before it ended */
+        struct tree_end *ending;
+        size_t left; /* processes that the last one could not end */
+    } kill;
+    struct {
+        struct job_waiter *news;
+        struct job_waiter *end; /* of the tree */
+    } waiting;
+    struct {
+        void (*gone)(void *arg); /* it is gone, called maybe more than once; NULL: nothing */
+        void *arg;
+    } owner;
 };
 
 /* Starts it; -1 with ERR_TOOL that names what can't be used. */

@@ -32,13 +32,13 @@ static void save_stream(const struct job *j, int i, struct handover_out *out)
 int job_save(const struct job *j, struct handover_out *out, struct err *err)
 {
     const struct record *r = &j->record;
-    if (j->ending)
+    if (j->kill.ending)
         return err_set(err, ERR_TOOL, "it is being ended");
     handover_put_int(out, "job.pid", j->pid);
     handover_put_int(out, "job.latin1", j->latin1);
     handover_put_int(out, "job.reaped", j->reaped);
-    handover_put_int(out, "job.kill_began", j->kill_began);
-    handover_put_int(out, "job.oom_kills", (long long)j->oom_kills);
+    handover_put_int(out, "job.kill_began", j->kill.began);
+    handover_put_int(out, "job.oom_kills", (long long)j->oom.kills);
     handover_put_int(out, "job.timeout_ms", j->timeout ? loop_timer_left(j->timeout) : -1);
     save_stream(j, 0, out);
     save_stream(j, 1, out);
@@ -133,7 +133,7 @@ static int read_saved(struct saved *s, const struct handover *h, struct err *err
     if (handover_int(h, "job.pid", 2, INT_MAX, &pid, err) < 0 ||
         handover_bool(h, "job.latin1", &j->latin1, err) < 0 ||
         handover_bool(h, "job.reaped", &j->reaped, err) < 0 ||
-        handover_bool(h, "job.kill_began", &j->kill_began, err) < 0 ||
+        handover_bool(h, "job.kill_began", &j->kill.began, err) < 0 ||
         handover_int(h, "job.oom_kills", 0, INT64_MAX, &oom_kills, err) < 0 ||
         handover_int(h, "job.timeout_ms", -1, INT64_MAX, &s->timeout_ms, err) < 0 ||
         read_stream(s, h, 0, err) < 0 || read_stream(s, h, 1, err) < 0 ||
@@ -144,7 +144,7 @@ static int read_saved(struct saved *s, const struct handover *h, struct err *err
         handover_get(h, "record.marks", &s->marks, &s->marks_len, err) < 0)
         return -1;
     j->pid = j->record.pid = (pid_t)pid;
-    j->oom_kills = (unsigned long long)oom_kills;
+    j->oom.kills = (unsigned long long)oom_kills;
     handover_int(h, "in.discarded", 0, INT64_MAX, &discarded, &none); /* older builds don't count it */
     j->record.end.stdin_discarded = (unsigned long long)discarded;
     return check_marks(s, err);

@@ -41,6 +41,7 @@ enum {
 
 /* As it stands in the file: whatever bytes are there make a value of each member. Offsets count from the
  * first byte that is stored. */
+/* A flat record, as it lies in the file. */
 struct head {
     int64_t asked; /* shelf_now */
     uint64_t sum;  /* of all that follows, and of the marks: whatever else changed them, it is no record */

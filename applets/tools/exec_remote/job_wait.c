@@ -31,18 +31,18 @@ static void unlink_from(struct job_waiter **list, const struct job_waiter *w)
 
 void job_forget(struct job *j, struct job_waiter *w)
 {
-    unlink_from(&j->waiters, w);
-    unlink_from(&j->killers, w);
+    unlink_from(&j->waiting.news, w);
+    unlink_from(&j->waiting.end, w);
 }
 
 void job_wait(struct job *j, struct job_waiter *w)
 {
-    job_waiters_add(&j->waiters, w);
+    job_waiters_add(&j->waiting.news, w);
 }
 
 void job_wake(struct job *j)
 {
-    job_waiters_wake(&j->waiters);
+    job_waiters_wake(&j->waiting.news);
 }
 
 /* The beginning of a character alone says nothing yet. */
@@ -65,13 +65,13 @@ bool job_has_news(const struct job *j)
 bool job_is_gone(const struct job *j)
 {
     siginfo_t info;
-    return j->reaped && !j->ending && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+    return j->reaped && !j->kill.ending && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 }
 
 void job_notify(struct job *j)
 {
-    if (j->waiters && job_has_news(j))
-        job_waiters_wake(&j->waiters);
-    if (j->gone && job_is_gone(j))
-        j->gone(j->gone_arg);
+    if (j->waiting.news && job_has_news(j))
+        job_waiters_wake(&j->waiting.news);
+    if (j->owner.gone && job_is_gone(j))
+        j->owner.gone(j->owner.arg);
 }

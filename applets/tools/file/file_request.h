@@ -33,7 +33,7 @@ struct file_page {
     bool hidden;
 };
 
-/* What is sought. */
+/* What is sought: a flat record, as parameters are. */
 struct file_seek {
     struct text pattern, type, glob;
     struct texts exclude;

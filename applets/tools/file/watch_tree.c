@@ -16,23 +16,12 @@
 #include "io.h"
 #include "mem.h"
 #include "no_links.h"
-#include "glob.h"
+#include "tools/file/watch_node.h"
 
 #define EVENTS                                                                                               \
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB |          \
      IN_ONLYDIR | IN_EXCL_UNLINK)
 #define DEPTH_MAX 200 /* a descriptor each */
-
-struct node {
-    struct node *above; /* NULL: the start */
-    struct node **below;
-    unsigned n, room;
-    int number; /* of a directory's watch; -1: none */
-    bool directory, seen;
-    ino_t inode;
-    uint64_t print; /* of what else is known of it */
-    char name[];
-};
 
 /* Where to look. */
 struct mark {
@@ -45,9 +34,9 @@ struct watch_tree {
     struct watch_tree_wants wants;
     int fd, start, home; /* `home`: the process's own directory */
     char *only;          /* of what is in there; NULL: all */
-    struct node *root;
+    struct watch_node *root;
     struct {
-        struct node **list;
+        struct watch_node **list;
         size_t n;
     } numbers; /* of their watches */
     struct {
@@ -61,49 +50,9 @@ struct watch_tree {
     struct watch_seen so_far;
 };
 
-/* ---- the tree that is known ---- */
+/* ---- its watches ---- */
 
-static struct node *new_node(struct node *above, const char *name)
-{
-    size_t length = strlen(name) + 1;
-    struct node *n = mem_zalloc(sizeof *n + length);
-    n->above = above;
-    n->number = -1;
-    memcpy(n->name, name, length);
-    return n;
-}
-
-/* Where the name is, or would be. */
-static unsigned place_of(const struct node *dir, const char *name)
-{
-    unsigned from = 0, to = dir->n;
-    while (from < to) {
-        unsigned middle = (from + to) / 2;
-        if (strcmp(dir->below[middle]->name, name) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
-static struct node *find(const struct node *dir, const char *name)
-{
-    unsigned at = place_of(dir, name);
-    return at < dir->n && strcmp(dir->below[at]->name, name) == 0 ? dir->below[at] : NULL;
-}
-
-static struct node *insert(struct node *dir, const char *name)
-{
-    unsigned at = place_of(dir, name);
-    if (dir->n == dir->room)
-        dir->below = mem_realloc(dir->below, (dir->room = 2 * dir->room + 4) * sizeof *dir->below);
-    memmove(dir->below + at + 1, dir->below + at, (dir->n - at) * sizeof *dir->below);
-    dir->n++;
-    return dir->below[at] = new_node(dir, name);
-}
-
-static void unwatch(struct watch_tree *t, struct node *n)
+static void unwatch(struct watch_tree *t, struct watch_node *n)
 {
     if (n->number >= 0 && t->numbers.list[n->number] == n) { /* else it is at another place by now */
         t->numbers.list[n->number] = NULL;
@@ -112,7 +61,7 @@ static void unwatch(struct watch_tree *t, struct node *n)
     n->number = -1;
 }
 
-static void free_node(struct watch_tree *t, struct node *n)
+static void free_node(struct watch_tree *t, struct watch_node *n)
 {
     unwatch(t, n);
     while (n->n > 0)
@@ -140,7 +89,7 @@ static void tell(struct watch_tree *t, const char *how, bool directory)
 }
 
 /* The path is that of the node. */
-static void tell_gone(struct watch_tree *t, const struct node *n)
+static void tell_gone(struct watch_tree *t, const struct watch_node *n)
 {
     tell(t, "deleted", n->directory);
     for (unsigned i = 0; i < n->n; i++) {
@@ -150,10 +99,10 @@ static void tell_gone(struct watch_tree *t, const struct node *n)
     }
 }
 
-static void remove_node(struct watch_tree *t, struct node *n)
+static void remove_node(struct watch_tree *t, struct watch_node *n)
 {
-    struct node *dir = n->above;
-    unsigned at = place_of(dir, n->name);
+    struct watch_node *dir = n->above;
+    unsigned at = watch_node_place(dir, n->name);
     tell_gone(t, n);
     free_node(t, n);
     dir->n--;
@@ -188,7 +137,7 @@ static void lack(struct watch_tree *t)
     t->why = errno;
 }
 
-static void watch_dir(struct watch_tree *t, struct node *n, int fd)
+static void watch_dir(struct watch_tree *t, struct watch_node *n, int fd)
 {
     int number = fchdir(fd) == 0 ? inotify_add_watch(t->fd, ".", EVENTS) : -1;
     if (number < 0) {
@@ -205,9 +154,9 @@ static void watch_dir(struct watch_tree *t, struct node *n, int fd)
     n->number = number;
 }
 
-static void compare(struct watch_tree *t, struct node *dir, int fd, const char *name, bool written);
+static void compare(struct watch_tree *t, struct watch_node *dir, int fd, const char *name, bool written);
 
-static void compare_all(struct watch_tree *t, struct node *n, DIR *open)
+static void compare_all(struct watch_tree *t, struct watch_node *n, DIR *open)
 {
     const char *name;
     for (unsigned i = 0; i < n->n; i++)
@@ -215,7 +164,7 @@ static void compare_all(struct watch_tree *t, struct node *n, DIR *open)
     errno = 0;
     while ((name = dir_next(open)) != NULL) {
         compare(t, n, dirfd(open), name, false);
-        struct node *known = find(n, name);
+        struct watch_node *known = watch_node_find(n, name);
         if (known)
             known->seen = true;
     }
@@ -229,7 +178,7 @@ static void compare_all(struct watch_tree *t, struct node *n, DIR *open)
 
 /* All that is in a directory, whose path is the tree's: watched before it is read, so that nothing is missed.
  */
-static void look_into(struct watch_tree *t, struct node *n, int at, const char *name)
+static void look_into(struct watch_tree *t, struct watch_node *n, int at, const char *name)
 {
     int fd = t->depth < DEPTH_MAX ? io_open_dir(at, name) : -1;
     if (fd < 0) {
@@ -258,11 +207,11 @@ static bool is_left_out(const struct watch_tree *t, const char *name)
 }
 
 /* The path is that of what has the name. */
-static void compare_here(struct watch_tree *t, struct node *dir, int fd, const char *name, bool written)
+static void compare_here(struct watch_tree *t, struct watch_node *dir, int fd, const char *name, bool written)
 {
     struct stat st;
     bool there = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    struct node *n = find(dir, name);
+    struct watch_node *n = watch_node_find(dir, name);
     bool new = false;
     if (n && (!there || n->directory != S_ISDIR(st.st_mode) || (n->directory && n->inode != st.st_ino))) {
         remove_node(t, n);
@@ -272,7 +221,7 @@ static void compare_here(struct watch_tree *t, struct node *dir, int fd, const c
         return;
     uint64_t print = print_of(&st);
     if (!n) {
-        n = insert(dir, name);
+        n = watch_node_insert(dir, name);
         n->directory = S_ISDIR(st.st_mode);
         n->inode = st.st_ino;
         new = true;
@@ -287,7 +236,7 @@ static void compare_here(struct watch_tree *t, struct node *dir, int fd, const c
         look_into(t, n, fd, name);
 }
 
-static void compare(struct watch_tree *t, struct node *dir, int fd, const char *name, bool written)
+static void compare(struct watch_tree *t, struct watch_node *dir, int fd, const char *name, bool written)
 {
     size_t at = enter_name(t, name);
     if (!is_left_out(t, name))
@@ -322,7 +271,7 @@ static void take_off(const struct watch_tree *t, gid_t *own, int n_own)
 
 /* ---- the whole ---- */
 
-static void put_path(const struct node *n, struct buf *out)
+static void put_path(const struct watch_node *n, struct buf *out)
 {
     if (!n->above)
         return;
@@ -341,7 +290,7 @@ static int by_place(const void *a, const void *b)
 /* Those of one directory. */
 static void look_at_marks(struct watch_tree *t, const struct mark *first, const struct mark *end)
 {
-    struct node *n = (size_t)first->number < t->numbers.n ? t->numbers.list[first->number] : NULL;
+    struct watch_node *n = (size_t)first->number < t->numbers.n ? t->numbers.list[first->number] : NULL;
     if (!n)
         return;
     buf_truncate(&t->path, 0);
@@ -404,7 +353,7 @@ struct watch_seen watch_tree_look(struct watch_tree *t)
 
 static void note(struct watch_tree *t, const struct inotify_event *e)
 {
-    struct node *n = e->wd >= 0 && (size_t)e->wd < t->numbers.n ? t->numbers.list[e->wd] : NULL;
+    struct watch_node *n = e->wd >= 0 && (size_t)e->wd < t->numbers.n ? t->numbers.list[e->wd] : NULL;
     if (e->mask & IN_Q_OVERFLOW)
         t->so_far.lost = true;
     if (n && e->mask & IN_IGNORED) {
@@ -479,7 +428,7 @@ struct watch_tree *watch_tree_new(const char *path, const struct watch_tree_want
     int n_own = 0, rc, why;
     t->wants = *wants;
     buf_init(&t->path, BUF_NO_MAX);
-    t->root = new_node(NULL, "");
+    t->root = watch_node_new(NULL, "");
     t->root->directory = true;
     t->home = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     t->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

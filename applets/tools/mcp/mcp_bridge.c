@@ -92,7 +92,7 @@ static int ended(const struct mcp_bridge *b, struct err *err)
 
 static int can_send(const struct mcp_bridge *b, struct err *err)
 {
-    return b->killed || b->process.ended || b->process.deaf ? ended(b, err) : 0;
+    return b->killed || b->process.end.over || b->process.deaf ? ended(b, err) : 0;
 }
 
 /* With its newline. */
@@ -102,10 +102,10 @@ static int send_line(struct mcp_bridge *b, struct buf *line, struct err *err)
         escape(line);
     if (mcp_process_send(&b->process, span_of(line)) == 0)
         return 0;
-    return err_set(err, ERR_TOOL,
-                   "the MCP server doesn't read: %zu bytes wait for it, more than %zu MiB are not kept",
-                   b->process.queue.len,
-                   memory_share(&b->process.share, b->process.queue.len + line->len, MCP_QUEUE_MAX) >> 20);
+    return err_set(
+        err, ERR_TOOL, "the MCP server doesn't read: %zu bytes wait for it, more than %zu MiB are not kept",
+        b->process.to.queue.len,
+        memory_share(&b->process.to.share, b->process.to.queue.len + line->len, MCP_QUEUE_MAX) >> 20);
 }
 
 static void on_deadline(void *arg)
@@ -158,7 +158,7 @@ void mcp_bridge_request(struct mcp_bridge *b, struct rpc_call *call, struct span
     else if (send_line(b, &line, &err) < 0)
         mcp_request_fail(r, &err);
     else {
-        mcp_request_sent(r, b->process.queued);
+        mcp_request_sent(r, b->process.to.queued);
         if (timeout_ms >= 0)
             set_deadline(b, r, timeout_ms > 0 ? timeout_ms : 1);
     }
@@ -222,7 +222,7 @@ static bool take_response(struct mcp_bridge *b, const struct mcp_message *m, str
 static void take_note(struct mcp_bridge *b, struct span line)
 {
     mcp_notes_add(&b->notes, line);
-    b->noted(b->arg);
+    b->owner.noted(b->owner.arg);
 }
 
 static bool take_message(struct mcp_bridge *b, struct span line, struct buf *clean)
@@ -241,7 +241,7 @@ static bool take_message(struct mcp_bridge *b, struct span line, struct buf *cle
         if (b->followed)
             take_note(b, line);
         else if (b->asked.n > 0)
-            b->noted(b->arg);
+            b->owner.noted(b->owner.arg);
         return true;
     case MCP_NOTIFICATION:
         take_note(b, line);
@@ -259,23 +259,23 @@ static void on_spoiled(void *arg)
             "the MCP server's answer is no valid JSON in UTF-8 on one line, or has neither result nor error, "
             "so that "
             "it can't be passed on: '%s'",
-            b->seen);
+            b->broken.seen);
     if (mcp_requests_fail_spoiled(&b->requests, now_ms() - SPOILED_MS, &err))
-        loop_timer_set(b->spoiled, SPOILED_MS);
+        loop_timer_set(b->broken.spoiled, SPOILED_MS);
     else
-        loop_drop(&b->spoiled);
+        loop_drop(&b->broken.spoiled);
 }
 
 static void spoil(struct mcp_bridge *b, struct span id, struct span line)
 {
     if (!mcp_requests_spoil(&b->requests, id))
         return;
-    size_t n = line.n < sizeof b->seen - 1 ? line.n : sizeof b->seen - 1;
+    size_t n = line.n < sizeof b->broken.seen - 1 ? line.n : sizeof b->broken.seen - 1;
     n = utf8_is_valid(line.s, n) ? n : 0;
-    memcpy(b->seen, line.s, n);
-    b->seen[n] = '\0';
-    if (!b->spoiled)
-        b->spoiled = loop_timer(b->loop, SPOILED_MS, on_spoiled, b);
+    memcpy(b->broken.seen, line.s, n);
+    b->broken.seen[n] = '\0';
+    if (!b->broken.spoiled)
+        b->broken.spoiled = loop_timer(b->loop, SPOILED_MS, on_spoiled, b);
 }
 
 /* No better one has come. */
@@ -284,7 +284,7 @@ static void on_odd(void *arg)
     struct mcp_bridge *b = arg;
     struct mcp_message m;
     struct buf text = BUF_INIT;
-    loop_drop(&b->odd);
+    loop_drop(&b->broken.odd);
     for (struct mcp_request *r; (r = mcp_requests_take_held(&b->requests, &text)) != NULL;) {
         struct span line = {text.data + MCP_LINES_GAP, text.len - MCP_LINES_GAP};
         mcp_message_read(line, &m);
@@ -312,8 +312,8 @@ static bool take_text(struct mcp_bridge *b, struct span text)
     if (!r)
         return false;
     mcp_request_hold(r, &clean);
-    if (!b->odd)
-        b->odd = loop_timer(b->loop, ODD_MS, on_odd, b);
+    if (!b->broken.odd)
+        b->broken.odd = loop_timer(b->loop, ODD_MS, on_odd, b);
     return true;
 }
 
@@ -330,15 +330,15 @@ static bool take_odd(struct mcp_bridge *b, struct span line)
 static bool take_pretty(struct mcp_bridge *b, struct span line)
 {
     struct buf whole BUF_AUTO = BUF_INIT;
-    if (b->pretty.len == 0 && !(line.n == 1 && *line.s == '{'))
+    if (b->broken.pretty.len == 0 && !(line.n == 1 && *line.s == '{'))
         return false;
-    buf_add(&b->pretty, line.s, line.n);
-    buf_addc(&b->pretty, ' ');
-    if (b->pretty.len <= PRETTY_MAX && !(line.n > 0 && *line.s == '}'))
+    buf_add(&b->broken.pretty, line.s, line.n);
+    buf_addc(&b->broken.pretty, ' ');
+    if (b->broken.pretty.len <= PRETTY_MAX && !(line.n > 0 && *line.s == '}'))
         return true;
-    if (json_check(span_of(&b->pretty), NULL) == 0)
-        json_compact(&whole, span_of(&b->pretty));
-    buf_release(&b->pretty);
+    if (json_check(span_of(&b->broken.pretty), NULL) == 0)
+        json_compact(&whole, span_of(&b->broken.pretty));
+    buf_release(&b->broken.pretty);
     return whole.len > 0 && take_text(b, span_of(&whole));
 }
 
@@ -374,7 +374,7 @@ static bool take_long_line(struct mcp_bridge *b, struct span head)
 static void take_noise(struct mcp_bridge *b, struct span line)
 {
     struct span id;
-    b->dropped_lines++;
+    b->broken.dropped++;
     if (mcp_is_broken_response(line, &id))
         spoil(b, id, line);
     else if (mcp_odd_begins(line))
@@ -387,7 +387,7 @@ static void on_line(void *arg, enum mcp_lines_state state, struct span line)
     if (state == MCP_LINES_LINE && (!take_line(b, line) || (line.n == 1 && *line.s == '{')))
         take_noise(b, line);
     else if (state == MCP_LINES_TOO_LONG && !take_long_line(b, line))
-        b->dropped_lines++;
+        b->broken.dropped++;
 }
 
 /* ---- its end ---- */
@@ -403,19 +403,19 @@ static void on_ended(void *arg)
 {
     struct mcp_bridge *b = arg;
     fail_open(b, 0);
-    b->noted(b->arg);
+    b->owner.noted(b->owner.arg);
 }
 
 static void on_deaf(void *arg)
 {
     struct mcp_bridge *b = arg;
-    fail_open(b, b->process.written);
+    fail_open(b, b->process.to.written);
 }
 
 static void on_reaped(void *arg)
 {
     struct mcp_bridge *b = arg;
-    b->reaped(b->arg);
+    b->owner.reaped(b->owner.arg);
 }
 
 void mcp_bridge_hang_up(struct mcp_bridge *b)
@@ -429,7 +429,7 @@ int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, s
                      struct err *err)
 {
     b->loop = loop;
-    buf_init(&b->pretty, BUF_NO_MAX);
+    buf_init(&b->broken.pretty, BUF_NO_MAX);
     static const struct mcp_process_events events = {on_line, on_ended, on_deaf, on_reaped};
     return mcp_process_start(&b->process, loop, s, line_max, &events, b, err);
 }

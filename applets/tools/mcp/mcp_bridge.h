@@ -9,6 +9,15 @@
 
 enum mcp_bad_bytes { MCP_STRICT, MCP_IGNORE, MCP_REPLACE };
 
+/* What came of it that is no answer as it should be. */
+struct mcp_broken {
+    struct loop_source *spoiled; /* running: answers that were no JSON may still come in a better form */
+    struct loop_source *odd;     /* running: answers of another form wait for one of the right one */
+    struct buf pretty;           /* lines of an answer that has several, until its last */
+    char seen[64];               /* the line that spoiled an answer last, or its begin */
+    unsigned long long dropped;  /* noise, answers that nobody waits for, lines that are too long */
+};
+
 struct mcp_bridge {
     struct mcp_process process;
     struct mcp_requests requests;
@@ -18,21 +27,19 @@ struct mcp_bridge {
     bool initialized;             /* it has answered an initialize request with a result */
     bool killed;
     struct loop *loop;
-    struct loop_source *spoiled;      /* running: answers that were no JSON may still come in a better form */
-    unsigned long long dropped_lines; /* noise, answers that nobody waits for, lines that are too long */
-    struct loop_source *odd;          /* running: answers of another form wait for one of the right one */
-    struct buf pretty;                /* lines of an answer that has several, until its last */
-    char seen[64];                    /* the line that spoiled an answer last, or its begin */
-    bool followed;                    /* what it asks for is kept with what it says */
-    bool answers;                     /* somebody answers what it asks for, which is kept in `asked` */
+    struct mcp_broken broken;
+    bool followed; /* what it asks for is kept with what it says */
+    bool answers;  /* somebody answers what it asks for, which is kept in `asked` */
     struct mcp_notes asked;
     struct loop_source *deadline; /* running: some request has one */
-    void (*noted)(void *arg);     /* there is more of that, or it has ended */
-    void (*reaped)(void *arg);    /* its main process has ended */
-    void *arg;
+    struct {
+        void (*noted)(void *arg);  /* there is more of that, or it has ended */
+        void (*reaped)(void *arg); /* its main process has ended */
+        void *arg;
+    } owner;
 };
 
-/* Starts the server; ascii, bad_bytes, noted, reaped and arg are set before, everything else is zero. `s` as
+/* Starts the server; ascii, bad_bytes and owner are set before, everything else is zero. `s` as
  * for mcp_process_start. */
 int mcp_bridge_start(struct mcp_bridge *b, struct loop *loop, struct spawn *s, size_t line_max,
                      struct err *err);

@@ -147,7 +147,7 @@ static void read_requests(struct rpc_call *call, struct span params, void *ctx)
     h->answerer = call;
     h->answer_max = p.max;
     rpc_on_abandon(call, answerer_gone, h);
-    if (p.timeout > 0 && h->bridge.asked.n == 0 && !h->bridge.process.ended)
+    if (p.timeout > 0 && h->bridge.asked.n == 0 && !h->bridge.process.end.over)
         h->answer_timer =
             loop_timer(h->bridge.process.loop, (long long)(p.timeout * 1000) + 1, give_asked, h);
     else
@@ -160,7 +160,7 @@ static void on_noted(void *arg)
     const struct mcp_notes *notes = &h->bridge.notes;
     struct rpc_call *call = h->follower;
     struct buf text BUF_AUTO = BUF_INIT;
-    bool ended = h->bridge.process.ended;
+    bool ended = h->bridge.process.end.over;
     if (h->answerer && (h->bridge.asked.n > 0 || ended))
         give_asked(h);
     if (!call || (notes->n == 0 && !ended))
@@ -240,7 +240,7 @@ static void kill_server(struct rpc_call *call, struct span params, void *ctx)
     h->kill = call;
     rpc_on_abandon(call, kill_abandoned, h);
     h->kill_timer = loop_timer(h->bridge.process.loop, EOF_GRACE_MS, end_all, h);
-    if (h->bridge.process.reaped)
+    if (h->bridge.process.end.reaped)
         end_all(h);
 }
 
@@ -257,19 +257,20 @@ static pid_t hang_up(void *ctx)
 static void put_exit(struct buf *out, const struct mcp_process *process)
 {
     json_key(out, "exit_code");
-    if (!process->reaped)
+    if (!process->end.reaped)
         buf_adds(out, "null");
     else
-        json_put_int(out, WIFSIGNALED(process->status) ? -WTERMSIG(process->status)
-                                                       : WEXITSTATUS(process->status));
+        json_put_int(out, WIFSIGNALED(process->end.status) ? -WTERMSIG(process->end.status)
+                                                           : WEXITSTATUS(process->end.status));
 }
 
 /* What holds it, and what it met of that. */
 static void put_walls(struct buf *out, const struct hosted *h, const struct buf *log)
 {
     char refused[CONFINE_SAID] = "";
-    enum confine_what met =
-        h->bridge.process.reaped ? walls_limit_met(h->walls, h->bridge.process.status) : CONFINE_PARTS;
+    enum confine_what met = h->bridge.process.end.reaped
+                                ? walls_limit_met(h->walls, h->bridge.process.end.status)
+                                : CONFINE_PARTS;
     walls_put(out, h->walls);
     walls_look(h->walls, NULL, buf_str(log), log->len, refused);
     if (met != CONFINE_PARTS)
@@ -290,12 +291,12 @@ static void status(struct rpc_call *call, struct span params, void *ctx)
     json_member_int(&text, "pid", b->process.pid);
     json_member_string(&text, "command", h->command);
     json_member_string(&text, "user", h->user);
-    json_member_string(&text, "state", b->process.ended || b->process.deaf ? "ended" : "running");
+    json_member_string(&text, "state", b->process.end.over || b->process.deaf ? "ended" : "running");
     put_exit(&text, &b->process);
     json_member_bool(&text, "initialized", b->initialized);
     json_member_int(&text, "open_requests", (long long)b->requests.n_open);
     json_member_int(&text, "unread_notifications", (long long)b->notes.n);
-    json_member_int(&text, "dropped_lines", (long long)b->dropped_lines);
+    json_member_int(&text, "dropped_lines", (long long)b->broken.dropped);
     json_member_text(&text, "stderr", buf_str(&log), log.len);
     put_walls(&text, h, &log);
     keeper_put_usage(&text, h->service);
@@ -382,9 +383,9 @@ static int start_server(struct hosted *h, struct keeper *k, const struct startin
         return -1;
     h->bridge.ascii = mcp_launch_is_ascii(p);
     h->bridge.bad_bytes = mcp_launch_bad_bytes(p);
-    h->bridge.noted = on_noted;
-    h->bridge.reaped = on_reaped;
-    h->bridge.arg = h;
+    h->bridge.owner.noted = on_noted;
+    h->bridge.owner.reaped = on_reaped;
+    h->bridge.owner.arg = h;
     h->user = user_label(s->user ? s->user->uid : geteuid());
     if (p->url.n > 0)
         return start_remote(h, k, s, err);

@@ -28,9 +28,9 @@ static void close_pipe(struct mcp_pipe *pipe)
 
 static void end(struct mcp_process *p)
 {
-    if (p->ended)
+    if (p->end.over)
         return;
-    p->ended = true;
+    p->end.over = true;
     loop_drop(&p->grace);
     loop_drop(&p->unended);
     mcp_process_close_stdin(p);
@@ -56,8 +56,8 @@ static void on_grace(void *arg)
  * line may be in somebody's hands. */
 static void falter(struct mcp_process *p)
 {
-    if (!p->ended && !p->grace)
-        p->grace = loop_timer(p->loop, p->reaped ? 1 : GRACE_MS, on_grace, p);
+    if (!p->end.over && !p->grace)
+        p->grace = loop_timer(p->loop, p->end.reaped ? 1 : GRACE_MS, on_grace, p);
 }
 
 /* ---- stdout ---- */
@@ -66,7 +66,7 @@ static void give_lines(struct mcp_process *p)
 {
     struct span line;
     enum mcp_lines_state state;
-    while (!p->ended && (state = mcp_lines_next(&p->lines, &line)) != MCP_LINES_NONE)
+    while (!p->end.over && (state = mcp_lines_next(&p->lines, &line)) != MCP_LINES_NONE)
         p->events->line(p->arg, state, line);
 }
 
@@ -75,7 +75,7 @@ static void on_unended(void *arg)
 {
     struct mcp_process *p = arg;
     loop_drop(&p->unended);
-    if (p->ended || !mcp_lines_is_message(&p->lines))
+    if (p->end.over || !mcp_lines_is_message(&p->lines))
         return;
     mcp_lines_finish(&p->lines);
     give_lines(p);
@@ -83,7 +83,7 @@ static void on_unended(void *arg)
 
 static void wait_for_end_of_line(struct mcp_process *p)
 {
-    bool begun = p->lines.held.len > 0 && !p->lines.too_long && !p->ended;
+    bool begun = p->lines.held.len > 0 && !p->lines.too_long && !p->end.over;
     if (!begun)
         loop_drop(&p->unended);
     else if (!p->unended)
@@ -155,7 +155,7 @@ static void on_writable(void *arg, int events);
 static bool wrote(struct mcp_process *p, ptrdiff_t n)
 {
     if (n > 0)
-        p->written += (unsigned long long)n;
+        p->to.written += (unsigned long long)n;
     if (n >= 0 || errno == EINTR)
         return true;
     if (errno == EAGAIN || errno == ENOMEM) { /* the kernel had no page for the pipe */
@@ -173,33 +173,33 @@ static void on_writable(void *arg, int events)
 {
     struct mcp_process *p = arg;
     (void)events;
-    while (p->in.fd >= 0 && p->queue.len > 0)
-        if (!wrote(p, fifo_write(&p->queue, p->in.fd)))
+    while (p->in.fd >= 0 && p->to.queue.len > 0)
+        if (!wrote(p, fifo_write(&p->to.queue, p->in.fd)))
             return;
     loop_drop(&p->in.source);
 }
 
 int mcp_process_send(struct mcp_process *p, struct span line)
 {
-    if (p->queue.len > 0 &&
-        p->queue.len + line.n > memory_share(&p->share, p->queue.len + line.n, MCP_QUEUE_MAX))
+    if (p->to.queue.len > 0 &&
+        p->to.queue.len + line.n > memory_share(&p->to.share, p->to.queue.len + line.n, MCP_QUEUE_MAX))
         return -1;
-    p->queued += line.n;
-    while (p->in.fd >= 0 && p->queue.len == 0 && line.n > 0) {
+    p->to.queued += line.n;
+    while (p->in.fd >= 0 && p->to.queue.len == 0 && line.n > 0) {
         ssize_t n = write(p->in.fd, line.s, line.n);
         if (!wrote(p, n))
             break;
         line.s += n > 0 ? n : 0;
         line.n -= n > 0 ? (size_t)n : 0;
     }
-    fifo_add(&p->queue, line.s, line.n);
+    fifo_add(&p->to.queue, line.s, line.n);
     return 0;
 }
 
 void mcp_process_close_stdin(struct mcp_process *p)
 {
     close_pipe(&p->in);
-    fifo_release(&p->queue);
+    fifo_release(&p->to.queue);
 }
 
 /* ---- the main process ---- */
@@ -233,10 +233,10 @@ static void main_ended(void *arg, pid_t pid, int status)
     (void)pid;
     bool wrapper =
         WIFEXITED(status) && WEXITSTATUS(status) == 0 && !p->spoke && p->out.fd >= 0 && has_reader(p->in.fd);
-    p->reaped = true;
-    p->status = status;
+    p->end.reaped = true;
+    p->end.status = status;
     drain(p);
-    if (!p->ended && !wrapper) {
+    if (!p->end.over && !wrapper) {
         mcp_lines_finish(&p->lines);
         give_lines(p);
         end(p);
@@ -300,13 +300,13 @@ void mcp_process_put_log(const struct mcp_process *p, size_t max, struct buf *ou
 void mcp_process_put_end(const struct mcp_process *p, struct buf *out)
 {
     struct buf log BUF_AUTO = BUF_INIT;
-    if (!p->reaped)
+    if (!p->end.reaped)
         buf_addf(out, "the MCP server has closed its %s, but still runs (pid %ld)",
                  p->deaf ? "input" : "output", (long)p->pid);
-    else if (WIFSIGNALED(p->status))
-        buf_addf(out, "the MCP server was ended by signal %d", WTERMSIG(p->status));
+    else if (WIFSIGNALED(p->end.status))
+        buf_addf(out, "the MCP server was ended by signal %d", WTERMSIG(p->end.status));
     else
-        buf_addf(out, "the MCP server has ended with exit status %d", WEXITSTATUS(p->status));
+        buf_addf(out, "the MCP server has ended with exit status %d", WEXITSTATUS(p->end.status));
     mcp_process_put_log(p, LAST_WORDS, &log);
     if (log.len > 0)
         buf_addf(out, "; its last words on stderr: %s", log.data);

@@ -38,13 +38,18 @@ struct mcp_process {
     struct loop *loop;
     pid_t pid;
     struct mcp_pipe in, out, err;
-    struct fifo queue;
-    struct memory_share share;          /* of the queue */
-    unsigned long long queued, written; /* bytes for its stdin, ever */
+    struct {
+        struct fifo queue;
+        struct memory_share share;          /* of the queue */
+        unsigned long long queued, written; /* bytes, ever */
+    } to;                                   /* its stdin */
     struct mcp_lines lines;
     struct buf log;
-    int status; /* once reaped, as of waitpid */
-    bool reaped, ended, deaf;
+    struct {
+        int status; /* once reaped, as of waitpid */
+        bool reaped, over;
+    } end;
+    bool deaf;
     bool spoke; /* something came from its stdout */
     struct loop_source *grace;
     struct loop_source *unended; /* running: a line has begun, and nothing more came of it for the moment */

@@ -15,10 +15,12 @@ struct mcp_request {
     struct span text;          /* while the call is there */
     char sum[SHA256_HEX_SIZE]; /* of the text; once it is kept. "": nobody is to get its answer */
     bool kept;
-    struct buf key;      /* of its id */
-    struct buf wire_key; /* of the id that it was sent with, where that is another one; then */
-    struct buf id;       /* the one that it came with */
-    char method[32];     /* as written, with quotes; "" for a longer one */
+    struct {
+        struct buf key;  /* of its id */
+        struct buf wire; /* of the id that it was sent with, where that is another one; then */
+        struct buf came; /* the one that it came with */
+    } id;
+    char method[32]; /* as written, with quotes; "" for a longer one */
     unsigned long long end;
     bool answered;
     long long until;   /* now_ms() when its answer has to be there; 0: at any time */
@@ -33,9 +35,9 @@ static struct mcp_request *request_new(struct mcp_requests *all)
 {
     struct mcp_request *r = mem_zalloc(sizeof *r);
     r->all = all;
-    buf_init(&r->key, BUF_NO_MAX);
-    buf_init(&r->wire_key, BUF_NO_MAX);
-    buf_init(&r->id, BUF_NO_MAX);
+    buf_init(&r->id.key, BUF_NO_MAX);
+    buf_init(&r->id.wire, BUF_NO_MAX);
+    buf_init(&r->id.came, BUF_NO_MAX);
     buf_init(&r->odd, BUF_NO_MAX);
     buf_init(&r->answer, BUF_NO_MAX);
     r->previous = all->last;
@@ -59,9 +61,9 @@ static void forget(struct mcp_request *r)
     unkeep(r);
     *(r->previous ? &r->previous->next : &all->first) = r->next;
     *(r->next ? &r->next->previous : &all->last) = r->previous;
-    buf_release(&r->key);
-    buf_release(&r->wire_key);
-    buf_release(&r->id);
+    buf_release(&r->id.key);
+    buf_release(&r->id.wire);
+    buf_release(&r->id.came);
     buf_release(&r->odd);
     buf_release(&r->answer);
     free(r);
@@ -161,8 +163,8 @@ static void rename_request(struct mcp_request *r, struct span text, struct span 
     struct buf renamed BUF_AUTO = BUF_INIT;
     char name[48];
     int n = snprintf(name, sizeof name, "\"toolbox-%llu\"", ++r->all->renamed);
-    buf_add(&r->id, id.s, id.n);
-    mcp_id_key((struct span){name, (size_t)n}, &r->wire_key);
+    buf_add(&r->id.came, id.s, id.n);
+    mcp_id_key((struct span){name, (size_t)n}, &r->id.wire);
     buf_add(&renamed, text.s, (size_t)(id.s - text.s));
     buf_add(&renamed, name, (size_t)n);
     buf_add(&renamed, id.s + id.n, (size_t)(text.s + text.n - id.s) - id.n);
@@ -175,7 +177,7 @@ bool mcp_requests_resume(struct mcp_requests *all, struct rpc_call *call, struct
     struct buf key BUF_AUTO = BUF_INIT;
     mcp_id_key(m->id, &key);
     struct mcp_request *r = all->first;
-    while (r && !(same(&r->key, &key) && is_kept(r, text)))
+    while (r && !(same(&r->id.key, &key) && is_kept(r, text)))
         r = r->next;
     if (!r)
         return false;
@@ -193,7 +195,7 @@ struct mcp_request *mcp_requests_open(struct mcp_requests *all, struct rpc_call 
     bool clash = false;
     mcp_id_key(m->id, &key);
     for (const struct mcp_request *r = all->first; r; r = r->next) {
-        if (!same(&r->key, &key))
+        if (!same(&r->id.key, &key))
             continue;
         if (r->call) {
             err_set(err, ERR_TOOL,
@@ -204,7 +206,7 @@ struct mcp_request *mcp_requests_open(struct mcp_requests *all, struct rpc_call 
         clash = clash || !r->answered;
     }
     struct mcp_request *r = request_new(all);
-    buf_add(&r->key, key.data, key.len);
+    buf_add(&r->id.key, key.data, key.len);
     if (m->method.n < sizeof r->method)
         memcpy(r->method, m->method.s, m->method.n);
     if (clash)
@@ -251,8 +253,8 @@ bool mcp_requests_overdue(struct mcp_requests *all, struct buf *id, long long *l
             *left = *left < 0 || r->until - now < *left ? r->until - now : *left;
             continue;
         }
-        if (r->call && r->wire_key.len > 0) /* a text, as it was made: see rename_request() */
-            buf_addf(id, "%s\"", buf_str(&r->wire_key));
+        if (r->call && r->id.wire.len > 0) /* a text, as it was made: see rename_request() */
+            buf_addf(id, "%s\"", buf_str(&r->id.wire));
         else if (r->call && json_member(r->text, "id", &text, NULL))
             buf_add(id, text.s, text.n);
         err_set(
@@ -286,7 +288,7 @@ struct mcp_request *mcp_requests_find(const struct mcp_requests *all, struct spa
     if (!mcp_id_key(id, &key))
         return NULL;
     struct mcp_request *r = all->first;
-    while (r && (r->answered || !same(r->wire_key.len > 0 ? &r->wire_key : &r->key, &key)))
+    while (r && (r->answered || !same(r->id.wire.len > 0 ? &r->id.wire : &r->id.key, &key)))
         r = r->next;
     return r;
 }
@@ -303,8 +305,8 @@ void mcp_request_answer(struct mcp_request *r, struct buf *response, size_t id, 
         forget(r);
         return;
     }
-    if (r->id.len > 0)
-        buf_replace(response, id, id_len, r->id.data, r->id.len);
+    if (r->id.came.len > 0)
+        buf_replace(response, id, id_len, r->id.came.data, r->id.came.len);
     r->answered = true;
     buf_release(&r->odd);
     r->answer = *response;

@@ -54,8 +54,8 @@ static void print_char(struct view *v, const char *s, size_t n)
 /* What was waiting for more bytes won't get any that fit. */
 static void flush(struct view *v)
 {
-    if (v->n_part > 0) {
-        v->n_part = 0;
+    if (v->part.n > 0) {
+        v->part.n = 0;
         v->bad_bytes = true;
         print_char(v, UTF8_REPLACEMENT, 3);
     }
@@ -76,7 +76,7 @@ static void end_line(struct view *v)
 
 static void take_ascii(struct view *v, char c)
 {
-    if (c == '\n' && v->n_part == 0)
+    if (c == '\n' && v->part.n == 0)
         v->cr = false;
     flush(v);
     if (c == '\n') {
@@ -101,23 +101,23 @@ static void take_byte(struct view *v, char c)
     }
     if (v->cr)
         flush(v);
-    v->part[v->n_part] = c;
-    int len = utf8_char(v->part, v->n_part + 1);
-    if (len == 0 && v->n_part > 0) {
+    v->part.bytes[v->part.n] = c;
+    int len = utf8_char(v->part.bytes, v->part.n + 1);
+    if (len == 0 && v->part.n > 0) {
         flush(v);
-        v->part[0] = c;
-        len = utf8_char(v->part, 1);
+        v->part.bytes[0] = c;
+        len = utf8_char(v->part.bytes, 1);
     }
     if (len == 0) {
         v->bad_bytes = true;
         print_char(v, UTF8_REPLACEMENT, 3);
         return;
     }
-    v->n_part++;
+    v->part.n++;
     if (len > 0) {
-        size_t n = v->n_part;
-        v->n_part = 0;
-        print_char(v, v->part, n);
+        size_t n = v->part.n;
+        v->part.n = 0;
+        print_char(v, v->part.bytes, n);
     }
 }
 

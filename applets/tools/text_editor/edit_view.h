@@ -28,8 +28,10 @@ struct view {
     bool full;
     bool expands;            /* tabs are shown as blanks */
     bool bad_bytes, lone_cr; /* something is shown by a stand-in */
-    char part[4];            /* a character that isn't complete yet */
-    size_t n_part;
+    struct {
+        char bytes[4];
+        size_t n;
+    } part; /* a character that isn't complete yet */
 };
 
 /* Starts a view behind what is in `out`, with the number of its first line. */

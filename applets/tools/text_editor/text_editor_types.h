@@ -17,7 +17,8 @@ enum edit_command {
     EDIT_HISTORY, /* the command line alone */
 };
 
-/* Owned by whoever fills it. Members that the command doesn't take are empty. */
+/* The parameters of all commands, a flat record as they are in JSON. Owned by whoever fills it. Members that
+ * the command doesn't take are empty. */
 struct edit_request {
     enum edit_command command;
     struct text path;       /* any bytes; a relative one is taken from the working directory */

@@ -6,7 +6,7 @@
 
 void action_run(struct action *a)
 {
-    step_fn step = a->steps[a->at];
+    step_fn step = a->steps.now[a->steps.at];
     if (step)
         step(a);
     else
@@ -15,30 +15,30 @@ void action_run(struct action *a)
 
 void step_next(struct action *a)
 {
-    a->at++;
+    a->steps.at++;
     action_run(a);
 }
 
 void step_branch(struct action *a, const step_fn *steps)
 {
-    a->steps = steps;
-    a->at = 0;
+    a->steps.now = steps;
+    a->steps.at = 0;
     action_run(a);
 }
 
 bool action_retry(struct action *a)
 {
     const struct tab *t = a->web->tabs.first;
-    if (!t || !t->crashed || !a->retry || a->failed)
+    if (!t || !t->is.crashed || !a->open.retry || a->fault.failed)
         return false;
-    a->again = true;
-    step_branch(a, a->retry);
+    a->open.again = true;
+    step_branch(a, a->open.retry);
     return true;
 }
 
 void step_done(struct action *a)
 {
-    step_branch(a, a->tail);
+    step_branch(a, a->steps.tail);
 }
 
 void step_fail(struct action *a, const char *fmt, ...)
@@ -49,11 +49,11 @@ void step_fail(struct action *a, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     action_limit(a, 0, NULL);
-    if (!a->failed && !a->consenting) {
-        a->failed = true;
-        err_set(&a->err, ERR_TOOL, "%s", text);
+    if (!a->fault.failed && !a->reading.consenting) {
+        a->fault.failed = true;
+        err_set(&a->fault.err, ERR_TOOL, "%s", text);
     }
-    a->result = (struct span){0};
+    a->asked.result = (struct span){0};
     step_done(a);
 }
 
@@ -62,20 +62,20 @@ void step_fail(struct action *a, const char *fmt, ...)
 static void on_timer(void *arg)
 {
     struct action *a = arg;
-    void (*too_late)(struct action * a) = a->too_late;
+    void (*too_late)(struct action * a) = a->limit.passed;
     action_limit(a, 0, NULL);
     too_late(a);
 }
 
 void action_limit(struct action *a, int limit_ms, void (*too_late)(struct action *a))
 {
-    a->too_late = too_late;
+    a->limit.passed = too_late;
     if (limit_ms <= 0)
-        loop_drop(&a->timer);
-    else if (a->timer)
-        loop_timer_set(a->timer, limit_ms);
+        loop_drop(&a->limit.timer);
+    else if (a->limit.timer)
+        loop_timer_set(a->limit.timer, limit_ms);
     else
-        a->timer = loop_timer(a->web->loop, limit_ms, on_timer, a);
+        a->limit.timer = loop_timer(a->web->loop, limit_ms, on_timer, a);
 }
 
 static void no_answer(struct action *a)
@@ -83,7 +83,7 @@ static void no_answer(struct action *a)
     struct tab *t = a->web->tabs.first;
     cdp_forget(a->web->browser.cdp, a);
     if (t)
-        t->stuck = true;
+        t->is.stuck = true;
     step_fail(a, "the page does not respond: a script of its own keeps it busy; web_go opens another one");
 }
 
@@ -93,10 +93,10 @@ static void answered(void *arg, struct span result, const struct err *err)
 {
     struct action *a = arg;
     action_limit(a, 0, NULL);
-    a->result = result; /* none, where it failed */
+    a->asked.result = result; /* none, where it failed */
     if (err)
-        a->why = *err;
-    if (err && !a->lax)
+        a->asked.why = *err;
+    if (err && !a->asked.lax)
         step_fail(a, "%s", err->msg);
     else
         step_next(a);
@@ -105,8 +105,8 @@ static void answered(void *arg, struct span result, const struct err *err)
 static void ask(struct action *a, const char *session, const char *method, const struct buf *params,
                 int limit_ms, bool lax)
 {
-    a->lax = lax;
-    a->result = (struct span){0};
+    a->asked.lax = lax;
+    a->asked.result = (struct span){0};
     if (!session) {
         step_fail(a, "no page is open; web_go opens one");
         return;

@@ -47,7 +47,7 @@ static void ask_sent(struct action *a)
 static void put_sent(struct action *a)
 {
     struct buf text BUF_AUTO = BUF_INIT;
-    bool sent = a->result.s && member_text(a->result, "postData", &text);
+    bool sent = a->asked.result.s && member_text(a->asked.result, "postData", &text);
     buf_addc(&a->answer, '{');
     json_member_int(&a->answer, "id", a->params.body);
     json_member_string(&a->answer, "request_body", sent ? buf_str(&text) : NULL);
@@ -62,13 +62,13 @@ static void ask_body(struct action *a)
 static void put_body(struct action *a)
 {
     struct span body, coded;
-    if (!a->result.s || !json_member(a->result, "body", &body, NULL)) {
+    if (!a->asked.result.s || !json_member(a->asked.result, "body", &body, NULL)) {
         step_fail(a, "the body of request %lld is not kept (any more), or has not come: %s", a->params.body,
-                  a->why.msg);
+                  a->asked.why.msg);
         return;
     }
     json_member_bool(&a->answer, "base64",
-                     json_member(a->result, "base64Encoded", &coded, NULL) && span_is(coded, "true"));
+                     json_member(a->asked.result, "base64Encoded", &coded, NULL) && span_is(coded, "true"));
     json_key(&a->answer, "body");
     buf_add(&a->answer, body.s, body.n);
     buf_addc(&a->answer, '}');
@@ -146,7 +146,7 @@ static void ask_cookies(struct action *a)
 static void put_cookies(struct action *a)
 {
     struct span cookies = {"[]", 2};
-    json_member(a->result, "cookies", &cookies, NULL);
+    json_member(a->asked.result, "cookies", &cookies, NULL);
     buf_addc(&a->answer, '{');
     json_key(&a->answer, "cookies");
     buf_add(&a->answer, cookies.s, cookies.n);
@@ -168,7 +168,7 @@ static void ask_storage(struct action *a)
     static const char expression[] = "({origin:location.origin,localStorage:Object.entries(localStorage).map("
                                      "([name,value])=>({name,value}))})";
     struct buf params BUF_AUTO = BUF_INIT;
-    const struct tab *t = tab_at(a, a->told);
+    const struct tab *t = tab_at(a, a->asked.told);
     if (!t) {
         buf_adds(&a->answer, "]}");
         step_done(a);
@@ -187,8 +187,8 @@ static const step_fn storage_steps[3];
 static void put_storage(struct action *a)
 {
     struct span result, value;
-    a->told++;
-    if (a->result.s && json_member(a->result, "result", &result, NULL) &&
+    a->asked.told++;
+    if (a->asked.result.s && json_member(a->asked.result, "result", &result, NULL) &&
         json_member(result, "value", &value, NULL) && json_kind(value) == JSON_OBJECT) {
         char *one MEM_AUTO = mem_dup(value.s, value.n);
         if (!strstr(a->answer.data, one)) { /* of two tabs of one origin */
@@ -213,7 +213,7 @@ static void ask_devtools(struct action *a)
 
 static void put_result(struct action *a)
 {
-    buf_add(&a->answer, a->result.s, a->result.n);
+    buf_add(&a->answer, a->asked.result.s, a->asked.result.n);
     step_next(a);
 }
 

@@ -37,8 +37,10 @@ struct cdp {
     unsigned next_id;
     struct cdp_pending *first, **last;
     struct err closed; /* why; code 0: it is open */
-    const struct cdp_events *events;
-    void *arg;
+    struct {
+        const struct cdp_events *events;
+        void *arg;
+    } owner;
 };
 
 /* ---- open calls ---- */
@@ -124,7 +126,7 @@ static void hang_up(struct cdp *cdp)
     if (cdp->closed.code != 0)
         return;
     err_set(&why, ERR_TOOL, "the browser has ended");
-    cdp->events->hung_up(cdp->arg);
+    cdp->owner.events->hung_up(cdp->owner.arg);
     cdp_close(cdp, &why);
 }
 
@@ -154,8 +156,8 @@ static void give_event(struct cdp *cdp, const struct span *members)
     if (members[SESSION].s)
         json_string_text(members[SESSION], &session);
     if (json_string_text(members[METHOD], &method))
-        cdp->events->event(cdp->arg, buf_str(&session), buf_str(&method),
-                           members[PARAMS].s ? members[PARAMS] : none);
+        cdp->owner.events->event(cdp->owner.arg, buf_str(&session), buf_str(&method),
+                                 members[PARAMS].s ? members[PARAMS] : none);
 }
 
 static void take_message(struct cdp *cdp, struct span message)
@@ -323,7 +325,8 @@ void cdp_call(struct cdp *cdp, const char *session, const char *method, struct s
 struct cdp *cdp_new(struct loop *loop, int read_fd, int write_fd, const struct cdp_events *events, void *arg)
 {
     struct cdp *cdp = mem_zalloc(sizeof *cdp);
-    *cdp = (struct cdp){.loop = loop, .in = read_fd, .out = write_fd, .events = events, .arg = arg};
+    *cdp =
+        (struct cdp){.loop = loop, .in = read_fd, .out = write_fd, .owner.events = events, .owner.arg = arg};
     cdp->last = &cdp->first;
     buf_init(&cdp->message, BUF_NO_MAX);
     cdp->reading = loop_fd(loop, cdp->in, LOOP_READ, on_readable, cdp);

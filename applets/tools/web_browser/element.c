@@ -57,7 +57,7 @@ void element_object(struct action *a)
 {
     struct span object;
     struct buf id BUF_AUTO = BUF_INIT;
-    if (!a->result.s || !json_member(a->result, "object", &object, NULL) ||
+    if (!a->asked.result.s || !json_member(a->asked.result, "object", &object, NULL) ||
         !member_text(object, "objectId", &id)) {
         step_fail(a, "there is no element %lld on this page (any more); take the ids from the newest web_at",
                   a->params.element_id);
@@ -96,7 +96,7 @@ void element_call(struct action *a, const char *function, const struct text *arg
 void element_said(struct action *a, struct buf *text)
 {
     struct span result;
-    if (a->result.s && json_member(a->result, "result", &result, NULL))
+    if (a->asked.result.s && json_member(a->asked.result, "result", &result, NULL))
         member_text(result, "value", text);
 }
 
@@ -181,8 +181,8 @@ static void chosen(struct action *a)
 {
     struct buf wrong BUF_AUTO = BUF_INIT;
     element_said(a, &wrong);
-    if (!a->result.s)
-        step_fail(a, "element %lld: %s", a->params.element_id, a->why.msg);
+    if (!a->asked.result.s)
+        step_fail(a, "element %lld: %s", a->params.element_id, a->asked.why.msg);
     else if (wrong.len > 0)
         step_fail(a, "element %lld: %s", a->params.element_id, buf_str(&wrong));
     else
@@ -264,7 +264,7 @@ static void have_label(struct action *a)
 {
     struct span result;
     struct buf id BUF_AUTO = BUF_INIT;
-    if (!a->result.s || !json_member(a->result, "result", &result, NULL) ||
+    if (!a->asked.result.s || !json_member(a->asked.result, "result", &result, NULL) ||
         !member_text(result, "objectId", &id)) {
         step_branch(a, script_click_steps);
         return;

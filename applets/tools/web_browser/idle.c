@@ -42,28 +42,28 @@ static int timers_left(struct span result)
 static void flushed(void *arg, struct span result, const struct err *err)
 {
     struct action *a = arg;
-    a->flushing = false;
+    a->rest.flushing = false;
     if (!err) /* otherwise another document has come meanwhile, or the tab is closed */
-        a->timers_ms = now_ms() + timers_left(result);
+        a->rest.timers_ms = now_ms() + timers_left(result);
     idle_look(a);
 }
 
 static void flush(struct action *a)
 {
     char *params MEM_AUTO = mem_printf(flush_params, a->web->tabs.token);
-    a->flushing = true;
-    a->stirred = false;
-    a->rounds++;
+    a->rest.flushing = true;
+    a->rest.stirred = false;
+    a->rest.rounds++;
     cdp_forget(a->web->browser.cdp, a);
-    a->flushed_ms = now_ms();
+    a->rest.flushed_ms = now_ms();
     cdp_call(a->web->browser.cdp, page_session(a), "Runtime.evaluate", (struct span){params, strlen(params)},
              flushed, a);
 }
 
 static void at_rest(struct action *a)
 {
-    a->settling = false;
-    a->flushing = false;
+    a->rest.settling = false;
+    a->rest.flushing = false;
     cdp_forget(a->web->browser.cdp, a);
     action_limit(a, 0, NULL);
     step_next(a);
@@ -79,43 +79,43 @@ static long long time_left(struct action *a, struct tab *t)
 {
     long long now = now_ms(), left = 0;
     if (t->navigation == NAVIGATION_REQUESTED)
-        left = a->moved_ms + REQUEST_MS - now;
+        left = a->rest.moved_ms + REQUEST_MS - now;
     else if (t->navigation == NAVIGATION_STARTED)
-        left = a->began_ms + DOCUMENT_MS - now;
-    else if (!t->parsed)
-        left = a->moved_ms + PARSE_MS - now;
-    else if (!t->loaded || t->loading.n > 0 || t->requests.n > 0)
-        left = a->moved_ms + REST_MS - now;
-    else if (!a->web->tabs.failure && a->timers_ms > now && now < a->moved_ms + REST_MS)
-        left = a->timers_ms - now;
-    if (downloads_awaited(&a->web->tabs.downloads) && now + left < a->began_ms + DOCUMENT_MS)
-        left = a->began_ms + DOCUMENT_MS - now;
-    if (t->navigation == NAVIGATION_NONE && t->due_ms > now + left && now < a->began_ms + DOCUMENT_MS)
+        left = a->rest.began_ms + DOCUMENT_MS - now;
+    else if (!t->is.parsed)
+        left = a->rest.moved_ms + PARSE_MS - now;
+    else if (!t->is.loaded || t->loading.n > 0 || t->requests.n > 0)
+        left = a->rest.moved_ms + REST_MS - now;
+    else if (!a->web->tabs.notes.failure && a->rest.timers_ms > now && now < a->rest.moved_ms + REST_MS)
+        left = a->rest.timers_ms - now;
+    if (downloads_awaited(&a->web->tabs.downloads) && now + left < a->rest.began_ms + DOCUMENT_MS)
+        left = a->rest.began_ms + DOCUMENT_MS - now;
+    if (t->navigation == NAVIGATION_NONE && t->due_ms > now + left && now < a->rest.began_ms + DOCUMENT_MS)
         left = t->due_ms - now;
     return left > 0 ? left : 0;
 }
 
 static void note_moves(struct action *a, const struct tab *t)
 {
-    if (t->loads != a->loads)
-        a->retry = NULL;
-    if (t == a->seen_tab && t->loads == a->loads && t->navigation == a->seen_navigation)
+    if (t->loads != a->rest.loads)
+        a->open.retry = NULL;
+    if (t == a->rest.seen_tab && t->loads == a->rest.loads && t->navigation == a->rest.seen_navigation)
         return;
-    if (t != a->seen_tab)
-        a->flushing = false; /* that was another page's answer */
-    a->seen_tab = t;
-    a->loads = t->loads;
-    a->seen_navigation = t->navigation;
-    a->moved_ms = now_ms();
-    a->moves++;
-    a->stirred = true;
+    if (t != a->rest.seen_tab)
+        a->rest.flushing = false; /* that was another page's answer */
+    a->rest.seen_tab = t;
+    a->rest.loads = t->loads;
+    a->rest.seen_navigation = t->navigation;
+    a->rest.moved_ms = now_ms();
+    a->rest.moves++;
+    a->rest.stirred = true;
 }
 
 static void never_came(struct action *a, struct tab *t)
 {
-    if (t->navigation == NAVIGATION_STARTED && !a->failed) {
-        a->failed = true;
-        err_set(&a->err, ERR_TOOL,
+    if (t->navigation == NAVIGATION_STARTED && !a->fault.failed) {
+        a->fault.failed = true;
+        err_set(&a->fault.err, ERR_TOOL,
                 "the page that this leads to has not answered within %d s; this is still "
                 "the one before",
                 DOCUMENT_MS / 1000);
@@ -128,7 +128,7 @@ void idle_look(struct action *a)
     struct tab *t = a->web->tabs.first;
     if (t)
         note_moves(a, t);
-    if (!t || t->crashed || t->stuck || a->moves > MOVES_MAX) {
+    if (!t || t->is.crashed || t->is.stuck || a->rest.moves > MOVES_MAX) {
         at_rest(a);
         return;
     }
@@ -136,15 +136,15 @@ void idle_look(struct action *a)
     if (t->navigation != NAVIGATION_NONE && left == 0)
         never_came(a, t);
     if (left > 0) {
-        a->stirred = true;
-    } else if (a->flushing) {
-        left = a->flushed_ms + FLUSH_MS - now;
+        a->rest.stirred = true;
+    } else if (a->rest.flushing) {
+        left = a->rest.flushed_ms + FLUSH_MS - now;
         if (left <= 0) {
-            t->stuck = true;
+            t->is.stuck = true;
             at_rest(a);
             return;
         }
-    } else if (a->stirred && a->rounds < ROUNDS_MAX && now < a->began_ms + DOCUMENT_MS) {
+    } else if (a->rest.stirred && a->rest.rounds < ROUNDS_MAX && now < a->rest.began_ms + DOCUMENT_MS) {
         flush(a);
         left = FLUSH_MS;
     } else {
@@ -156,18 +156,18 @@ void idle_look(struct action *a)
 
 void step_await_idle(struct action *a)
 {
-    a->settling = true;
-    a->flushing = false;
-    a->stirred = true;
-    a->rounds = a->moves = 0;
-    a->timers_ms = 0;
-    a->began_ms = a->moved_ms = now_ms();
-    a->seen_tab = a->web->tabs.first;
-    if (a->seen_tab) {
-        if (a->loads != a->seen_tab->loads)
-            a->retry = NULL; /* a document has come already */
-        a->loads = a->seen_tab->loads;
-        a->seen_navigation = a->seen_tab->navigation;
+    a->rest.settling = true;
+    a->rest.flushing = false;
+    a->rest.stirred = true;
+    a->rest.rounds = a->rest.moves = 0;
+    a->rest.timers_ms = 0;
+    a->rest.began_ms = a->rest.moved_ms = now_ms();
+    a->rest.seen_tab = a->web->tabs.first;
+    if (a->rest.seen_tab) {
+        if (a->rest.loads != a->rest.seen_tab->loads)
+            a->open.retry = NULL; /* a document has come already */
+        a->rest.loads = a->rest.seen_tab->loads;
+        a->rest.seen_navigation = a->rest.seen_tab->navigation;
     }
     idle_look(a);
 }

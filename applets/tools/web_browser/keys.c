@@ -78,16 +78,16 @@ static void dealt_with(void *arg, struct span result, const struct err *err)
     struct action *a = arg;
     (void)result;
     (void)err;
-    if (--a->keys > 0 || !a->keys_awaited)
+    if (--a->keys.left > 0 || !a->keys.awaited)
         return;
-    a->keys_awaited = false;
+    a->keys.awaited = false;
     action_limit(a, 0, NULL);
     step_next(a);
 }
 
 static void send_key(struct action *a, const char *method, const struct buf *params)
 {
-    a->keys++;
+    a->keys.left++;
     cdp_call(a->web->browser.cdp, session(a), method, span_of(params), dealt_with, a);
 }
 
@@ -226,17 +226,17 @@ bool keys_press(struct action *a, const char *name)
 static void never_dealt_with(struct action *a)
 {
     cdp_forget(a->web->browser.cdp, a);
-    a->keys = 0;
-    a->keys_awaited = false;
+    a->keys.left = 0;
+    a->keys.awaited = false;
     step_next(a);
 }
 
 void keys_flush(struct action *a)
 {
-    if (a->keys == 0) {
+    if (a->keys.left == 0) {
         step_next(a);
         return;
     }
-    a->keys_awaited = true;
+    a->keys.awaited = true;
     action_limit(a, FLUSH_MS, never_dealt_with);
 }

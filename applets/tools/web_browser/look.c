@@ -37,7 +37,7 @@ static void capture(struct action *a, long long x, long long y, long long width,
 static void capture_page(struct action *a)
 {
     struct span size;
-    if (a->params.full_page && json_member(a->result, "cssContentSize", &size, NULL))
+    if (a->params.full_page && json_member(a->asked.result, "cssContentSize", &size, NULL))
         capture(a, 0, 0, member_number(size, "width"), member_number(size, "height"));
     else
         capture(a, 0, 0, 0, 0);
@@ -75,9 +75,9 @@ static void capture_element(struct action *a)
 
 static void put_notes(struct action *a)
 {
-    if (a->web->tabs.notes.len > 0) {
+    if (a->web->tabs.notes.text.len > 0) {
         json_key(&a->answer, "notes");
-        buf_addf(&a->answer, "[%s]", a->web->tabs.notes.data);
+        buf_addf(&a->answer, "[%s]", a->web->tabs.notes.text.data);
     }
     buf_addc(&a->answer, '}');
 }
@@ -85,7 +85,7 @@ static void put_notes(struct action *a)
 static void put_picture(struct action *a, const char *mime_type)
 {
     struct span data;
-    if (!json_member(a->result, "data", &data, NULL)) {
+    if (!json_member(a->asked.result, "data", &data, NULL)) {
         step_fail(a, "the browser made no picture");
         return;
     }
@@ -181,12 +181,12 @@ static void evaluated(struct action *a)
     struct span result, details, value;
     struct buf text BUF_AUTO = BUF_INIT;
     struct buf object BUF_AUTO = BUF_INIT;
-    if (json_member(a->result, "exceptionDetails", &details, NULL)) {
+    if (json_member(a->asked.result, "exceptionDetails", &details, NULL)) {
         exception_text(details, &text);
         step_fail(a, "%s", buf_str(&text));
         return;
     }
-    if (!json_member(a->result, "result", &result, NULL) || !member_text(result, "type", &text)) {
+    if (!json_member(a->asked.result, "result", &result, NULL) || !member_text(result, "type", &text)) {
         step_fail(a, "the browser gave no value");
         return;
     }
@@ -211,8 +211,8 @@ static void have_value(struct action *a)
     struct span result = {0};
     struct buf text BUF_AUTO = BUF_INIT;
     buf_add(&text, a->params.value.s, a->params.value.n);
-    if (a->result.s)
-        json_member(a->result, "result", &result, NULL);
+    if (a->asked.result.s)
+        json_member(a->asked.result, "result", &result, NULL);
     put_value(a, result, &text);
     step_branch(a, rest_steps);
 }
@@ -290,7 +290,7 @@ static void have_text(struct action *a)
     size_t at = 0;
     const struct tab *t = a->web->tabs.first;
     const char *url = t ? t->url : "";
-    if (json_member(a->result, "result", &result, NULL) && json_member(result, "value", &list, NULL) &&
+    if (json_member(a->asked.result, "result", &result, NULL) && json_member(result, "value", &list, NULL) &&
         json_kind(list) == JSON_ARRAY && json_element(list, &at, &title))
         json_element(list, &at, &text);
     buf_addc(&a->answer, '{');
@@ -334,7 +334,7 @@ static void list_tabs(struct action *a)
 {
     const struct tabs *tabs = &a->web->tabs;
     struct span targets = {"[]", 2};
-    json_member(a->result, "targetInfos", &targets, NULL);
+    json_member(a->asked.result, "targetInfos", &targets, NULL);
     buf_addc(&a->answer, '[');
     for (int i = 0; i < tabs->next_number; i++) {
         const struct tab *t = tabs_find(tabs, i);

@@ -64,7 +64,7 @@ static bool place_in(struct span quads, const struct action *a, double *x, doubl
 bool mouse_aim(struct action *a)
 {
     struct span quads;
-    if (a->result.s && json_member(a->result, "quads", &quads, NULL) &&
+    if (a->asked.result.s && json_member(a->asked.result, "quads", &quads, NULL) &&
         place_in(quads, a, &a->element.x, &a->element.y))
         return true;
     step_fail(a, "element %lld is not visible, so it can't be clicked", a->params.element_id);
@@ -73,8 +73,8 @@ bool mouse_aim(struct action *a)
 
 bool mouse_reaches(const struct action *a)
 {
-    return a->element.x >= 0 && a->element.y >= 0 && a->element.x <= a->web->tabs.width &&
-           a->element.y <= a->web->tabs.height;
+    return a->element.x >= 0 && a->element.y >= 0 && a->element.x <= a->web->tabs.window.width &&
+           a->element.y <= a->web->tabs.window.height;
 }
 
 /* ---- what it does ---- */

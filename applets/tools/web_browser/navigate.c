@@ -84,7 +84,7 @@ static void close_page(struct action *a, const struct tab *t)
 /* A page whose script keeps its process busy would keep the next one of its site from coming as well. */
 static void open_if_needed(struct action *a)
 {
-    if (!a->web->tabs.first || a->was_stuck)
+    if (!a->web->tabs.first || a->fault.was_stuck)
         new_page(a);
     else
         step_next(a);
@@ -92,7 +92,7 @@ static void open_if_needed(struct action *a)
 
 static void close_stuck(struct action *a)
 {
-    const struct tab *t = a->was_stuck ? a->web->tabs.first->next : NULL;
+    const struct tab *t = a->fault.was_stuck ? a->web->tabs.first->next : NULL;
     if (t)
         close_page(a, t);
     else
@@ -114,7 +114,7 @@ static void navigate(struct action *a)
 {
     struct buf params BUF_AUTO = BUF_INIT;
     bool whole;
-    char *url MEM_AUTO = whole_url(&a->params.url, a->other_scheme, &whole);
+    char *url MEM_AUTO = whole_url(&a->params.url, a->open.other_scheme, &whole);
     if (strncasecmp(url, "javascript:", 11) == 0) {
         step_fail(a, "a javascript: address is no page; run it with web_evaluate");
         return;
@@ -128,8 +128,8 @@ static void navigate(struct action *a)
     buf_addc(&params, '}');
     step_ask_lax(a, page_session(a), "Page.navigate", &params, NAVIGATE_MS);
     action_limit(a, NAVIGATE_MS, never_answered);
-    a->loads = a->web->tabs.first->loads;
-    a->retry = a->again ? NULL : retry_steps;
+    a->rest.loads = a->web->tabs.first->loads;
+    a->open.retry = a->open.again ? NULL : retry_steps;
 }
 
 static const struct {
@@ -168,10 +168,10 @@ static bool try_other_scheme(struct action *a, const char *error)
     char *second MEM_AUTO = whole_url(&a->params.url, true, &whole);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         fits = fits || strstr(error, codes[i]);
-    if (whole || !fits || a->other_scheme)
+    if (whole || !fits || a->open.other_scheme)
         return false;
     tabs_note(&a->web->tabs, "%.300s could not be had (%s), so %.300s was opened", first, error, second);
-    a->other_scheme = true;
+    a->open.other_scheme = true;
     step_branch(a, retry_steps);
     return true;
 }
@@ -182,15 +182,15 @@ static void navigated(struct action *a)
     struct buf error BUF_AUTO = BUF_INIT;
     struct buf loader BUF_AUTO = BUF_INIT;
     const char *words = "it can't be loaded";
-    if (!a->result.s && action_retry(a))
+    if (!a->asked.result.s && action_retry(a))
         return;
-    if (t && a->result.s && member_text(a->result, "loaderId", &loader))
+    if (t && a->asked.result.s && member_text(a->asked.result, "loaderId", &loader))
         awaited_set(&t->awaited, buf_take(&loader, NULL));
-    if (!a->result.s) {
-        step_fail(a, "cannot open '%.300s': %s", a->params.url.s, a->why.msg);
+    if (!a->asked.result.s) {
+        step_fail(a, "cannot open '%.300s': %s", a->params.url.s, a->asked.why.msg);
         return;
     }
-    if (!member_text(a->result, "errorText", &error)) {
+    if (!member_text(a->asked.result, "errorText", &error)) {
         step_next(a);
         return;
     }
@@ -201,7 +201,8 @@ static void navigated(struct action *a)
             words = net_errors[i].words;
             break;
         }
-    err_set(&a->doubt, ERR_TOOL, "cannot open '%.300s': %s (%s)", a->params.url.s, words, buf_str(&error));
+    err_set(&a->fault.doubt, ERR_TOOL, "cannot open '%.300s': %s (%s)", a->params.url.s, words,
+            buf_str(&error));
     step_next(a); /* a download may still say so, which tells more */
 }
 
@@ -234,8 +235,8 @@ static void go_by(struct action *a, int by, const char *where)
     struct buf params BUF_AUTO = BUF_INIT;
     struct span index;
     long long id;
-    if (!json_member(a->result, "currentIndex", &index, NULL) ||
-        !entry_at(a->result, strtoll(index.s, NULL, 10) + by, &id)) {
+    if (!json_member(a->asked.result, "currentIndex", &index, NULL) ||
+        !entry_at(a->asked.result, strtoll(index.s, NULL, 10) + by, &id)) {
         step_fail(a, "there is no page to go %s to", where);
         return;
     }

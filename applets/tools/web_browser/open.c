@@ -50,7 +50,7 @@ static void stop(void *arg)
 static void look(void *arg)
 {
     struct web *web = arg;
-    if (web->tabs.first && web->tabs.first->ready)
+    if (web->tabs.first && web->tabs.first->is.ready)
         loop_stop(web->loop, 0);
 }
 
@@ -139,14 +139,14 @@ static int open_once(struct web *web, const struct keeper *k, const struct brows
     if (browser_start(&web->browser, k, wish, &events, web, stop, err) < 0)
         return -1;
     web->tabs = (struct tabs){
-        .cdp = web->browser.cdp, .changed = look, .arg = web, .width = WEB_WIDTH, .height = WEB_HEIGHT};
-    buf_init(&web->tabs.notes, BUF_NO_MAX);
+        .cdp = web->browser.cdp, .owner = {look, web}, .window.width = WEB_WIDTH, .window.height = WEB_HEIGHT};
+    buf_init(&web->tabs.notes.text, BUF_NO_MAX);
     buf_init(&web->tabs.dialogs.shown, BUF_NO_MAX);
     buf_init(&web->tabs.overrides.list, BUF_NO_MAX);
     web->tabs.downloads.dirfd = -1;
     make_token(web->tabs.token);
     wait_for_page(web);
-    if (web->tabs.first && web->tabs.first->ready)
+    if (web->tabs.first && web->tabs.first->is.ready)
         return 0;
     clean_up(web, err);
     return -1;
@@ -168,7 +168,7 @@ int web_open(struct web *web, const struct keeper *k, struct browser_wish *wish,
         result = open_once(web, k, wish, err);
     }
     web->browser.ended = ended;
-    web->tabs.changed = web_changed;
+    web->tabs.owner.changed = web_changed;
     return result;
 }
 

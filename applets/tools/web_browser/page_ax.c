@@ -77,10 +77,10 @@ static bool is_hidden(struct span name, bool is_false)
 
 static void note_flags(struct page_ax *node, struct span name, bool is_false)
 {
-    node->editable |= json_string_is(name, "editable");
-    node->settable |= json_string_is(name, "settable") && !is_false;
-    node->focusable |= json_string_is(name, "focusable") && !is_false;
-    node->expanded |= json_string_is(name, "expanded") && !is_false;
+    node->state.editable |= json_string_is(name, "editable");
+    node->state.settable |= json_string_is(name, "settable") && !is_false;
+    node->state.focusable |= json_string_is(name, "focusable") && !is_false;
+    node->state.expanded |= json_string_is(name, "expanded") && !is_false;
 }
 
 /* Appends a property's value as a line has it; false when there is none. */
@@ -201,9 +201,9 @@ void page_ax_add(struct page_ax_store *store, size_t document, struct span objec
     node->parent = counts[PARENT] ? page_number(parts[PARENT], ID_MAX) : 0;
     node->backend = counts[BACKEND] ? page_number(parts[BACKEND], ID_MAX) : 0;
     node->ignored = counts[IGNORED] && *parts[IGNORED].s == 't';
-    node->stands_in = place && place->control.role && *place->control.role;
+    node->shown.stands_in = place && place->control.role && *place->control.role;
     node->role = read_value(store, parts[ROLE]);
-    if (node->stands_in) {
+    if (node->shown.stands_in) {
         node->ignored = false;
         node->role = put_piece(store, place->control.role);
     }
@@ -215,16 +215,16 @@ void page_ax_add(struct page_ax_store *store, size_t document, struct span objec
     node->source = piece_from(store, node->source.at);
     if (place) {
         node->box = place->box;
-        node->shown_open = place->shown_open;
+        node->shown.open = place->shown_open;
     }
     node->properties.at = store->text.len;
-    if (node->stands_in)
+    if (node->shown.stands_in)
         buf_addf(&store->text, "checked: %s", place->control.checked ? "true" : "false");
     if (page_ax_piece_is(store, &node->role, "progressbar") || page_ax_piece_is(store, &node->role, "meter"))
         put_value_now(store, parts[VALUE]);
     read_children(store, node, parts[CHILDREN]);
-    node->clickable = place && place->clickable && node->n_children == 0;
-    if (node->clickable && page_ax_piece_is(store, &node->role, "generic"))
+    node->state.clickable = place && place->clickable && node->n_children == 0;
+    if (node->state.clickable && page_ax_piece_is(store, &node->role, "generic"))
         buf_adds(&store->text, "clickable: True");
     read_properties(store, node, parts[PROPERTIES]);
     node->properties = piece_from(store, node->properties.at);
@@ -241,7 +241,7 @@ void page_ax_add_text(struct page_ax_store *store, size_t document, long long ba
                              .parent = parent,
                              .backend = backend,
                              .box = place->box,
-                             .is_part = true};
+                             .shown.part = true};
     node->role = put_piece(store, "StaticText");
     node->name = put_piece(store, name);
     node->properties =
@@ -263,7 +263,7 @@ static int compare_places(const void *a, const void *b)
     int order = compare_ids(x, y);
     if (order != 0)
         return order;
-    return (y->box.width > 0 || y->shown_open) - (x->box.width > 0 || x->shown_open);
+    return (y->box.width > 0 || y->shown.open) - (x->box.width > 0 || x->shown.open);
 }
 
 void page_ax_sort(struct page_ax_store *store)

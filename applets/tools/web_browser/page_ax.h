@@ -18,16 +18,20 @@ struct page_ax {
     long long id, parent; /* the browser's, unique within the document; 0: none */
     long long backend;    /* of its DOM node */
     struct page_rect box; /* empty: not in the viewport, or not laid out */
-    bool shown_open;      /* part of an open list that isn't laid out in the page: an option of a select */
-    bool ignored;         /* says the browser */
-    bool editable;        /* it, or what it is in, takes text */
-    bool settable;        /* it has a value that the user changes */
-    bool focusable;
-    bool expanded;
-    bool clickable; /* and nothing in it says what for */
-    bool is_part;   /* of a long text: its name is all that is in view of it */
-    bool stands_in; /* a label, for a control that nobody sees: what it says is its name */
-    bool drawn;     /* the drawing's own mark */
+    struct {
+        bool open;      /* part of an open list that isn't laid out in the page: an option of a select */
+        bool part;      /* of a long text: its name is all that is in view of it */
+        bool stands_in; /* a label, for a control that nobody sees: what it says is its name */
+        bool drawn;     /* the drawing's own mark */
+    } shown;
+    struct {
+        bool editable; /* it, or what it is in, takes text */
+        bool settable; /* it has a value that the user changes */
+        bool focusable;
+        bool expanded;
+        bool clickable; /* and nothing in it says what for */
+    } state;
+    bool ignored; /* says the browser */
     struct page_piece role, name;
     struct page_piece value;      /* current value; empty: none */
     struct page_piece source;     /* address of an image; empty: none */

@@ -71,14 +71,14 @@ static bool is_shown(const struct drawing *d, const struct page_ax *node, const 
     if (node->ignored)
         return false;
     if (node->box.width == 0)
-        return node->shown_open && has_one_of(d, node, of_lists);
-    if (node->focusable && (node->name.len > 0 || node->editable))
+        return node->shown.open && has_one_of(d, node, of_lists);
+    if (node->state.focusable && (node->name.len > 0 || node->state.editable))
         return true; /* what can be used has a line of its own */
     if (told_by(d, node, nearest))
         return false;
     if (node->name.len > 0)
         return !parent || !same_name(d, node, parent);
-    return node->clickable || !has_one_of(d, node, plain);
+    return node->state.clickable || !has_one_of(d, node, plain);
 }
 
 /* ---- lines ---- */
@@ -115,7 +115,7 @@ static const struct page_piece *value_of(const struct drawing *d, const struct p
 {
     const struct page_ax *queue[VALUE_SEARCH_MAX] = {node};
     bool combobox = has_role(d, node, "combobox");
-    if (!combobox && !node->editable && !node->settable)
+    if (!combobox && !node->state.editable && !node->state.settable)
         return NULL;
     for (size_t n = 1, i = 0; i < n; i++) {
         if (queue[i]->value.len > 0)
@@ -167,7 +167,7 @@ static void put_line(struct drawing *d, const struct page_ax *node, int indent)
         buf_addc(at, ' ');
         entry.name = at->len + 1;
         page_text_quoted(at, page_ax_text(d->store, &node->name), node->name.len,
-                         node->is_part ? node->name.len : PAGE_NAME_MAX);
+                         node->shown.part ? node->name.len : PAGE_NAME_MAX);
         entry.name_len = at->len - 1 - entry.name;
     }
     if (node->source.len > 0) {
@@ -245,8 +245,8 @@ static void leave_main(struct drawing *d, const struct level *level)
 static void enter(struct drawing *d, struct page_ax *node, const struct level *from)
 {
     struct level level = {.node = node, .main_at = d->tree->main.len};
-    node->drawn = true;
-    if (node->stands_in)
+    node->shown.drawn = true;
+    if (node->shown.stands_in)
         name_label(d, node);
     if (from) {
         level.indent = from->indent;
@@ -282,7 +282,7 @@ static struct page_ax *next_child(struct drawing *d, struct level *level)
 {
     while (level->next < level->node->n_children) {
         struct page_ax *child = child_of(d, level->node, level->next++);
-        if (child && !child->drawn)
+        if (child && !child->shown.drawn)
             return child;
         if (!child && !has_role(d, level->node, "StaticText"))
             want_gap(d, GAP_SPACE); /* a blank, or what is out of the viewport */
@@ -291,7 +291,7 @@ static struct page_ax *next_child(struct drawing *d, struct level *level)
         return NULL;
     level->frame_done = true;
     struct page_ax *root = frame_of(d, level->node);
-    return root && !root->drawn ? root : NULL;
+    return root && !root->shown.drawn ? root : NULL;
 }
 
 static void walk(struct drawing *d, struct page_ax *root)
@@ -315,7 +315,7 @@ static void find_roots(struct drawing *d)
 {
     for (size_t i = 0; i < d->store->n; i++) {
         struct page_ax *node = &d->store->nodes[i];
-        node->drawn = false;
+        node->shown.drawn = false;
         if (node->parent == 0 && has_role(d, node, "RootWebArea"))
             d->roots[node->document] = node;
     }

@@ -258,7 +258,8 @@ static void ask_lists(struct page_reader *r)
 {
     for (size_t i = 0; i < r->store.n; i++) {
         const struct page_ax *node = &r->store.nodes[i];
-        if (node->expanded && node->box.width > 0 && page_ax_piece_is(&r->store, &node->role, "combobox"))
+        if (node->state.expanded && node->box.width > 0 &&
+            page_ax_piece_is(&r->store, &node->role, "combobox"))
             ask_list(r, node);
     }
 }

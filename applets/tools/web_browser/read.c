@@ -19,16 +19,16 @@ struct read_call {
 
 void read_forget(struct action *a)
 {
-    for (struct read_call *c = a->read_calls; c; c = c->next)
+    for (struct read_call *c = a->reading.calls; c; c = c->next)
         c->action = NULL;
-    a->read_calls = NULL;
-    page_reader_free(a->reader);
-    a->reader = NULL;
-    for (size_t i = 0; i < a->n_sessions; i++)
-        free(a->sessions[i]);
-    free(a->sessions);
-    a->sessions = NULL;
-    a->n_sessions = 0;
+    a->reading.calls = NULL;
+    page_reader_free(a->reading.reader);
+    a->reading.reader = NULL;
+    for (size_t i = 0; i < a->reading.n_sessions; i++)
+        free(a->reading.sessions[i]);
+    free(a->reading.sessions);
+    a->reading.sessions = NULL;
+    a->reading.n_sessions = 0;
 }
 
 /* ---- the targets: a page and its frames, as they were when the reading began ---- */
@@ -44,22 +44,22 @@ static size_t parent_index(const struct tab *t, const struct frame *frame)
 
 static void begin_reading(struct action *a, const struct tab *t)
 {
-    const struct page_view view = {a->web->tabs.width, a->web->tabs.height};
+    const struct page_view view = {a->web->tabs.window.width, a->web->tabs.window.height};
     size_t n = 1;
     for (const struct frame *f = t->frames; f; f = f->next)
         n++;
     struct page_target *targets MEM_AUTO = mem_zalloc(n * sizeof *targets);
-    a->sessions = mem_alloc(n * sizeof *a->sessions);
-    a->n_sessions = n;
-    a->sessions[0] = mem_strdup(t->session);
+    a->reading.sessions = mem_alloc(n * sizeof *a->reading.sessions);
+    a->reading.n_sessions = n;
+    a->reading.sessions[0] = mem_strdup(t->session);
     targets[0].parent = -1;
     n = 1;
     for (const struct frame *f = t->frames; f; f = f->next, n++) {
-        a->sessions[n] = mem_strdup(f->session);
+        a->reading.sessions[n] = mem_strdup(f->session);
         targets[n] = (struct page_target){
             .parent = (int)parent_index(t, f), .frame_id = f->target, .number = f->number};
     }
-    a->reader = page_reader_new(&view, targets, n);
+    a->reading.reader = page_reader_new(&view, targets, n);
 }
 
 /* ---- the cookie banner ---- */
@@ -77,9 +77,9 @@ static void read_again(struct action *a);
 static void unreadable(struct action *a, const char *why)
 {
     page_tree_release(&a->web->tree);
-    if (!a->failed) {
-        a->failed = true;
-        err_set(&a->err, ERR_TOOL, "%s", why);
+    if (!a->fault.failed) {
+        a->fault.failed = true;
+        err_set(&a->fault.err, ERR_TOOL, "%s", why);
     }
     step_next(a);
 }
@@ -88,7 +88,7 @@ static void silent(struct action *a)
 {
     read_forget(a);
     if (a->web->tabs.first)
-        a->web->tabs.first->stuck = true;
+        a->web->tabs.first->is.stuck = true;
     unreadable(a, "the page does not respond: a script of its own keeps it busy; web_go opens another one");
 }
 
@@ -96,10 +96,10 @@ static void have_read(struct action *a)
 {
     struct web *web = a->web;
     struct err err;
-    int result = page_reader_finish(a->reader, &web->tree, &err);
+    int result = page_reader_finish(a->reading.reader, &web->tree, &err);
     read_forget(a);
     action_limit(a, 0, NULL);
-    if ((result < 0 || web->tree.at.len == 0) && ++a->readings < READINGS_MAX) {
+    if ((result < 0 || web->tree.at.len == 0) && ++a->reading.times < READINGS_MAX) {
         action_limit(a, EMPTY_WAIT_MS, read_again);
         return;
     }
@@ -108,8 +108,8 @@ static void have_read(struct action *a)
         return;
     }
     const struct page_node *consent = page_tree_find_named(&web->tree, CONSENT);
-    if (consent && !a->cookies_done && is_pressable(&web->tree, consent)) {
-        a->cookies_done = a->consenting = true;
+    if (consent && !a->reading.cookies_done && is_pressable(&web->tree, consent)) {
+        a->reading.cookies_done = a->reading.consenting = true;
         a->params.element_id = consent->id;
         step_branch(a, click_steps);
         return;
@@ -123,12 +123,12 @@ static void read_answered(void *arg, struct span result, const struct err *err)
     struct action *a = c->action;
     (void)err;
     if (a) {
-        for (struct read_call **at = &a->read_calls; *at; at = &(*at)->next)
+        for (struct read_call **at = &a->reading.calls; *at; at = &(*at)->next)
             if (*at == c) {
                 *at = c->next;
                 break;
             }
-        page_reader_answer(a->reader, c->tag, result); /* none, where it failed */
+        page_reader_answer(a->reading.reader, c->tag, result); /* none, where it failed */
     }
     free(c);
     if (a)
@@ -138,17 +138,18 @@ static void read_answered(void *arg, struct span result, const struct err *err)
 static void send_call(struct action *a, const struct page_call *call)
 {
     struct read_call *c = mem_alloc(sizeof *c);
-    *c = (struct read_call){.next = a->read_calls, .action = a, .tag = call->tag};
-    a->read_calls = c;
-    cdp_call(a->web->browser.cdp, a->sessions[call->target], call->method, call->params, read_answered, c);
+    *c = (struct read_call){.next = a->reading.calls, .action = a, .tag = call->tag};
+    a->reading.calls = c;
+    cdp_call(a->web->browser.cdp, a->reading.sessions[call->target], call->method, call->params,
+             read_answered, c);
 }
 
 static void pump(struct action *a)
 {
     struct page_call call;
-    while (page_reader_next(a->reader, &call))
+    while (page_reader_next(a->reading.reader, &call))
         send_call(a, &call);
-    if (page_reader_done(a->reader))
+    if (page_reader_done(a->reading.reader))
         have_read(a);
     else
         action_limit(a, READ_MS, silent);
@@ -159,9 +160,9 @@ static void read_again(struct action *a)
     const struct tab *t = a->web->tabs.first;
     if (!t) {
         unreadable(a, "no page is open; web_go opens one");
-    } else if (t->crashed) {
+    } else if (t->is.crashed) {
         unreadable(a, "the page has crashed; load it again with web_refresh, or another one with web_go");
-    } else if (t->stuck) {
+    } else if (t->is.stuck) {
         silent(a);
     } else {
         begin_reading(a, t);
@@ -171,7 +172,7 @@ static void read_again(struct action *a)
 
 void step_read(struct action *a)
 {
-    a->readings = 0;
-    a->consenting = false;
+    a->reading.times = 0;
+    a->reading.consenting = false;
     read_again(a);
 }

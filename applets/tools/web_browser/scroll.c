@@ -125,7 +125,7 @@ static void find_pointed(struct action *a)
 
 static void pointed_found(struct action *a)
 {
-    if (a->result.s)
+    if (a->asked.result.s)
         element_object(a);
     else
         step_branch(a, page_steps);

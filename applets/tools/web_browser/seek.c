@@ -45,7 +45,7 @@ static void wait_on(struct action *a)
 {
     const struct web_params *p = &a->params;
     struct buf what BUF_AUTO = BUF_INIT;
-    long long left = a->until_ms - now_ms();
+    long long left = a->rest.until_ms - now_ms();
     if (left > 0) {
         action_limit(a, left < LOOK_AGAIN_MS ? (int)left : LOOK_AGAIN_MS, look_again);
         return;
@@ -69,7 +69,7 @@ static void looked(struct action *a)
 {
     struct buf said BUF_AUTO = BUF_INIT;
     element_said(a, &said);
-    if (a->result.s && strcmp(buf_str(&said), a->params.gone.s ? "false" : "true") == 0)
+    if (a->asked.result.s && strcmp(buf_str(&said), a->params.gone.s ? "false" : "true") == 0)
         step_done(a);
     else
         wait_on(a);
@@ -103,9 +103,10 @@ static void look(struct action *a)
     } else if (p->element_id >= 0) {
         step_branch(a, element_steps);
     } else if (p->url.s || p->network_idle) {
-        bool quiet = t->loaded && t->navigation == NAVIGATION_NONE && t->loading.n == 0 && t->requests.n == 0;
-        a->rounds = quiet ? a->rounds + 1 : 0;
-        if (p->url.s ? strstr(t->url, p->url.s) != NULL : a->rounds >= QUIET_LOOKS)
+        bool quiet =
+            t->is.loaded && t->navigation == NAVIGATION_NONE && t->loading.n == 0 && t->requests.n == 0;
+        a->rest.rounds = quiet ? a->rest.rounds + 1 : 0;
+        if (p->url.s ? strstr(t->url, p->url.s) != NULL : a->rest.rounds >= QUIET_LOOKS)
             step_done(a);
         else
             wait_on(a);
@@ -117,8 +118,8 @@ static void look(struct action *a)
 
 static void begin(struct action *a)
 {
-    a->until_ms = now_ms() + a->params.timeout * 1000;
-    a->rounds = 0;
+    a->rest.until_ms = now_ms() + a->params.timeout * 1000;
+    a->rest.rounds = 0;
     step_branch(a, again_steps);
 }
 

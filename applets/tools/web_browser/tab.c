@@ -63,15 +63,15 @@ void ids_set(struct ids *ids, char *id, bool there)
 
 void tabs_watch(struct tabs *tabs)
 {
-    buf_release(&tabs->notes);
-    tabs->n_notes = 0;
-    free(tabs->failure);
-    tabs->failure = NULL;
+    buf_release(&tabs->notes.text);
+    tabs->notes.n = 0;
+    free(tabs->notes.failure);
+    tabs->notes.failure = NULL;
     downloads_watch(&tabs->downloads);
     free(tabs->chooser.session);
     tabs->chooser = (struct chooser){0};
     for (struct tab *t = tabs->first; t; t = t->next) {
-        t->unreachable = false;
+        t->is.unreachable = false;
         awaited_set(&t->awaited, NULL);
         ids_clear(&t->requests);
     }
@@ -86,18 +86,18 @@ void tabs_note(struct tabs *tabs, const char *fmt, ...)
     buf_addv(&text, fmt, ap);
     va_end(ap);
     json_put_string(&note, buf_str(&text), text.len);
-    if (tabs->n_notes >= NOTES_MAX || strstr(buf_str(&tabs->notes), note.data))
+    if (tabs->notes.n >= NOTES_MAX || strstr(buf_str(&tabs->notes.text), note.data))
         return; /* what happens again and again is said once */
-    tabs->n_notes++;
-    if (tabs->notes.len > 0)
-        buf_addc(&tabs->notes, ',');
-    buf_add(&tabs->notes, note.data, note.len);
+    tabs->notes.n++;
+    if (tabs->notes.text.len > 0)
+        buf_addc(&tabs->notes.text, ',');
+    buf_add(&tabs->notes.text, note.data, note.len);
 }
 
 void tabs_fail(struct tabs *tabs, char *why)
 {
-    free(tabs->failure);
-    tabs->failure = why;
+    free(tabs->notes.failure);
+    tabs->notes.failure = why;
 }
 
 /* ---- finding ---- */

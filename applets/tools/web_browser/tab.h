@@ -38,20 +38,24 @@ enum navigation {
     NAVIGATION_STARTED,   /* the browser is at it, and no document has come yet */
 };
 
-struct tab {
-    struct tab *next;       /* the one that was opened, or was current, before */
-    int number;             /* from 0, never given twice */
-    char *target, *session; /* the target's id is its main frame's */
-    struct frame *frames;
-    int last_number;  /* of a frame */
-    char *url;        /* of the main document */
+struct tab_state {
     bool ready;       /* set up: it answers calls */
     bool crashed;     /* until another document comes */
     bool stuck;       /* its page didn't answer in time */
     bool unreachable; /* since the last tabs_watch a document could not be had; the browser's own is shown */
     bool parsed;      /* DOMContentLoaded */
     bool loaded;      /* load */
-    unsigned loads;   /* documents that have come */
+};
+
+struct tab {
+    struct tab *next;       /* the one that was opened, or was current, before */
+    int number;             /* from 0, never given twice */
+    char *target, *session; /* the target's id is its main frame's */
+    struct frame *frames;
+    int last_number; /* of a frame */
+    char *url;       /* of the main document */
+    struct tab_state is;
+    unsigned loads; /* documents that have come */
     struct awaited awaited;
     /* When what has been announced is due: another document by a refresh, a download; as now_ms, 0: nothing.
      */
@@ -73,21 +77,26 @@ struct tabs {
     struct tab *first; /* the current one */
     size_t n;
     int next_number;
-    int width, height; /* of each page's window, in CSS pixels */
-    char token[33];    /* known to the browser's pages by their timers alone (tab_scripts.h) */
-    bool opening;      /* a page has asked for a new tab, which is about to come */
+    struct {
+        int width, height;
+    } window;       /* of each page, in CSS pixels */
+    char token[33]; /* known to the browser's pages by their timers alone (tab_scripts.h) */
+    bool opening;   /* a page has asked for a new tab, which is about to come */
     struct dialogs dialogs;
     struct downloads downloads;
     struct overrides overrides;
     struct traffic traffic;
     struct chooser chooser;
     char *dragged; /* what the browser has been given to drag, an object's text; NULL: nothing */
-    /* What happened since tabs_watch, in words; and what of it makes an action fail. */
-    struct buf notes; /* a JSON array's elements */
-    size_t n_notes;
-    char *failure;
-    void (*changed)(void *arg); /* something that waits may go on */
-    void *arg;
+    struct {
+        struct buf text; /* a JSON array's elements */
+        size_t n;
+        char *failure; /* what of it makes an action fail */
+    } notes;           /* what happened since tabs_watch, in words */
+    struct {
+        void (*changed)(void *arg); /* something that waits may go on */
+        void *arg;
+    } owner;
 };
 
 /* Of cdp_events. */

@@ -15,8 +15,8 @@
 static void document_came(struct tab *t, struct span frame)
 {
     struct buf url = BUF_INIT;
-    t->unreachable = member_text(frame, "unreachableUrl", &url);
-    if (!t->unreachable) {
+    t->is.unreachable = member_text(frame, "unreachableUrl", &url);
+    if (!t->is.unreachable) {
         member_text(frame, "url", &url);
         member_text(frame, "urlFragment", &url);
     }
@@ -24,7 +24,7 @@ static void document_came(struct tab *t, struct span frame)
     t->url = buf_take(&url, NULL);
     bool more = awaited_came(&t->awaited, member_dup(frame, "loaderId"));
     t->navigation = more ? NAVIGATION_STARTED : NAVIGATION_NONE;
-    t->parsed = t->loaded = t->crashed = t->stuck = false;
+    t->is.parsed = t->is.loaded = t->is.crashed = t->is.stuck = false;
     t->due_ms = 0;
     t->loads++;
     ids_clear(&t->loading);
@@ -45,9 +45,9 @@ static void lifecycle(struct tab *t, struct span params)
     if (!member_is(params, "frameId", t->target))
         return;
     if (member_is(params, "name", "DOMContentLoaded"))
-        t->parsed = true;
+        t->is.parsed = true;
     else if (member_is(params, "name", "load"))
-        t->parsed = t->loaded = true;
+        t->is.parsed = t->is.loaded = true;
 }
 
 static void started_navigating(struct tab *t, struct span params)
@@ -75,7 +75,7 @@ static void frame_loads(struct tab *t, struct span params, bool loads)
         if (t->navigation == NAVIGATION_STARTED)
             t->due_ms = now_ms() + DOWNLOAD_MS;
         t->navigation = NAVIGATION_NONE;
-        t->parsed = t->loaded = true;
+        t->is.parsed = t->is.loaded = true;
     }
 }
 
@@ -187,7 +187,7 @@ static void page_event(struct tabs *tabs, struct tab *t, const char *session, co
     else if (strcmp(method, "Inspector.targetCrashed") == 0)
         tab_crashed(tabs, t, session);
     else if (strcmp(method, "Inspector.targetReloadedAfterCrash") == 0)
-        t->crashed = false;
+        t->is.crashed = false;
     else if (strcmp(method, "Page.javascriptDialogOpening") == 0)
         dialog_opens(tabs, t, params);
     else if (strcmp(method, "Page.windowOpen") == 0)
@@ -215,5 +215,5 @@ void tabs_event(struct tabs *tabs, const char *session, const char *method, stru
         page_event(tabs, t, session, method, params);
     else
         return;
-    tabs->changed(tabs->arg);
+    tabs->owner.changed(tabs->owner.arg);
 }

@@ -49,8 +49,8 @@ static void page_is_ready(void *arg, struct span result, const struct err *err)
     free(s->session);
     free(s);
     if (t && !err)
-        t->ready = true;
-    tabs->changed(tabs->arg);
+        t->is.ready = true;
+    tabs->owner.changed(tabs->owner.arg);
 }
 
 /* What every session of a page or frame begins with; then the target, which waits, runs. */
@@ -102,7 +102,7 @@ static void page_came(struct tabs *tabs, char *session, char *target, char *url)
     struct tab *t = mem_zalloc(sizeof *t);
     *t = (struct tab){.next = tabs->first, .target = target, .session = session, .url = url};
     t->number = tabs->next_number++;
-    t->parsed = t->loaded = true; /* the empty document that it begins with */
+    t->is.parsed = t->is.loaded = true; /* the empty document that it begins with */
     t->navigation = tabs->opening ? NAVIGATION_REQUESTED : NAVIGATION_NONE;
     tabs->opening = false;
     tabs->first = t;
@@ -178,7 +178,7 @@ void tab_crashed(struct tabs *tabs, struct tab *t, const char *session)
     struct err err;
     if (strcmp(t->session, session) != 0)
         return; /* a frame's: the page lives */
-    t->crashed = true;
+    t->is.crashed = true;
     dialog_closes(tabs, session);
     t->navigation = NAVIGATION_NONE;
     ids_clear(&t->loading);

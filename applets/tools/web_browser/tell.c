@@ -62,7 +62,7 @@ static void tell(struct action *a)
     struct buf method BUF_AUTO = BUF_INIT;
     struct buf text BUF_AUTO = BUF_INIT;
     struct span params;
-    if (!call_at(a, a->told, &method, &params)) {
+    if (!call_at(a, a->asked.told, &method, &params)) {
         step_done(a);
         return;
     }
@@ -77,7 +77,7 @@ static void told(struct action *a)
     struct tabs *tabs = &a->web->tabs;
     struct buf method BUF_AUTO = BUF_INIT;
     struct span params;
-    if (call_at(a, a->told++, &method, &params) && !is_of_browser(&method)) {
+    if (call_at(a, a->asked.told++, &method, &params) && !is_of_browser(&method)) {
         struct buf one BUF_AUTO = BUF_INIT;
         char *text MEM_AUTO = mem_dup(params.s, params.n);
         overrides_put(&one, method.data, text);

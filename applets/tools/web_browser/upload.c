@@ -106,7 +106,7 @@ static void looked(struct action *a)
 {
     struct span result;
     struct buf id BUF_AUTO = BUF_INIT;
-    bool there = json_member(a->result, "result", &result, NULL);
+    bool there = json_member(a->asked.result, "result", &result, NULL);
     if (there && member_text(result, "value", &id))
         too_many(a);
     else if (there && member_text(result, "objectId", &id))

@@ -30,7 +30,7 @@ static void action_free(struct action *a)
         cdp_forget(a->web->browser.cdp, a);
     release_object(a);
     read_forget(a);
-    loop_drop(&a->timer);
+    loop_drop(&a->limit.timer);
     web_params_release(&a->params);
     if (a->web->tabs.traffic.console == &a->console)
         a->web->tabs.traffic.console = NULL;
@@ -65,10 +65,10 @@ static void put_page(struct buf *out, const struct action *a)
     } else {
         put_lines(out, web);
     }
-    json_member_string(out, "error", a->failed ? a->err.msg : NULL);
-    if (web->tabs.notes.len > 0) {
+    json_member_string(out, "error", a->fault.failed ? a->fault.err.msg : NULL);
+    if (web->tabs.notes.text.len > 0) {
         json_key(out, "notes");
-        buf_addf(out, "[%s]", web->tabs.notes.data);
+        buf_addf(out, "[%s]", web->tabs.notes.text.data);
     }
     buf_addc(out, '}');
 }
@@ -81,10 +81,10 @@ static void answer(struct action *a)
     a->call = NULL;
     if (a->web->over) {
         rpc_fail(call, &a->web->end);
-    } else if (a->bare && a->failed) {
-        rpc_fail(call, &a->err);
+    } else if (a->steps.bare && a->fault.failed) {
+        rpc_fail(call, &a->fault.err);
     } else {
-        if (!a->bare)
+        if (!a->steps.bare)
             put_page(&a->answer, a);
         rpc_result_take(call, &a->answer, 0);
     }
@@ -109,10 +109,11 @@ static void finish(struct action *a)
 static bool was_overtaken(struct action *a)
 {
     struct tab *t = a->web->tabs.first;
-    if (!t || !t->awaited.overtaken || a->failed || a->web->tabs.failure || a->overtaken == OVERTAKEN_MAX)
+    if (!t || !t->awaited.overtaken || a->fault.failed || a->web->tabs.notes.failure ||
+        a->open.overtaken == OVERTAKEN_MAX)
         return false;
-    a->was_stuck = ++a->overtaken == OVERTAKEN_MAX;
-    a->doubt.code = 0;
+    a->fault.was_stuck = ++a->open.overtaken == OVERTAKEN_MAX;
+    a->fault.doubt.code = 0;
     awaited_set(&t->awaited, NULL);
     step_branch(a, go_steps);
     return true;
@@ -120,20 +121,20 @@ static bool was_overtaken(struct action *a)
 
 static void check_what_happened(struct action *a)
 {
-    const char *failure = a->web->tabs.failure;
+    const char *failure = a->web->tabs.notes.failure;
     if (action_retry(a) || was_overtaken(a))
         return;
     downloads_note(&a->web->tabs);
-    if (!failure && a->doubt.code != 0)
-        failure = a->doubt.msg;
+    if (!failure && a->fault.doubt.code != 0)
+        failure = a->fault.doubt.msg;
     const struct tab *t = a->web->tabs.first;
-    if (!a->failed && failure) {
-        a->failed = true;
-        err_set(&a->err, ERR_TOOL, "%s", failure);
-    } else if (!a->failed && t && t->unreachable) {
-        a->failed = true;
-        err_set(&a->err, ERR_TOOL, "this leads to '%.300s', which can't be loaded; the page shown says why",
-                t->url);
+    if (!a->fault.failed && failure) {
+        a->fault.failed = true;
+        err_set(&a->fault.err, ERR_TOOL, "%s", failure);
+    } else if (!a->fault.failed && t && t->is.unreachable) {
+        a->fault.failed = true;
+        err_set(&a->fault.err, ERR_TOOL,
+                "this leads to '%.300s', which can't be loaded; the page shown says why", t->url);
     }
     step_next(a);
 }
@@ -147,21 +148,22 @@ static const step_fn bare_tail_steps[] = {finish, NULL};
 /* A page that shows a dialog answers nothing else. */
 static bool works_behind_dialog(const struct action *a)
 {
-    return a->steps == dialog_steps || a->steps == downloads_steps || a->steps == network_steps;
+    return a->steps.now == dialog_steps || a->steps.now == downloads_steps || a->steps.now == network_steps;
 }
 
 static void refuse_for_dialog(struct action *a)
 {
-    a->failed = true;
-    err_set(&a->err, ERR_TOOL, "the page shows a dialog, which has to be answered first, with web_dialog: %s",
+    a->fault.failed = true;
+    err_set(&a->fault.err, ERR_TOOL,
+            "the page shows a dialog, which has to be answered first, with web_dialog: %s",
             buf_str(&a->web->tabs.dialogs.shown));
     finish(a);
 }
 
 static bool works_without_page(const struct action *a)
 {
-    return a->steps == go_steps || a->steps == refresh_steps || a->steps == tab_steps ||
-           a->steps == tabs_steps;
+    return a->steps.now == go_steps || a->steps.now == refresh_steps || a->steps.now == tab_steps ||
+           a->steps.now == tabs_steps;
 }
 
 static void begin_next(struct web *web)
@@ -175,12 +177,12 @@ static void begin_next(struct web *web)
         }
         tabs_watch(&web->tabs);
         if (web->tabs.first) {
-            a->was_stuck = web->tabs.first->stuck;
-            web->tabs.first->stuck = false; /* it may have come round */
+            a->fault.was_stuck = web->tabs.first->is.stuck;
+            web->tabs.first->is.stuck = false; /* it may have come round */
         }
         if (web->tabs.dialogs.session && !works_behind_dialog(a))
             refuse_for_dialog(a);
-        else if (web->tabs.first && web->tabs.first->crashed && !works_without_page(a))
+        else if (web->tabs.first && web->tabs.first->is.crashed && !works_without_page(a))
             step_fail(a, "the page has crashed; load it again with web_refresh, or another one with web_go");
         else
             action_run(a);
@@ -200,9 +202,9 @@ void web_act(struct web *web, struct rpc_call *call, struct web_params *params, 
     *a = (struct action){.web = web,
                          .call = call,
                          .params = *params,
-                         .steps = steps,
-                         .tail = bare ? bare_tail_steps : tail_steps,
-                         .bare = bare};
+                         .steps.now = steps,
+                         .steps.tail = bare ? bare_tail_steps : tail_steps,
+                         .steps.bare = bare};
     buf_init(&a->answer, BUF_NO_MAX);
     buf_init(&a->console, BUF_NO_MAX);
     rpc_on_abandon(call, abandoned, a);
@@ -216,7 +218,7 @@ static void show_dialog(struct action *a)
 {
     cdp_forget(a->web->browser.cdp, a);
     action_limit(a, 0, NULL);
-    if (a->bare)
+    if (a->steps.bare)
         refuse_for_dialog(a);
     else
         finish(a);
@@ -227,7 +229,7 @@ void web_changed(void *arg)
     struct web *web = arg;
     if (web->busy && web->tabs.dialogs.session && !works_behind_dialog(web->first))
         show_dialog(web->first);
-    else if (web->busy && web->first->settling)
+    else if (web->busy && web->first->rest.settling)
         idle_look(web->first);
 }
 

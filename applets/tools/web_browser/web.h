@@ -57,38 +57,33 @@ struct element {
     double from_x, from_y; /* and what it drags from there */
 };
 
-struct action {
-    struct action *next;
-    struct web *web;
-    struct rpc_call *call; /* NULL: its client has gone */
-    struct web_params params;
-    const step_fn *steps; /* ends with NULL */
-    const step_fn *tail;  /* what follows them, whatever became of them */
-    size_t at;
-    bool bare; /* answers with what `answer` holds, not with the page */
+/* How an action has gone wrong, if it has. */
+struct action_fault {
     bool failed;
     struct err err;   /* what went wrong */
     struct err doubt; /* and what will have, if nothing better is known when the page has come to rest */
     bool was_stuck;   /* the current page, when it began */
+};
+
+/* An action that opens a document. */
+struct action_open {
     const step_fn
         *retry;    /* ask for the page once more, should it crash before a document has come; NULL: nothing */
     bool again;    /* that has been done */
     int overtaken; /* how often another document came in the place of the one that was asked for */
     bool other_scheme; /* http and https, of which neither was given, are tried the other way round */
-    bool lax;          /* the question that is open may fail, */
-    struct err why;    /* and did */
-    /* the answer to the last question: valid during the step that it leads to; s == NULL where it failed */
-    struct span result;
-    struct buf answer;
-    struct buf console; /* what is heard of it meanwhile */
-    size_t told;        /* of several questions */
-    struct element element;
-    struct loop_source *timer;
-    void (*too_late)(struct action *a);
-    /* typing (keys.c) */
-    size_t keys; /* that are not dealt with yet */
-    bool keys_awaited;
-    /* coming to rest (idle.c) */
+};
+
+/* The question that is open, or the last one. */
+struct action_question {
+    bool lax;           /* it may fail, */
+    struct err why;     /* and did */
+    struct span result; /* valid during the step that it leads to; s == NULL where it failed */
+    size_t told;        /* of several */
+};
+
+/* Coming to rest (idle.c). */
+struct action_rest {
     bool settling;
     bool flushing; /* the page has been asked, and has not answered */
     bool stirred;  /* something has happened since it was asked */
@@ -99,13 +94,45 @@ struct action {
     const struct tab *seen_tab; /* as it was when it was last looked at; only compared */
     unsigned loads;
     enum navigation seen_navigation;
-    /* reading (read.c) */
+};
+
+/* Reading (read.c). */
+struct action_reading {
     struct page_reader *reader;
-    struct read_call *read_calls;
+    struct read_call *calls;
     char **sessions; /* of its targets */
     size_t n_sessions;
-    int readings;
+    int times;
     bool cookies_done, consenting; /* a banner was sent away; it is about to be, which may fail */
+};
+
+struct action {
+    struct action *next;
+    struct web *web;
+    struct rpc_call *call; /* NULL: its client has gone */
+    struct web_params params;
+    struct {
+        const step_fn *now;  /* ends with NULL */
+        const step_fn *tail; /* what follows them, whatever became of them */
+        size_t at;
+        bool bare; /* without what shows the page: it answers with what `answer` holds */
+    } steps;
+    struct action_fault fault;
+    struct action_open open;
+    struct action_question asked;
+    struct buf answer;
+    struct buf console; /* what is heard of it meanwhile */
+    struct element element;
+    struct {
+        struct loop_source *timer;
+        void (*passed)(struct action *a);
+    } limit;
+    struct {
+        size_t left; /* that are not dealt with yet */
+        bool awaited;
+    } keys; /* typing (keys.c) */
+    struct action_rest rest;
+    struct action_reading reading;
 };
 
 /* ---- for the methods ---- */

@@ -37,8 +37,8 @@ void web_emulate(struct rpc_call *call, struct span params, void *ctx)
         return;
     int result = emulate_calls(&p, &web->emulated, web->context, &list, &err);
     if (result == 0 && p.width > 0) {
-        web->tabs.width = (int)p.width;
-        web->tabs.height = (int)p.height;
+        web->tabs.window.width = (int)p.width;
+        web->tabs.window.height = (int)p.height;
     }
     params_release(&web_emulate_params, &p);
     if (result < 0)

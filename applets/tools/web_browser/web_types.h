@@ -19,7 +19,7 @@ struct web_session_params {
     struct surroundings surroundings;
 };
 
-/* Of every method of a session; each takes those that its table names. */
+/* Of every method of a session; each takes those that its table names. A flat record, as parameters are. */
 struct web_params {
     struct text session_name, url, direction, text, gone, value, key, expression, format;
     struct text how; /* of a mouse */
