@@ -90,6 +90,12 @@ def test_what_proves_the_promises_is_there():
         assert there.issuperset(names), promise
 
 
+def test_every_page_is_in_the_site():
+    """Also where the site itself can't be built."""
+    named = re.findall(r"^    contents \w+ (.+)$", (REPO / "scripts/site").read_text(), re.M)
+    assert {path.stem for path in (REPO / "docs").glob("*.md")} <= set(" ".join(named).split())
+
+
 @needs.programs("sphinx-build")
 @pytest.mark.parametrize("page, text, message", [
     ("mcp.md", "", ""),

@@ -1,3 +1,6 @@
+#include <signal.h>
+#include <sys/time.h>
+
 #include "support.h"
 
 #include "served.h"
@@ -24,6 +27,29 @@ static void calls(void **state)
     client_delivered(fd);
     close(fd);
     expect_state(served.path, "open 0 pending 0 abandoned 0 delivered 1 lost 0");
+}
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+}
+
+/* Each wait is interrupted again and again, and goes on. */
+static void signals_end_no_call(void **state)
+{
+    (void)state;
+    struct sigaction act = {.sa_handler = on_alarm}, old;
+    struct itimerval often = {{0, 2000}, {0, 2000}}, never = {0};
+    struct err err;
+    struct buf b BUF_AUTO = BUF_INIT;
+    int fd = dial();
+    assert_int_equal(sigaction(SIGALRM, &act, &old), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    assert_int_equal(client_call(fd, span_str(REQ("wait", "{}")), &b, 100, &err), -1);
+    assert_string_equal(err.msg, "no answer within 100 ms");
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
+    close(fd);
 }
 
 static void says_when_an_answer_was_lost(void **state)
@@ -473,6 +499,7 @@ int main(void)
         SERVED(sends_large_requests),
         SERVED(gets_nothing_for_notifications),
         SERVED(gives_up_in_time),
+        SERVED(signals_end_no_call),
         SERVED(notices_the_servers_end),
         cmocka_unit_test(names_what_is_wrong),
         cmocka_unit_test(takes_no_answer_that_does_not_fit),

@@ -22,6 +22,24 @@ static ptrdiff_t find(const char *pattern, bool ignore_case, const char *line)
     return at;
 }
 
+static void where_it_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *line;
+        size_t end;
+    } cases[] = {
+        {"b+", "aabb", 3}, {"b+$", "aabb", 4}, {"abcd|bc", "abcd", 4}, {"a.c", "xabc", 4}, {"x*", "ab", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *wrong;
+        struct expression *e = expression_make(cases[i].pattern, false, &wrong);
+        assert_non_null(e);
+        assert_true(expression_find(e, cases[i].line, strlen(cases[i].line)) >= 0);
+        assert_int_equal(expression_match_end(e), cases[i].end);
+        expression_free(e);
+    }
+}
+
 struct example {
     const char *pattern, *line;
     ptrdiff_t at;
@@ -308,6 +326,7 @@ int main(void)
         cmocka_unit_test(nul_is_a_character),
         cmocka_unit_test(parentheses_have_a_depth),
         cmocka_unit_test(bounds),
+        cmocka_unit_test(where_it_ends),
         cmocka_unit_test(as_the_machine_has_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

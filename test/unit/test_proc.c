@@ -169,6 +169,7 @@ static void links_are_read(void **state)
     (void)state;
     char path[4096], want[4096], tight[4] = "";
     assert_non_null(getcwd(want, sizeof want));
+    memset(path, 'x', sizeof path);
     assert_true(proc_link(getpid(), "cwd", path, sizeof path));
     assert_string_equal(path, want);
     assert_true(proc_link(getpid(), "exe", path, sizeof path));
