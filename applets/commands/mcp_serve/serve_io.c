@@ -30,7 +30,7 @@ static void take_lines(struct serve *s)
 {
     size_t at = 0;
     for (char *end;
-         s->out.waiting.len <= SERVE_OUT_MAX &&
+         s->out.waiting.len <= SERVE_OUT_MAX && s->in.looked_at < s->in.line.len &&
          (end = memchr(s->in.line.data + s->in.looked_at, '\n', s->in.line.len - s->in.looked_at));) {
         size_t stop = (size_t)(end - s->in.line.data);
         take_line(s, s->in.line.data + at, stop - at);

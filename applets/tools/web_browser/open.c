@@ -138,8 +138,10 @@ static int open_once(struct web *web, const struct keeper *k, const struct brows
 {
     if (browser_start(&web->browser, k, wish, &events, web, stop, err) < 0)
         return -1;
-    web->tabs = (struct tabs){
-        .cdp = web->browser.cdp, .owner = {look, web}, .window.width = WEB_WIDTH, .window.height = WEB_HEIGHT};
+    web->tabs = (struct tabs){.cdp = web->browser.cdp,
+                              .owner = {look, web},
+                              .window.width = WEB_WIDTH,
+                              .window.height = WEB_HEIGHT};
     buf_init(&web->tabs.notes.text, BUF_NO_MAX);
     buf_init(&web->tabs.dialogs.shown, BUF_NO_MAX);
     buf_init(&web->tabs.overrides.list, BUF_NO_MAX);
