@@ -179,7 +179,7 @@ int coded_take(struct coded *c, const struct buf *data, const struct text *name,
                struct err *err)
 {
     enum encoding marked = ENCODING_UTF_8, wanted = ENCODING_UTF_8;
-    *c = (struct coded){.own = BUF_INIT, .text = data, .named = name && name->s};
+    *c = (struct coded){.own = BUF_INIT, .text = data};
     if (name && name->s && find(name, &wanted, err) < 0)
         return -1;
     size_t mark = mark_of(data, &marked);

@@ -24,7 +24,6 @@ enum encoding {
 
 struct coded {
     enum encoding encoding;
-    bool named;  /* it was asked for */
     size_t mark; /* bytes of its byte order mark */
     struct buf own;
     const struct buf *text;

@@ -6,7 +6,6 @@
 
 #include "edit_apply.h"
 #include "edit_encoding.h"
-#include "edit_foreign.h"
 #include "edit_match.h"
 #include "edit_patch.h"
 #include "edit_path.h"
@@ -87,12 +86,8 @@ static int apply_coded(struct job *j, const struct patch_file *f, const struct b
     struct buf bytes BUF_AUTO = BUF_INIT;
     if (coded_take(&c, is, j->encoding, shown, err) < 0)
         return -1;
-    if (c.text == is && patch_apply(&j->patch, f, buf_str(is), is->len, shown, out, &j->notes, err) < 0)
-        return -1;
-    if (c.text == is) {
-        struct splice whole = coded_difference(&c, out);
-        return foreign_refuse(&c, &whole, shown, err);
-    }
+    if (c.text == is)
+        return patch_apply(&j->patch, f, buf_str(is), is->len, shown, out, &j->notes, err);
     if (patch_apply(&j->patch, f, buf_str(c.text), c.text->len, shown, &text, &j->notes, err) < 0)
         return -1;
     struct splice s = coded_difference(&c, &text);
@@ -206,8 +201,6 @@ static int edit_one(struct job *j, const struct edit_request *e, struct err *err
     } else if (edit_match(buf_str(c.text), c.text->len, &wish, f->shown, &m, err) < 0) {
         return -1;
     }
-    if (e->command != EDIT_CREATE && foreign_refuse(&c, &m.s, f->shown, err) < 0)
-        return -1;
     if (e->command != EDIT_CREATE && coded_splice(&c, &m.s, &bytes, f->shown, err) < 0)
         return -1;
     buf_reserve(&f->now, 0);

@@ -8,7 +8,6 @@
 #include "edit_dir.h"
 #include "edit_encoding.h"
 #include "edit_file.h"
-#include "edit_foreign.h"
 #include "edit_history.h"
 #include "edit_match.h"
 #include "edit_path.h"
@@ -134,7 +133,7 @@ static int write_edit(struct edit_file *f, const struct coded *c, const struct e
 {
     struct splice bytes = *s;
     struct buf put BUF_AUTO = BUF_INIT;
-    if (foreign_refuse(c, s, p->shown, err) < 0 || coded_splice(c, &bytes, &put, p->shown, err) < 0)
+    if (coded_splice(c, &bytes, &put, p->shown, err) < 0)
         return -1;
     undo_open(undo, true);
     if (edit_write(f, p, &bytes, ENTRY_EDIT, undo, err) < 0)
