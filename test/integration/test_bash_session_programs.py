@@ -10,7 +10,8 @@ import pytest
 
 from harness import needs
 from harness.client import RpcError
-from harness.sessions import Shell, exists
+from harness.processes import wait_until
+from harness.sessions import Shell, exists, read_until
 
 SHELLS = ["fish", "zsh", "ksh93", "mksh", "dash", "busybox", "tcsh"]
 
@@ -101,6 +102,20 @@ def test_functions_of_its_user_are_in_nobodys_way(other, request):
         assert other.out("/bin/echo a; /bin/sh -c 'exit 3'", 3) == "a\n", name
         assert other.out("/bin/echo a\n/bin/echo b") == "a\nb\n", name
         assert other.out(name) == "mine\n", name
+
+
+@pytest.mark.parametrize("name", ["dash", "busybox"])
+def test_an_interrupt_behind_a_prompt_of_the_users_own(begin, name):
+    """The hook is given back with the next run, not with what is typed: its prompt would stand in front of that's answer."""
+    session = begin(name, *(["ash"] if name == "busybox" else []))
+    assert session.bs("PS1='at $ '\n", wait=5).endswith("at $ ")
+    session.bs("sleep 60\n", wait=0, idle=0)
+    wait_until(lambda: session.listed()["foreground"] == "sleep", "sleep to run")
+    assert read_until(session, "at $ ", session.bs("\x03", wait=5)).count("at $ ") == 1
+    assert session.bs(wait=1) == ""
+    assert session.bs("echo 'open\n", wait=5) == "> "
+    assert read_until(session, "at $ ", session.bs("\x03", wait=5)).count("at $ ") == 1
+    assert session.out("/bin/echo a; sh -c 'exit 3'", 3) == "a\n"
 
 
 @pytest.mark.parametrize("name", ["dash", "busybox", "mksh", "ksh93"])

@@ -18,6 +18,7 @@ import pytest
 
 from harness import attacker, hardening, needs
 from harness.client import RpcError
+from harness.confinement import told
 from harness.jobs import Job
 from harness.processes import wait_until
 from harness.users import NOBODY_KNOWS, needs_root
@@ -519,16 +520,6 @@ def test_real_tools_in_a_workspace(world, walls, tool):
 
 
 # ---- jobs and sessions ----
-
-def told(client, method, params):
-    """What holds it; skipped where it can't be had."""
-    try:
-        return client.rpc(method, params)
-    except RpcError as e:
-        if "cannot confine" in e.message and " here: " in e.message:
-            raise needs.Unavailable(e.message) from None
-        raise
-
 
 def test_a_job_behind_walls(client, workdir):
     params = {"command": "echo x >f && cat f; echo y >/etc/toolbox-confine; echo on", "cwd": str(workdir), "confine": {"preset": "workspace"}}

@@ -10,20 +10,11 @@ import pytest
 
 from harness import needs
 from harness.client import RpcError
+from harness.confinement import told
 from harness.jobs import Job
 from harness.processes import wait_until
 
 WORKSPACE = {"preset": "workspace"}
-
-
-def told(client, method, params):
-    """Skipped where it can't be had."""
-    try:
-        return client.rpc(method, params)
-    except RpcError as e:
-        if "cannot confine" in e.message and " here: " in e.message:
-            raise needs.Unavailable(e.message) from None
-        raise
 
 
 REFUSALS = {

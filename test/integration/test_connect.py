@@ -539,9 +539,11 @@ def test_one_that_says_nothing_is_listed_as_that(made):
     one = made.connect()
     silent = [one["socket"].replace("/to-", f"/to-{n}") for n in range(3)]
     with contextlib.ExitStack() as stack:
+        folder = os.open(os.path.dirname(one["socket"]), os.O_PATH)
+        stack.callback(os.close, folder)
         for path in silent:
             listening = stack.enter_context(socket.socket(socket.AF_UNIX))
-            listening.bind(path)
+            listening.bind(f"/proc/self/fd/{folder}/{os.path.basename(path)}")  # whatever the length of the path
             listening.listen()
             stack.callback(os.unlink, path)
         states = {entry["socket"].split("/")[-1]: (entry["state"], entry["pid"]) for entry in made.list()}

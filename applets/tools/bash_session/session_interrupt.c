@@ -210,11 +210,11 @@ void shell_interrupt_end(struct shell *sh)
 }
 
 /* Others than bash notice what comes while they wait; between two bytes of a line, or of code, they go on to
- * wait for the next one, which was dropped with the rest. */
+ * wait for the next one, which was dropped with the rest. One that has lost its hook has nothing to tell. */
 static bool is_deaf(const struct shell *sh, enum waiting w)
 {
     return sh->kind->is_shell && !sh->kind->is_bash && sh->kind->start.setup && !shell_is_back(sh) &&
-           (w == WAITING_SHELL || w == WAITING_CODE);
+           (w == WAITING_SHELL || w == WAITING_CODE) && !shell_lost_hook(sh);
 }
 
 static void give_hook(struct shell *sh)
