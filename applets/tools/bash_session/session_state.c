@@ -95,7 +95,6 @@ static bool signal_is_on_its_way(const struct shell *sh)
     bool *flag = &sh->terminal->input.on_its_way, any = false;
     if (!*flag)
         return false;
-    io_is_readable(sh->terminal->pty.slave); /* to ask makes the kernel work off what was typed */
     pid_t group = pty_foreground(&sh->terminal->pty);
     size_t n = proc_descendants(getpid(), &list);
     for (size_t i = 0; i < n && !any; i++)
